@@ -1,0 +1,118 @@
+#pragma once
+
+/// Views over bytes whose alignment nobody promised, and the little-endian loads and stores that
+/// every format of this library is made of.
+
+#include <mdstream/version.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+namespace mdstream::inline v0 {
+
+using bytes_view = std::span<const std::byte>;
+using mutable_bytes = std::span<std::byte>;
+
+static_assert(std::endian::native == std::endian::little,
+              "the formats are little-endian and are read without swapping");
+
+/// Reads a `T` at `at`, which need not be aligned.
+/// Precondition: `sizeof(T)` bytes are readable.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+[[nodiscard]] T load(const std::byte* at) noexcept {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+/// Writes `value` to `at`, which need not be aligned.
+/// Precondition: `sizeof(T)` bytes are writable.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+void store_to(std::byte* at, const T& value) noexcept {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+[[nodiscard]] inline bytes_view as_bytes(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+[[nodiscard]] inline std::string_view as_text(bytes_view bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// A read-only sequence of `T` in memory of any alignment. Elements come by value, through memcpy.
+/// Owns nothing: valid as long as the bytes are.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+class unaligned_view {
+ public:
+  class iterator {
+   public:
+    using value_type = T;
+    using difference_type = std::ptrdiff_t;
+    using iterator_category = std::input_iterator_tag;
+    using iterator_concept = std::random_access_iterator_tag;
+
+    iterator() = default;
+    explicit iterator(const std::byte* at) noexcept : at_(at) {}
+
+    T operator*() const noexcept { return load<T>(at_); }
+    T operator[](difference_type n) const noexcept { return *(*this + n); }
+    iterator& operator+=(difference_type n) noexcept {
+      at_ += n * step;
+      return *this;
+    }
+    iterator& operator-=(difference_type n) noexcept { return *this += -n; }
+    iterator& operator++() noexcept { return *this += 1; }
+    iterator& operator--() noexcept { return *this += -1; }
+    iterator operator++(int) noexcept {
+      const iterator old = *this;
+      ++*this;
+      return old;
+    }
+    iterator operator--(int) noexcept {
+      const iterator old = *this;
+      --*this;
+      return old;
+    }
+    friend iterator operator+(iterator i, difference_type n) noexcept { return i += n; }
+    friend iterator operator+(difference_type n, iterator i) noexcept { return i += n; }
+    friend iterator operator-(iterator i, difference_type n) noexcept { return i -= n; }
+    friend difference_type operator-(iterator a, iterator b) noexcept {
+      return (a.at_ - b.at_) / step;
+    }
+    friend auto operator<=>(const iterator&, const iterator&) = default;
+
+   private:
+    static constexpr difference_type step = sizeof(T);
+    const std::byte* at_ = nullptr;
+  };
+
+  unaligned_view() = default;
+  /// Views the whole elements of `bytes`; a rest shorter than one element is left out.
+  explicit unaligned_view(bytes_view bytes) noexcept
+      : data_(bytes.data()), size_(bytes.size() / sizeof(T)) {}
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] T operator[](std::size_t i) const noexcept {
+    return load<T>(data_ + i * sizeof(T));
+  }
+  [[nodiscard]] bytes_view bytes() const noexcept { return {data_, size_ * sizeof(T)}; }
+  [[nodiscard]] iterator begin() const noexcept { return iterator(data_); }
+  [[nodiscard]] iterator end() const noexcept { return iterator(data_ + size_ * sizeof(T)); }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace mdstream::inline v0

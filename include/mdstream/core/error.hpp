@@ -1,0 +1,169 @@
+#pragma once
+
+/// One error type for the whole library: a code to branch on, the place where it happened, and the
+/// cause beneath.
+
+#include <mdstream/version.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// What went wrong, for a program to branch on. The text for people is in `diagnostics`.
+enum class errc {
+  end_of_epoch = 1,   ///< nothing is wrong: the epoch has no further batch
+  canceled,           ///< the caller cancelled the operation
+  invalid_argument,   ///< an option or argument that can not be right, whatever the data
+  not_found,          ///< the object, directory or column does not exist
+  out_of_range,       ///< an index beyond the end
+  corrupt,            ///< bytes that contradict themselves, the index or their checksum
+  schema_mismatch,    ///< the dataset's columns are not those that the program was compiled for
+  unsupported,        ///< well-formed, but not something this build can read or write
+  state_mismatch,     ///< a saved state that belongs to another dataset, mix or order
+  cache_too_small,    ///< the cache limit can not hold what one batch needs
+  no_space,           ///< the disk is full
+  permission_denied,  ///< the store or file system refuses
+  io_error,           ///< the store or file system failed; trying again may not help
+  unavailable,        ///< the store failed in a way that usually passes; trying again may help
+};
+
+}  // namespace mdstream::inline v0
+
+template <>
+struct std::is_error_code_enum<mdstream::errc> : std::true_type {};
+
+namespace mdstream::inline v0 {
+
+[[nodiscard]] constexpr std::string_view to_string(errc code) noexcept {
+  switch (code) {
+    case errc::end_of_epoch: return "end of epoch";
+    case errc::canceled: return "canceled";
+    case errc::invalid_argument: return "invalid argument";
+    case errc::not_found: return "not found";
+    case errc::out_of_range: return "out of range";
+    case errc::corrupt: return "corrupt data";
+    case errc::schema_mismatch: return "schema mismatch";
+    case errc::unsupported: return "unsupported";
+    case errc::state_mismatch: return "state mismatch";
+    case errc::cache_too_small: return "cache limit too small";
+    case errc::no_space: return "no space left";
+    case errc::permission_denied: return "permission denied";
+    case errc::io_error: return "input/output error";
+    case errc::unavailable: return "temporarily unavailable";
+  }
+  return "unknown error";
+}
+
+[[nodiscard]] inline const std::error_category& mdstream_category() noexcept {
+  static const struct category final : std::error_category {
+    [[nodiscard]] const char* name() const noexcept override { return "mdstream"; }
+    [[nodiscard]] std::string message(int value) const override {
+      return std::string(to_string(static_cast<errc>(value)));
+    }
+  } instance;
+  return instance;
+}
+
+[[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
+  return {static_cast<int>(code), mdstream_category()};
+}
+
+/// Where and why an operation failed; what is not known stays empty. Each layer adds what it knows
+/// on the way up. Texts never hold a secret or a signed query.
+struct diagnostics {
+  std::string what{};    ///< what failed and why, as a clause: "offsets run backwards"
+  std::string stream{};  ///< the stream's name as the user gave it, or its remote
+  std::string url{};     ///< path or URL of the object
+  std::string column{};
+  std::optional<std::uint64_t> shard{};   ///< number of the shard within its stream
+  std::optional<std::uint64_t> sample{};  ///< number of the sample within its shard
+  std::optional<std::uint64_t> byte{};    ///< offset within the object
+  std::string cause{};                    ///< text of the layer beneath, one line a layer
+
+  /// The place in one phrase, `stream "c4", shard 3, sample 17, /data/shard.00003.mds, byte 72`;
+  /// empty when nothing is known.
+  [[nodiscard]] std::string where() const {
+    std::string out;
+    const auto add = [&out](std::string part) {
+      if (!out.empty()) out += ", ";
+      out += std::move(part);
+    };
+    if (!stream.empty()) add("stream \"" + stream + '"');
+    if (shard) add("shard " + std::to_string(*shard));
+    if (sample) add("sample " + std::to_string(*sample));
+    if (!column.empty()) add("column \"" + column + '"');
+    if (!url.empty()) add(url);
+    if (byte) add("byte " + std::to_string(*byte));
+    return out;
+  }
+};
+
+/// The exception of this library. `what()` reads `what failed (where)`, then one line for each
+/// cause beneath it.
+class error : public std::exception {
+ public:
+  error(errc code, diagnostics where) : error(make_error_code(code), std::move(where)) {}
+  error(errc code, std::string what) : error(code, diagnostics{.what = std::move(what)}) {}
+  error(std::error_code code, diagnostics where)
+      : code_(code), diagnostics_(std::move(where)), text_(describe(code_, diagnostics_)) {}
+
+  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  [[nodiscard]] const std::error_code& code() const noexcept { return code_; }
+  [[nodiscard]] const diagnostics& where() const noexcept { return diagnostics_; }
+
+ private:
+  static std::string describe(const std::error_code& code, const diagnostics& d) {
+    std::string out = d.what.empty() ? code.message() : d.what;
+    if (const std::string place = d.where(); !place.empty()) out += " (" + place + ')';
+    if (!d.cause.empty()) out += "\n  because: " + d.cause;
+    return out;
+  }
+
+  std::error_code code_;
+  diagnostics diagnostics_;
+  std::string text_;
+};
+
+/// The code of an exception of any kind: that of `mdstream::error` and `std::system_error` as it
+/// is, `errc::io_error` for all others.
+[[nodiscard]] inline std::error_code code_of(const std::exception_ptr& failure) noexcept {
+  if (!failure) return {};
+  try {
+    std::rethrow_exception(failure);
+  } catch (const error& e) {
+    return e.code();
+  } catch (const std::system_error& e) {
+    return e.code();
+  } catch (...) {
+    return make_error_code(errc::io_error);
+  }
+}
+
+/// Maps what the operating system reported (an `errno` value) to the library's codes.
+[[nodiscard]] inline errc errc_from_errno(int value) noexcept {
+  switch (static_cast<std::errc>(value)) {
+    case std::errc::no_such_file_or_directory:
+    case std::errc::not_a_directory: return errc::not_found;
+    case std::errc::permission_denied:
+    case std::errc::operation_not_permitted:
+    case std::errc::read_only_file_system: return errc::permission_denied;
+    case std::errc::no_space_on_device: return errc::no_space;
+    default: return errc::io_error;
+  }
+}
+
+/// An error for a failed system call: `what` names the step ("cannot open"), `url` the object,
+/// `value` is errno.
+[[nodiscard]] inline error system_failure(int value, std::string what, std::string url) {
+  return {errc_from_errno(value), diagnostics{.what = std::move(what),
+                                              .url = std::move(url),
+                                              .cause = std::generic_category().message(value)}};
+}
+
+}  // namespace mdstream::inline v0
