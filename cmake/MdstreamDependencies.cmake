@@ -1,34 +1,57 @@
-# Finds what mdstream stands on, for this build and, as part of the installed package, for a
-# consumer's. Debian's Asio and zstd bring neither a CMake package nor, in Asio's case, a .pc file.
+# What mdstream and its components stand on, for this build and, installed beside the package, for a
+# consumer's. Debian's Asio, zstd and xxHash bring no CMake package, Asio not even a .pc file: they
+# are found by header and library.
 
-include(CMakeFindDependencyMacro)
-find_dependency(Threads)
-
-# mdstream_import(NAME HEADER [LIBRARY]): an imported target mdstream::NAME for a header and,
-# where given, the library behind it.
+# mdstream_import(NAME HEADER [LIBRARY]): an imported target mdstream::NAME for a header and, where
+# given, the library behind it. Sets mdstream_missing in the caller to what was not found, or to "".
 function(mdstream_import name header)
+  set(mdstream_missing "" PARENT_SCOPE)
   if(TARGET mdstream::${name})
     return()
   endif()
   string(TOUPPER MDSTREAM_${name} prefix)
-  find_path(${prefix}_INCLUDE_DIR ${header})
+  find_path(${prefix}_INCLUDE_DIR ${header} PATH_SUFFIXES asio/include)
   mark_as_advanced(${prefix}_INCLUDE_DIR)
   if(NOT ${prefix}_INCLUDE_DIR)
-    message(FATAL_ERROR "mdstream: <${header}> was not found; set ${prefix}_INCLUDE_DIR to its directory")
+    set(mdstream_missing "<${header}> (set ${prefix}_INCLUDE_DIR to its directory)" PARENT_SCOPE)
+    return()
   endif()
-  add_library(mdstream::${name} INTERFACE IMPORTED)
-  target_include_directories(mdstream::${name} INTERFACE ${${prefix}_INCLUDE_DIR})
   if(ARGC GREATER 2)
     find_library(${prefix}_LIBRARY ${ARGV2})
     mark_as_advanced(${prefix}_LIBRARY)
     if(NOT ${prefix}_LIBRARY)
-      message(FATAL_ERROR "mdstream: library ${ARGV2} was not found; set ${prefix}_LIBRARY to its path")
+      set(mdstream_missing "library ${ARGV2} (set ${prefix}_LIBRARY to its path)" PARENT_SCOPE)
+      return()
     endif()
+  endif()
+  # Global, because a package may be searched from any directory of a consumer's build.
+  add_library(mdstream::${name} INTERFACE IMPORTED GLOBAL)
+  target_include_directories(mdstream::${name} INTERFACE ${${prefix}_INCLUDE_DIR})
+  if(ARGC GREATER 2)
     target_link_libraries(mdstream::${name} INTERFACE ${${prefix}_LIBRARY})
   endif()
 endfunction()
 
-mdstream_import(asio_headers asio.hpp)
-target_compile_definitions(mdstream::asio_headers INTERFACE ASIO_STANDALONE)
-mdstream_import(zstd_library zstd.h zstd)
-mdstream_import(xxhash_headers xxhash.h)
+# One macro for each component: makes the imported targets that it links and sets mdstream_missing.
+
+macro(mdstream_find_core)
+  set(THREADS_PREFER_PTHREAD_FLAG ON)
+  find_package(Threads REQUIRED)
+  mdstream_import(asio_headers asio.hpp)
+  if(NOT mdstream_missing)
+    set_property(TARGET mdstream::asio_headers PROPERTY INTERFACE_COMPILE_DEFINITIONS ASIO_STANDALONE)
+  endif()
+endmacro()
+
+macro(mdstream_find_zstd)
+  mdstream_import(zstd_library zstd.h zstd)
+endmacro()
+
+macro(mdstream_find_xxhash)
+  mdstream_import(xxhash_headers xxhash.h)
+endmacro()
+
+# mdstream_find(COMPONENT): sets mdstream_missing to what the component lacks here, or to "".
+macro(mdstream_find component)
+  cmake_language(CALL mdstream_find_${component})
+endmacro()

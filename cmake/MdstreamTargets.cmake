@@ -3,6 +3,11 @@
 
 include(MdstreamDependencies)
 
+mdstream_find(core)
+if(mdstream_missing)
+  message(FATAL_ERROR "mdstream: not found: ${mdstream_missing}")
+endif()
+
 add_library(mdstream INTERFACE)
 add_library(mdstream::mdstream ALIAS mdstream)
 target_compile_features(mdstream INTERFACE cxx_std_20)
@@ -12,15 +17,30 @@ target_link_libraries(mdstream INTERFACE Threads::Threads mdstream::asio_headers
 
 add_library(mdstream_full INTERFACE)
 add_library(mdstream::full ALIAS mdstream_full)
+set_property(TARGET mdstream_full PROPERTY EXPORT_NAME full)
 target_link_libraries(mdstream_full INTERFACE mdstream)
 
-# mdstream_component(NAME LIBRARY...): mdstream::NAME, which adds these libraries to mdstream::mdstream.
-function(mdstream_component name)
-  add_library(mdstream_${name} INTERFACE)
-  add_library(mdstream::${name} ALIAS mdstream_${name})
-  target_link_libraries(mdstream_${name} INTERFACE mdstream ${ARGN})
-  target_link_libraries(mdstream_full INTERFACE mdstream_${name})
-endfunction()
+set(mdstream_components "")
+set(mdstream_components_left_out "")
+
+# mdstream_component(NAME LIBRARY...): mdstream::NAME, which adds these libraries to
+# mdstream::mdstream. What they are found by stands in MdstreamDependencies.cmake as
+# mdstream_find_NAME; where that finds nothing, the component is left out and one line says so.
+# A header that is named after the component (codec/zstd.hpp) needs it.
+macro(mdstream_component name)
+  mdstream_find(${name})
+  if(mdstream_missing)
+    message(STATUS "mdstream: component ${name} is left out, not found: ${mdstream_missing}")
+    list(APPEND mdstream_components_left_out ${name})
+  else()
+    list(APPEND mdstream_components ${name})
+    add_library(mdstream_${name} INTERFACE)
+    add_library(mdstream::${name} ALIAS mdstream_${name})
+    set_property(TARGET mdstream_${name} PROPERTY EXPORT_NAME ${name})
+    target_link_libraries(mdstream_${name} INTERFACE mdstream ${ARGN})
+    target_link_libraries(mdstream_full INTERFACE mdstream_${name})
+  endif()
+endmacro()
 
 mdstream_component(zstd mdstream::zstd_library)
 mdstream_component(xxhash mdstream::xxhash_headers)

@@ -1,0 +1,48 @@
+# Installs the headers, a CMake package with one target file for each component (so that a consumer
+# needs only the libraries of those it asks for) and .pc files. All of it is relative to where it
+# lies: the installed prefix may be moved.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/mdstream)
+set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
+
+install(DIRECTORY include/mdstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+function(mdstream_install_target target file)
+  install(TARGETS ${target} EXPORT ${file})
+  install(EXPORT ${file} NAMESPACE mdstream:: DESTINATION ${package_dir} FILE ${file}.cmake)
+endfunction()
+
+mdstream_install_target(mdstream mdstream-core)
+mdstream_install_target(mdstream_full mdstream-full)
+foreach(component IN LISTS mdstream_components)
+  mdstream_install_target(mdstream_${component} mdstream-${component})
+endforeach()
+
+configure_package_config_file(cmake/mdstream-config.cmake.in ${PROJECT_BINARY_DIR}/mdstream-config.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/mdstream-config-version.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/mdstream-config.cmake
+  ${PROJECT_BINARY_DIR}/mdstream-config-version.cmake cmake/MdstreamDependencies.cmake
+  DESTINATION ${package_dir})
+
+# mdstream_pkgconfig(NAME DESCRIPTION REQUIRES CFLAGS LIBS): NAME.pc, whose prefix is found from its own place.
+function(mdstream_pkgconfig name description requires cflags libs)
+  file(RELATIVE_PATH to_prefix /prefix/${pkgconfig_dir} /prefix)
+  string(REGEX REPLACE "/$" "" to_prefix "${to_prefix}")
+  configure_file(cmake/mdstream.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${pkgconfig_dir})
+endfunction()
+
+mdstream_pkgconfig(mdstream "${PROJECT_DESCRIPTION}" ""
+  "-I\${includedir} -std=c++20 -DASIO_STANDALONE -pthread" "-pthread")
+set(pkgconfig_zstd libzstd)
+set(pkgconfig_xxhash libxxhash)
+foreach(component IN LISTS mdstream_components)
+  mdstream_pkgconfig(mdstream-${component} "${PROJECT_DESCRIPTION}: component ${component}"
+    "mdstream = ${PROJECT_VERSION} ${pkgconfig_${component}}" "" "")
+endforeach()

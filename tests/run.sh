@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# tests/run.sh [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
+# and runs them through ctest. With names (rooms such as `order`, or `negative`, `consumer`, `headers`)
+# only those. Needs no argument and asks nothing. The build lies in build/tests.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools/install-deps.sh build test cli
+jobs=$(nproc)
+build=build/tests
+
+options=(-DCMAKE_BUILD_TYPE=Release -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON)
+if command -v ccache >/dev/null; then
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+cmake -S . -B "$build" -G Ninja "${options[@]}"
+
+if [ $# -eq 0 ]; then
+  cmake --build "$build" -j "$jobs"
+  exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs"
+fi
+
+names=$(IFS='|'; echo "$*")
+pattern="^($names)(_|\$)"
+targets=$(ninja -C "$build" -t targets all | sed -nE "s/^(test_($names)(_[a-z]+)*): phony\$/\1/p" | sort -u)
+if [ -n "$targets" ]; then
+  # shellcheck disable=SC2086 # one word for each target
+  cmake --build "$build" -j "$jobs" --target $targets
+fi
+exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" -R "$pattern"
