@@ -1,0 +1,26 @@
+# cmake -D COMPILER=… -D SOURCE=… -D INCLUDE=… -P refused.cmake: passes when the compiler refuses
+# SOURCE with all the messages that it names, and accepts it with -DCORRECTED.
+
+set(compile ${COMPILER} -std=c++20 -fsyntax-only -DASIO_STANDALONE -I${INCLUDE} ${SOURCE})
+
+file(STRINGS ${SOURCE} expected REGEX "^// says: ")
+if(NOT expected)
+  message(FATAL_ERROR "${SOURCE} has no line '// says: TEXT'")
+endif()
+
+execute_process(COMMAND ${compile} -DCORRECTED RESULT_VARIABLE result ERROR_VARIABLE messages)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "refused although CORRECTED:\n${messages}")
+endif()
+
+execute_process(COMMAND ${compile} RESULT_VARIABLE result ERROR_VARIABLE messages)
+if(result EQUAL 0)
+  message(FATAL_ERROR "accepted, but has to be refused")
+endif()
+foreach(line IN LISTS expected)
+  string(REGEX REPLACE "^// says: " "" text "${line}")
+  string(FIND "${messages}" "${text}" position)
+  if(position EQUAL -1)
+    message(FATAL_ERROR "refused, but without '${text}':\n${messages}")
+  endif()
+endforeach()
