@@ -1,0 +1,43 @@
+#pragma once
+
+/// Lowers columns, as schema or index know them, to what a collate plan needs.
+
+#include <mdstream/collate/collator.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/encoding.hpp>
+#include <mdstream/format/sample_layout.hpp>
+
+#include <string>
+#include <vector>
+
+namespace mdstream::inline v0::collate {
+
+/// The source of a column of this encoding. Texts, images and the like are their bytes. An
+/// `ndarray` whose values each bring their own dtype has `dtype::none`: no collator accepts it.
+[[nodiscard]] constexpr source_column source_of(const encoding& type) noexcept {
+  const std::uint64_t bytes = fixed_size(type).value_or(0);
+  if (const dtype scalar = scalar_dtype(type.kind); scalar != dtype::none)
+    return {.type = scalar, .value_bytes = bytes};
+  if (type.kind == encoding_kind::ndarray)
+    return {.type = type.type, .shaped = bytes == 0, .value_bytes = bytes};
+  return {.type = dtype::uint8};
+}
+
+/// The sources of a dataset's columns, in storage order.
+/// Throws `errc::unsupported`, naming the column, if `Collator` does not accept one of them.
+template <collator Collator>
+[[nodiscard]] std::vector<source_column> sources_of(const sample_layout& layout) {
+  std::vector<source_column> sources;
+  sources.reserve(layout.size());
+  for (const column_layout& column : layout.columns()) {
+    sources.push_back(source_of(column.type));
+    if (!Collator::accepts(sources.back()))
+      throw error(errc::unsupported,
+                  diagnostics{.what = "the collator \"" + std::string(Collator::name) +
+                                      "\" does not take values of encoding " + column.encoding_text,
+                              .column = column.name});
+  }
+  return sources;
+}
+
+}  // namespace mdstream::inline v0::collate

@@ -1,0 +1,45 @@
+#pragma once
+
+/// The stager policy: where batches are put together, and when they may be read there.
+
+#include <mdstream/collate/plan.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+
+struct CUstream_st;  // what cudaStream_t points to; declared here so that no CUDA header is needed
+
+namespace mdstream::inline v0::stage {
+
+/// A CUDA stream, or null: the default stream, and the only value where there is no device.
+using stream_handle = CUstream_st*;
+
+/// Owns the memory of one batch. Movable, not copyable; giving it up returns the memory to its
+/// stager, which it may outlive.
+///
+/// - `data()`: the slab, in the memory that the stager serves.
+/// - `ready_on(stream)`: from here on work on `stream` sees the whole batch, and the memory is not
+///   reused before what `stream` holds when the slot is given up is done. No host wait.
+template <class Slot>
+concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
+               requires(Slot& s, const Slot& c, stream_handle stream) {
+                 { c.data() } -> std::same_as<const std::byte*>;
+                 s.ready_on(stream);
+               };
+
+/// Turns a collate plan into a slot that holds the batch.
+///
+/// - `Stager::name`: for messages.
+/// - `stage(plan)`: executes the plan and returns its slot; waits while all its buffers are in use.
+///   The plan and the samples may go once it returns. Called by one thread at a time.
+template <class Stager>
+concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
+                 requires(Stager& s, const collate::collate_plan& plan) {
+                   typename Stager::slot;
+                   requires slot<typename Stager::slot>;
+                   { Stager::name } -> std::convertible_to<std::string_view>;
+                   { s.stage(plan) } -> std::same_as<typename Stager::slot>;
+                 };
+
+}  // namespace mdstream::inline v0::stage

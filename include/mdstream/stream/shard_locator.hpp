@@ -1,0 +1,82 @@
+#pragma once
+
+/// From a sample's number in the whole dataset to its shard, in constant time for shards of similar
+/// size.
+
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// A sample's place: the shard's number over all streams, and the sample's number within it.
+struct sample_location {
+  std::uint32_t shard = 0;
+  std::uint32_t index = 0;
+
+  friend bool operator==(const sample_location&, const sample_location&) = default;
+};
+
+/// Built once from the shards' sample counts; lookups are const and thread-safe. About 12 bytes a
+/// shard.
+class shard_locator {
+ public:
+  shard_locator() = default;
+  explicit shard_locator(std::span<const std::uint64_t> shard_samples) {
+    begin_.reserve(shard_samples.size() + 1);
+    std::uint64_t total = 0;
+    for (const std::uint64_t samples : shard_samples) begin_.push_back(total += samples);
+    index_buckets();
+  }
+
+  [[nodiscard]] std::uint64_t samples() const noexcept { return begin_.back(); }
+  [[nodiscard]] std::uint64_t first_sample(std::uint32_t shard) const noexcept {
+    return begin_[shard];
+  }
+
+  /// Precondition: `sample < samples()`.
+  [[nodiscard]] sample_location operator()(std::uint64_t sample) const noexcept {
+    const std::uint64_t bucket = sample >> bucket_bits_;
+    std::uint32_t shard = first_shard_[bucket];
+    const std::uint32_t last = first_shard_[bucket + 1];
+    if (last - shard > linear_scan) {
+      const auto end = begin_.begin() + last + 1;
+      shard = static_cast<std::uint32_t>(std::upper_bound(begin_.begin() + shard, end, sample) -
+                                         begin_.begin() - 1);
+    } else {
+      while (begin_[shard + 1] <= sample) ++shard;
+    }
+    return {shard, static_cast<std::uint32_t>(sample - begin_[shard])};
+  }
+
+ private:
+  static constexpr std::uint32_t linear_scan = 8;
+
+  // first_shard_[b] is the shard of sample b << bucket_bits_; about as many buckets as shards, so
+  // that a bucket of an even dataset spans two shards.
+  void index_buckets() {
+    const std::uint64_t shards = begin_.size() - 1;
+    const std::uint64_t total = begin_.back();
+    if (total == 0) return;
+    bucket_bits_ =
+        static_cast<unsigned>(std::bit_width(total / std::max<std::uint64_t>(shards, 1)));
+    const std::uint64_t buckets = (total >> bucket_bits_) + 1;
+    first_shard_.reserve(buckets + 1);
+    std::uint32_t shard = 0;
+    for (std::uint64_t bucket = 0; bucket < buckets; ++bucket) {
+      while (begin_[shard + 1] <= bucket << bucket_bits_ && shard + 1 < shards) ++shard;
+      first_shard_.push_back(shard);
+    }
+    first_shard_.push_back(static_cast<std::uint32_t>(shards - 1));
+  }
+
+  std::vector<std::uint64_t> begin_{0};
+  std::vector<std::uint32_t> first_shard_;
+  unsigned bucket_bits_ = 0;
+};
+
+}  // namespace mdstream::inline v0

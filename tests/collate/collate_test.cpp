@@ -1,0 +1,242 @@
+#include <mdstream/collate/execute.hpp>
+
+#include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/ragged.hpp>
+#include <mdstream/collate/source.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace mds = mdstream;
+namespace collate = mdstream::collate;
+
+namespace collate_test {
+
+using bytes = std::vector<std::byte>;
+
+void append(bytes& to, const void* from, std::size_t size) {
+  const auto* at = static_cast<const std::byte*>(from);
+  to.insert(to.end(), at, at + size);
+}
+
+/// A raw MDS sample: the sizes of the variable columns, then all values.
+bytes sample_of(const std::vector<collate::source_column>& sources,
+                const std::vector<bytes>& values) {
+  bytes out;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    if (sources[k].value_bytes != 0) continue;
+    const auto size = static_cast<std::uint32_t>(values[k].size());
+    append(out, &size, sizeof size);
+  }
+  for (const bytes& value : values) append(out, value.data(), value.size());
+  return out;
+}
+
+/// A dynamically shaped ndarray value of one dimension with u16 extents.
+template <class T>
+bytes shaped_value(const std::vector<T>& elements) {
+  bytes out;
+  const std::uint8_t head = 1 << 2 | 1;
+  const auto extent = static_cast<std::uint16_t>(elements.size());
+  append(out, &head, sizeof head);
+  append(out, &extent, sizeof extent);
+  append(out, elements.data(), elements.size() * sizeof(T));
+  return out;
+}
+
+struct collated {
+  std::vector<collate::output_column> outputs;
+  bytes slab;
+
+  template <class T>
+  std::vector<T> values(std::size_t k) const {
+    std::vector<T> out(outputs[k].values_bytes / sizeof(T));
+    if (!out.empty())
+      std::memcpy(out.data(), slab.data() + outputs[k].values_at, out.size() * sizeof(T));
+    return out;
+  }
+  std::vector<std::int64_t> offsets(std::size_t k, std::size_t samples) const {
+    std::vector<std::int64_t> out(samples + 1);
+    std::memcpy(out.data(), slab.data() + outputs[k].offsets_at, out.size() * sizeof(std::int64_t));
+    return out;
+  }
+};
+
+std::uint32_t variable_count(const std::vector<collate::source_column>& sources) {
+  return static_cast<std::uint32_t>(
+      std::ranges::count(sources, std::uint64_t{0}, &collate::source_column::value_bytes));
+}
+
+template <class Collator>
+collated run(const std::vector<collate::source_column>& sources, const std::vector<bytes>& raw) {
+  std::vector<collate::sample_bytes> samples;
+  for (const bytes& sample : raw) samples.push_back({sample.data(), sample.size()});
+  std::vector<collate::column_measure> measures(sources.size());
+  collate::measure(sources, variable_count(sources), samples, measures);
+  collated out;
+  const std::uint64_t size = Collator{}.lay_out(sources, measures, samples.size(), out.outputs);
+  out.slab.resize(size);
+  collate::execute({.samples = samples.data(),
+                    .sample_count = samples.size(),
+                    .sources = sources.data(),
+                    .source_count = static_cast<std::uint32_t>(sources.size()),
+                    .variable_count = variable_count(sources),
+                    .outputs = out.outputs.data(),
+                    .output_count = static_cast<std::uint32_t>(out.outputs.size()),
+                    .slab_bytes = size},
+                   out.slab.data());
+  return out;
+}
+
+std::optional<collate::bad_sample> refusal(const std::vector<collate::source_column>& sources,
+                                           const bytes& raw) {
+  try {
+    run<collate::ragged>(sources, {raw});
+  } catch (const collate::bad_sample& e) {
+    return e;
+  }
+  return std::nullopt;
+}
+
+bytes text(std::string_view value) {
+  bytes out;
+  append(out, value.data(), value.size());
+  return out;
+}
+
+const std::vector<collate::source_column> mixed{{.type = mds::dtype::int64, .value_bytes = 8},
+                                                {.type = mds::dtype::uint8},
+                                                {.type = mds::dtype::uint16, .shaped = true},
+                                                {.type = mds::dtype::float32, .value_bytes = 12}};
+
+}  // namespace collate_test
+
+using namespace std::string_literals;
+
+TEST_CASE("a dense batch of one column is its samples back to back") {
+  const std::vector<collate::source_column> sources{{.type = mds::dtype::uint16, .value_bytes = 6}};
+  std::vector<collate_test::bytes> raw;
+  std::vector<std::uint16_t> expected;
+  for (std::uint16_t i = 0; i < 40; ++i) {
+    const std::uint16_t row[3]{i, static_cast<std::uint16_t>(i * 2), 7};
+    raw.emplace_back();
+    collate_test::append(raw.back(), row, sizeof row);
+    expected.insert(expected.end(), row, row + 3);
+  }
+  const auto out = collate_test::run<collate::dense>(sources, raw);
+  REQUIRE(out.outputs.size() == 1);
+  CHECK(out.outputs[0].kind == collate::output_kind::dense);
+  CHECK(out.values<std::uint16_t>(0) == expected);
+}
+
+TEST_CASE("fixed columns become dense, variable ones values and offsets") {
+  const auto& sources = collate_test::mixed;
+  std::vector<collate_test::bytes> raw;
+  std::vector<std::int64_t> ids, text_offsets{0}, array_offsets{0};
+  std::string texts;
+  std::vector<std::uint16_t> arrays;
+  std::vector<float> vectors;
+  std::mt19937 random(3);
+  for (std::int64_t i = 0; i < 33; ++i) {
+    const std::string text(random() % 9, static_cast<char>('a' + i % 26));
+    std::vector<std::uint16_t> array(random() % 5);
+    for (auto& x : array) x = static_cast<std::uint16_t>(random());
+    const float vector[3]{1.0F, 2.0F, static_cast<float>(i)};
+    collate_test::bytes id, floats;
+    collate_test::append(id, &i, sizeof i);
+    collate_test::append(floats, vector, sizeof vector);
+    raw.push_back(collate_test::sample_of(
+        sources, {id, collate_test::text(text), collate_test::shaped_value(array), floats}));
+    ids.push_back(i);
+    texts += text;
+    text_offsets.push_back(static_cast<std::int64_t>(texts.size()));
+    arrays.insert(arrays.end(), array.begin(), array.end());
+    array_offsets.push_back(static_cast<std::int64_t>(arrays.size()));
+    vectors.insert(vectors.end(), vector, vector + 3);
+  }
+  const auto out = collate_test::run<collate::ragged>(sources, raw);
+  REQUIRE(out.outputs.size() == 4);
+  CHECK(out.values<std::int64_t>(0) == ids);
+  CHECK(out.offsets(1, raw.size()) == text_offsets);
+  const auto characters = out.values<char>(1);
+  CHECK(std::string(characters.begin(), characters.end()) == texts);
+  CHECK(out.offsets(2, raw.size()) == array_offsets);
+  CHECK(out.values<std::uint16_t>(2) == arrays);
+  CHECK(out.values<float>(3) == vectors);
+  for (const auto& column : out.outputs) {
+    CHECK(column.values_at % collate::alignment == 0);
+    CHECK(column.offsets_at % collate::alignment == 0);
+  }
+}
+
+TEST_CASE("a batch without samples has no values and one offset") {
+  const auto out = collate_test::run<collate::ragged>(collate_test::mixed, {});
+  CHECK(out.offsets(1, 0) == std::vector<std::int64_t>{0});
+  CHECK(out.values<std::int64_t>(0).empty());
+}
+
+TEST_CASE("samples that contradict themselves are refused with place and cause") {
+  using collate_test::refusal;
+  const std::vector<collate::source_column> text_only{{.type = mds::dtype::uint8}};
+  const std::vector<collate::source_column> array_only{
+      {.type = mds::dtype::uint16, .shaped = true}};
+  const auto good = collate_test::sample_of(text_only, {collate_test::text("hello")});
+  CHECK_FALSE(refusal(text_only, good));
+
+  SECTION("shorter than its size header") {
+    const auto e = refusal(text_only, {good.begin(), good.begin() + 3});
+    REQUIRE(e);
+    CHECK(e->what() == "the size header of a sample is cut short"s);
+  }
+  SECTION("cut short or too long") {
+    CHECK(refusal(text_only, {good.begin(), good.end() - 1}));
+    auto longer = good;
+    longer.push_back(std::byte{0});
+    const auto e = refusal(text_only, longer);
+    REQUIRE(e);
+    CHECK(e->what() == "a sample of 10 bytes whose columns add up to 9"s);
+  }
+  SECTION("a size that would overflow") {
+    auto huge = good;
+    const std::uint32_t size = 0xffffffff;
+    std::memcpy(huge.data(), &size, sizeof size);
+    CHECK(refusal(text_only, huge));
+  }
+  SECTION("ndarray shapes") {
+    const auto array = [&](const collate_test::bytes& value) {
+      return refusal(array_only, collate_test::sample_of(array_only, {value}));
+    };
+    CHECK_FALSE(array(collate_test::shaped_value<std::uint16_t>({1, 2, 3})));
+    CHECK(array({}));
+    CHECK(array({std::byte{0xff}, std::byte{1}}));  // 63 dimensions of 8 bytes
+    auto short_by_one = collate_test::shaped_value<std::uint16_t>({1, 2, 3});
+    short_by_one.pop_back();
+    const auto e = array(short_by_one);
+    REQUIRE(e);
+    CHECK(e->byte() == 4);
+    collate_test::bytes product;  // 2^64 elements: the product wraps to zero
+    const std::uint8_t head = 2 << 2 | 2;
+    const std::uint32_t extent = 0xffffffff;
+    collate_test::append(product, &head, 1);
+    collate_test::append(product, &extent, 4);
+    collate_test::append(product, &extent, 4);
+    CHECK(array(product));
+  }
+}
+
+TEST_CASE("a collator refuses columns that it can not take, by name") {
+  const auto layout = mds::sample_layout::mds({{"label", "int32"}, {"text", "str"}});
+  CHECK(collate::sources_of<collate::ragged>(layout).size() == 2);
+  support::expect_error([&] { (void)collate::sources_of<collate::dense>(layout); },
+                        mds::errc::unsupported, {"dense", "text", "str"});
+  const auto untyped = mds::sample_layout::mds({{"x", "ndarray"}});
+  support::expect_error([&] { (void)collate::sources_of<collate::ragged>(untyped); },
+                        mds::errc::unsupported, {"\"x\"", "ndarray"});
+}
