@@ -1,0 +1,157 @@
+#pragma once
+
+/// Codecs: what turns a raw shard file into the file that is stored and back. A codec is a small
+/// value with a level; `any_codec` chooses among several by the name in the index.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The text `name` or `name:level` of a writer's option and of the index, taken apart.
+struct compression_name {
+  std::string_view name{};  ///< views the text it was parsed from; empty: not compressed
+  std::optional<int> level{};
+};
+
+/// Takes "zstd:7" apart. Throws errc::invalid_argument if the level is not a plain decimal number.
+[[nodiscard]] inline compression_name parse_compression(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return {text, std::nullopt};
+  const std::string_view digits = text.substr(colon + 1);
+  int level = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
+  if (digits.empty() || digits.front() == '-' || failure != std::errc{} ||
+      end != digits.data() + digits.size())
+    throw error(errc::invalid_argument, "compression \"" + std::string(text) +
+                                            "\": the level is not a plain decimal number");
+  return {text.substr(0, colon), level};
+}
+
+/// A codec that can stand in the policies' member `codec`. Values are cheap, immutable and safe
+/// from any thread.
+///
+/// - `C::serves(name)`: whether `name` (without level) is this codec's.
+/// - `C::open(text)`: the codec for "zstd:7"; throws errc::invalid_argument or errc::unsupported.
+/// - `codec.extension()`: what file names end with, without the point; empty if not compressed.
+/// - `codec.compress(raw)`: the whole compressed file.
+/// - `codec.decompress(zip, raw, where)`: fills `raw` exactly; what does not fit exactly is
+///   errc::corrupt, with `where.what` saying why. Never writes outside `raw`.
+template <class C>
+concept codec_policy =
+    std::copyable<C> && requires(const C codec, std::string_view text, bytes_view in,
+                                 mutable_bytes out, diagnostics& where) {
+      { C::serves(text) } -> std::same_as<bool>;
+      { C::open(text) } -> std::same_as<C>;
+      { codec.extension() } -> std::convertible_to<std::string_view>;
+      { codec.compress(in) } -> std::same_as<std::vector<std::byte>>;
+      { codec.decompress(in, out, where) } -> std::same_as<std::error_code>;
+    };
+
+namespace detail {
+
+/// The level of a codec whose levels run from `least` to `most`.
+[[nodiscard]] inline int checked_level(const compression_name& parsed, int least, int most,
+                                       int normal) {
+  if (!parsed.level) return normal;
+  if (*parsed.level < least || *parsed.level > most)
+    throw error(errc::invalid_argument, "compression \"" + std::string(parsed.name) + ':' +
+                                            std::to_string(*parsed.level) + "\": levels are " +
+                                            std::to_string(least) + " to " + std::to_string(most));
+  return *parsed.level;
+}
+
+/// How to get the codec of that name into a program, or that there is none.
+[[nodiscard]] inline std::string codec_advice(std::string_view name) {
+  for (const std::string_view known : {"zstd", "gz", "bz2", "br", "snappy"})
+    if (name == known)
+      return "include <mdstream/codec/" + std::string(name) +
+             ".hpp>, name mdstream::codec::" + std::string(name) +
+             " in the policies and link mdstream::" + std::string(name);
+  return "there is no codec of that name";
+}
+
+[[noreturn]] inline void fail_unknown_codec(std::string_view text, std::string_view served) {
+  const std::string_view name = text.substr(0, text.find(':'));
+  throw error(errc::unsupported, "compression \"" + std::string(text) +
+                                     "\" is not served by the policies' codec (" +
+                                     (served.empty() ? "which serves none" : std::string(served)) +
+                                     "): " + codec_advice(name));
+}
+
+/// A codec that stopped because the data do not make `expected` bytes.
+[[nodiscard]] inline std::error_code corrupt_stream(diagnostics& where, std::string what) {
+  where.what = std::move(what);
+  return errc::corrupt;
+}
+
+[[nodiscard]] inline std::error_code wrong_raw_size(diagnostics& where, std::string_view codec,
+                                                    std::string found, std::size_t expected) {
+  return corrupt_stream(where, "the " + std::string(codec) + " data hold " + std::move(found) +
+                                   " bytes, the index says " + std::to_string(expected));
+}
+
+}  // namespace detail
+
+/// A codec chosen at run time, by the compression that the index names, among those of the list.
+/// An empty text, "not compressed", must be served by one of them (`codec::none`).
+template <codec_policy... Codecs>
+  requires(sizeof...(Codecs) > 0)
+class any_codec {
+ public:
+  template <class C>
+    requires(std::same_as<C, Codecs> || ...)
+  any_codec(C codec) : codec_(std::move(codec)) {}
+
+  [[nodiscard]] static bool serves(std::string_view name) noexcept {
+    return (Codecs::serves(name) || ...);
+  }
+
+  /// Throws errc::unsupported, naming what the list holds and what to add, if none serves the name.
+  [[nodiscard]] static any_codec open(std::string_view text) {
+    std::optional<any_codec> found;
+    const std::string_view name = text.substr(0, text.find(':'));
+    (void)((Codecs::serves(name) && (found.emplace(Codecs::open(text)), true)) || ...);
+    if (!found) detail::fail_unknown_codec(text, served());
+    return *std::move(found);
+  }
+
+  [[nodiscard]] std::string_view extension() const noexcept {
+    return std::visit([](const auto& codec) -> std::string_view { return codec.extension(); },
+                      codec_);
+  }
+
+  [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const {
+    return std::visit([raw](const auto& codec) { return codec.compress(raw); }, codec_);
+  }
+
+  [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,
+                                           diagnostics& where) const {
+    return std::visit([&](const auto& codec) { return codec.decompress(zip, raw, where); }, codec_);
+  }
+
+  /// The names that the list serves: "zstd, gz".
+  [[nodiscard]] static std::string served() {
+    std::string out;
+    for (const std::string_view name : {"zstd", "gz", "bz2", "br", "snappy"})
+      if (serves(name)) out.append(out.empty() ? "" : ", ").append(name);
+    return out;
+  }
+
+ private:
+  std::variant<Codecs...> codec_;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,103 @@
+#pragma once
+
+/// MDS shards as views over mapped bytes, and their builder.
+///
+/// A shard is: u32 n; n + 1 u32 offsets from the start of the file, so that sample i is
+/// [offsets[i], offsets[i + 1]); the configuration as JSON text, which readers ignore because the
+/// index is authoritative; the samples. All integers are little-endian.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace mdstream::inline v0 {
+
+/// A whole raw MDS shard. Owns nothing: valid as long as the bytes are. Safe from any thread.
+class mds_shard_view {
+ public:
+  mds_shard_view() = default;
+
+  /// `shard`: the bytes of the file; `samples`: how many the index says it has. O(1): offsets are
+  /// checked as they are used.
+  /// Throws errc::corrupt, naming the byte, if the shard is shorter than its header or holds
+  /// another number of samples.
+  mds_shard_view(bytes_view shard, std::uint64_t samples) : shard_(shard), samples_(samples) {
+    if (shard.size() < 4 || (shard.size() - 4) / 4 < samples_ + 1) fail_header();
+    if (load<std::uint32_t>(shard.data()) != samples_) fail_samples();
+  }
+
+  /// The number of samples.
+  [[nodiscard]] std::uint64_t size() const noexcept { return samples_; }
+  [[nodiscard]] bool empty() const noexcept { return samples_ == 0; }
+
+  /// The bytes of sample `i`.
+  /// Throws errc::out_of_range beyond the end, errc::corrupt if its offsets run backwards, are
+  /// equal, or leave the shard; both name sample and byte.
+  [[nodiscard]] bytes_view operator[](std::uint64_t i) const {
+    if (i >= samples_) fail_index(i);
+    const std::byte* at = shard_.data() + 4 + 4 * static_cast<std::size_t>(i);
+    const std::uint32_t begin = load<std::uint32_t>(at);
+    const std::uint32_t end = load<std::uint32_t>(at + 4);
+    if (begin >= end || end > shard_.size() || begin < 8 + 4 * samples_)
+      fail_offsets(i, begin, end);
+    return {shard_.data() + begin, end - begin};
+  }
+
+  /// The file offset of sample `i`. Precondition: i < size().
+  [[nodiscard]] std::uint64_t offset(std::uint64_t i) const noexcept {
+    return load<std::uint32_t>(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
+  }
+
+  /// Hints that sample `i` is read soon: brings its offsets into the processor's cache.
+  /// Precondition: i < size().
+  void prefetch_offsets(std::uint64_t i) const noexcept {
+    __builtin_prefetch(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
+  }
+
+  [[nodiscard]] bytes_view bytes() const noexcept { return shard_; }
+
+ private:
+  [[noreturn]] void fail_header() const {
+    throw error(errc::corrupt,
+                diagnostics{.what = "the shard has " + std::to_string(shard_.size()) +
+                                    " bytes, too few for the offsets of " +
+                                    std::to_string(samples_) + " samples",
+                            .byte = shard_.size()});
+  }
+
+  [[noreturn]] void fail_samples() const {
+    throw error(errc::corrupt,
+                diagnostics{.what = "the shard says that it has " +
+                                    std::to_string(load<std::uint32_t>(shard_.data())) +
+                                    " samples, the index says " + std::to_string(samples_),
+                            .byte = 0});
+  }
+
+  [[noreturn]] void fail_index(std::uint64_t i) const {
+    throw error(errc::out_of_range,
+                diagnostics{.what = "the shard has only " + std::to_string(samples_) + " samples",
+                            .sample = i});
+  }
+
+  [[noreturn]] void fail_offsets(std::uint64_t i, std::uint32_t begin, std::uint32_t end) const {
+    const bool backwards = begin >= end;
+    throw error(
+        errc::corrupt,
+        diagnostics{.what = "offsets " + std::to_string(begin) + " to " + std::to_string(end) +
+                            (backwards             ? " hold no sample: they do not run forwards"
+                             : end > shard_.size() ? " reach beyond the shard's " +
+                                                         std::to_string(shard_.size()) + " bytes"
+                                                   : " lie in the shard's header"),
+                    .sample = i,
+                    .byte = 4 + 4 * i});
+  }
+
+  bytes_view shard_;
+  std::uint64_t samples_ = 0;
+};
+
+}  // namespace mdstream::inline v0
