@@ -1,0 +1,97 @@
+#pragma once
+
+/// The threads behind a loader: one that waits for input and output and timers, and a pool for work
+/// that computes or blocks.
+
+#include <mdstream/async/asio.hpp>
+#include <mdstream/async/pool.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// One io thread and a pool of workers; several loaders may share one. All members may be called
+/// from any thread. Outlives everything that was given a reference to it; its destructor runs what
+/// the pool has queued and drops timers that have not expired.
+///
+/// Never block on the io thread, and never wait on a pool thread for other work of the pool: a
+/// pool of one thread is allowed.
+class runtime {
+ public:
+  using executor_type = asio::io_context::executor_type;
+
+  /// `threads` workers beside the io thread; 0 means as many as the machine has cores.
+  explicit runtime(unsigned threads = 0)
+      : work_(asio::make_work_guard(io_)),
+        pool_(threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads),
+        io_thread_([this] { io_.run(); }) {}
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+  ~runtime() {
+    work_.reset();
+    io_.stop();
+    io_thread_.join();
+  }
+
+  /// Where completion handlers without an executor of their own run: the io thread.
+  [[nodiscard]] executor_type get_executor() noexcept { return io_.get_executor(); }
+  [[nodiscard]] asio::io_context& io() noexcept { return io_; }
+
+  /// Number of workers in the pool.
+  [[nodiscard]] unsigned threads() const noexcept { return pool_.size(); }
+
+  /// Runs `work` on the pool; it must not throw.
+  void post(unique_function<void()> work) { pool_.post(std::move(work)); }
+
+  /// Calls `done` on the io thread after `delay`, with no error, or at once with `errc::canceled`
+  /// when `stop` is requested before. `done` must not throw.
+  void after(std::chrono::nanoseconds delay, std::stop_token stop,
+             unique_function<void(std::error_code)> done) {
+    auto wait = std::make_shared<pending_wait>(io_, std::move(done));
+    asio::dispatch(io_.get_executor(), [wait, delay, stop = std::move(stop)] {
+      wait->timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(delay));
+      wait->timer.async_wait([wait](std::error_code failure) {
+        wait->cancel.reset();
+        wait->done(failure ? make_error_code(errc::canceled) : std::error_code());
+      });
+      wait->cancel.emplace(stop, canceller{wait});
+    });
+  }
+
+ private:
+  struct pending_wait;
+
+  /// Cancels on the io thread, because a timer is not to be touched from two threads.
+  struct canceller {
+    std::weak_ptr<pending_wait> wait;
+    void operator()() const {
+      if (const std::shared_ptr<pending_wait> alive = wait.lock()) {
+        asio::post(alive->timer.get_executor(), [alive] { alive->timer.cancel(); });
+      }
+    }
+  };
+
+  struct pending_wait {
+    pending_wait(asio::io_context& io, unique_function<void(std::error_code)> on_done)
+        : timer(io), done(std::move(on_done)) {}
+    asio::steady_timer timer;
+    unique_function<void(std::error_code)> done;
+    std::optional<std::stop_callback<canceller>> cancel;
+  };
+
+  asio::io_context io_{1};
+  asio::executor_work_guard<executor_type> work_;
+  thread_pool pool_;
+  std::thread io_thread_;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,173 @@
+#pragma once
+
+/// POSIX files as the library uses them: descriptors that close themselves, whole reads and writes,
+/// durable renames. Failures are `mdstream::error` with the path and the system's reason.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// A file descriptor that is closed with its owner.
+class unique_fd {
+ public:
+  unique_fd() = default;
+  explicit unique_fd(int fd) noexcept : fd_(fd) {}
+  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  unique_fd& operator=(unique_fd&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = std::exchange(other.fd_, -1);
+    }
+    return *this;
+  }
+  ~unique_fd() { reset(); }
+
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+namespace detail {
+
+/// Opens `path`; an empty descriptor and errno when that fails.
+[[nodiscard]] inline unique_fd try_open(const std::string& path, int flags,
+                                        mode_t mode = 0666) noexcept {
+  while (true) {
+    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+    if (fd >= 0 || errno != EINTR) return unique_fd(fd);
+  }
+}
+
+[[nodiscard]] inline unique_fd open_file(const std::string& path, int flags, mode_t mode = 0666) {
+  unique_fd fd = try_open(path, flags, mode);
+  if (!fd) throw system_failure(errno, "cannot open", path);
+  return fd;
+}
+
+/// Bytes of an open regular file.
+[[nodiscard]] inline std::uint64_t file_size(int fd, const std::string& path) {
+  struct stat info{};
+  if (::fstat(fd, &info) != 0) throw system_failure(errno, "cannot read the size of", path);
+  if (!S_ISREG(info.st_mode)) {
+    throw error(errc::io_error, {.what = "is not a regular file", .url = path});
+  }
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+/// Fills `into` from `offset`; returns fewer bytes only at the end of the file.
+[[nodiscard]] inline std::size_t read_at(int fd, std::uint64_t offset, mutable_bytes into,
+                                         const std::string& path) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const ssize_t got =
+        ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw system_failure(errno, "cannot read", path);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+inline void write_at(int fd, std::uint64_t offset, bytes_view bytes, const std::string& path) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t put =
+        ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) throw system_failure(errno, "cannot write", path);
+    done += static_cast<std::size_t>(put);
+  }
+}
+
+/// The directory part of a path, without the last `/`; "." when there is none.
+[[nodiscard]] inline std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// Makes the directory and those above it. Returns 0 or errno.
+[[nodiscard]] inline int make_directories(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return 0;
+  if (errno == ENOENT) {
+    if (const int failure = make_directories(parent_of(path)); failure != 0) return failure;
+    if (::mkdir(path.c_str(), 0777) == 0) return 0;
+  }
+  if (errno != EEXIST) return errno;
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) return errno;
+  return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+
+/// Sixteen hexadecimal digits that no other process picks.
+[[nodiscard]] inline std::string unique_name() {
+  static std::atomic<std::uint64_t> counter{std::uint64_t{std::random_device{}()} << 32 |
+                                            std::random_device{}()};
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx",
+                static_cast<unsigned long long>(counter.fetch_add(1, std::memory_order_relaxed)));
+  return text;
+}
+
+/// Waits until a file or directory is on the disk. File systems that cannot say so (EINVAL) pass.
+inline void make_durable(int fd, const std::string& path) {
+  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
+    throw system_failure(errno, "cannot flush", path);
+  }
+}
+
+inline void make_directory_durable(const std::string& path) {
+  const unique_fd fd = open_file(path, O_RDONLY | O_DIRECTORY);
+  make_durable(fd.get(), path);
+}
+
+enum class durability { cached, flushed };
+
+/// Makes `path` hold `bytes`, whole or not at all: a temporary file beside it, then a rename.
+inline void replace_file(const std::string& path, bytes_view bytes, durability wanted) {
+  const std::string directory = parent_of(path);
+  if (const int failure = make_directories(directory); failure != 0) {
+    throw system_failure(failure, "cannot make the directory", directory);
+  }
+  const std::string temporary = directory + "/.mdstream-" + unique_name() + ".tmp";
+  try {
+    const unique_fd fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL);
+    write_at(fd.get(), 0, bytes, path);
+    if (wanted == durability::flushed) make_durable(fd.get(), path);
+    if (::rename(temporary.c_str(), path.c_str()) != 0) {
+      throw system_failure(errno, "cannot rename a temporary file to", path);
+    }
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  if (wanted == durability::flushed) make_directory_durable(directory);
+}
+
+}  // namespace detail
+
+}  // namespace mdstream::inline v0

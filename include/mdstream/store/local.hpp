@@ -1,0 +1,144 @@
+#pragma once
+
+/// A directory as a store: local disks and whatever is mounted.
+
+#include <mdstream/store/file.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+/// Files beneath one directory. Its URL is the path itself, absolute or relative; `file://` is not
+/// one. Copies share what they know about bytes that are not yet flushed. Thread-safe.
+///
+/// `write` is atomic (temporary file, then rename) but leaves the bytes to the system to flush;
+/// `publish` first flushes everything written before, then the object itself. Symbolic links are
+/// followed; keys with `..` are refused.
+class local {
+ public:
+  explicit local(std::string root)
+      : root_(std::move(root)), unflushed_(std::make_shared<pending>()) {
+    while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
+    if (root_.empty()) {
+      throw error(errc::invalid_argument, "an empty path names no directory for a store");
+    }
+  }
+
+  [[nodiscard]] static bool serves(std::string_view url) noexcept {
+    return !url.empty() && url_scheme(url).empty();
+  }
+  [[nodiscard]] static local open(std::string_view url) { return local(std::string(url)); }
+
+  [[nodiscard]] std::uint64_t size(std::string_view key) const {
+    const std::string path = path_of(key);
+    const unique_fd fd = detail::open_file(path, O_RDONLY);
+    return detail::file_size(fd.get(), path);
+  }
+
+  /// Complexity: one open, one read for each call.
+  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const {
+    const std::string path = path_of(key);
+    const unique_fd fd = detail::open_file(path, O_RDONLY);
+    return detail::read_at(fd.get(), offset, into, path);
+  }
+
+  void write(std::string_view key, bytes_view bytes) const {
+    const std::string path = path_of(key);
+    detail::replace_file(path, bytes, detail::durability::cached);
+    const std::lock_guard lock(unflushed_->mutex);
+    unflushed_->paths.insert(path);
+  }
+
+  /// Writes an object that others depend on, an index say: on return it and all that this store
+  /// and its copies wrote before survive a loss of power.
+  void publish(std::string_view key, bytes_view bytes) const {
+    flush();
+    detail::replace_file(path_of(key), bytes, detail::durability::flushed);
+  }
+
+  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
+    namespace fs = std::filesystem;
+    std::vector<object_info> found;
+    std::error_code failure;
+    fs::recursive_directory_iterator at(root_, fs::directory_options::follow_directory_symlink,
+                                        failure);
+    if (failure == std::errc::no_such_file_or_directory) return found;
+    for (; !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
+      std::error_code entry_failure;
+      if (!at->is_regular_file(entry_failure) || is_temporary(at->path().filename().native())) {
+        continue;
+      }
+      std::string key = at->path().lexically_relative(root_).generic_string();
+      if (!key.starts_with(prefix)) continue;
+      const std::uint64_t bytes = at->file_size(entry_failure);
+      if (!entry_failure) found.push_back({.key = std::move(key), .bytes = bytes});
+    }
+    if (failure) throw system_failure(failure.value(), "cannot list", root_);
+    std::sort(found.begin(), found.end(),
+              [](const object_info& a, const object_info& b) { return a.key < b.key; });
+    return found;
+  }
+
+  void remove(std::string_view key) const {
+    const std::string path = path_of(key);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+      throw system_failure(errno, "cannot delete", path);
+    }
+  }
+
+  [[nodiscard]] std::string url(std::string_view key) const { return join_path(root_, key); }
+
+ private:
+  struct pending {
+    std::mutex mutex;
+    std::set<std::string> paths;
+  };
+
+  [[nodiscard]] static std::string join_path(const std::string& root, std::string_view key) {
+    if (key.empty()) return root;
+    return root + (root.ends_with('/') ? "" : "/") + std::string(key);
+  }
+
+  [[nodiscard]] static bool is_temporary(std::string_view name) {
+    return name.starts_with(".mdstream-") && name.ends_with(".tmp");
+  }
+
+  [[nodiscard]] std::string path_of(std::string_view key) const {
+    require_safe_key(key, root_);
+    return join_path(root_, key);
+  }
+
+  /// Flushes the files written since the last flush and the directories that name them.
+  void flush() const {
+    std::set<std::string> paths;
+    {
+      const std::lock_guard lock(unflushed_->mutex);
+      paths.swap(unflushed_->paths);
+    }
+    std::set<std::string> directories;
+    for (const std::string& path : paths) {
+      directories.insert(detail::parent_of(path));
+      const unique_fd fd = detail::try_open(path, O_RDONLY);
+      if (fd) detail::make_durable(fd.get(), path);  // one that was removed since needs no flush
+    }
+    for (const std::string& directory : directories) detail::make_directory_durable(directory);
+  }
+
+  std::string root_;
+  std::shared_ptr<pending> unflushed_;
+};
+
+static_assert(blocking_store<local> && openable_store<local>);
+
+}  // namespace mdstream::inline v0::store

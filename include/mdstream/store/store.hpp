@@ -1,0 +1,149 @@
+#pragma once
+
+/// What a store of objects is: a place with keys and bytes, be it a directory or a bucket.
+///
+/// A key is a relative path with `/` between its parts. A store is opened at a URL and its keys are
+/// relative to that.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+class runtime;
+
+/// One object of a listing.
+struct object_info {
+  std::string key{};      ///< relative to the store's URL
+  std::uint64_t bytes{};  ///< its size
+
+  friend bool operator==(const object_info&, const object_info&) = default;
+};
+
+/// A store whose calls return when the work is done. This is what a user writes for a place that
+/// the library does not know, on one page. Every call may come from any thread, and throws
+/// `mdstream::error` (or anything derived from `std::exception`) when it fails:
+///
+/// - `size(key)`: bytes of the object; `errc::not_found` when there is none.
+/// - `read(key, offset, into)`: fills `into` from the object's bytes at `offset`, and returns how
+///   many; fewer than asked for only where the object ends.
+/// - `write(key, bytes)`: the whole object or nothing becomes visible; replaces what was there.
+/// - `list(prefix)`: every object whose key begins with `prefix`, sorted by key.
+/// - `remove(key)`: no error when there is no such object.
+/// - `url(key)`: for messages; no secret, no signed query. `url("")` is the store itself.
+///
+/// Two optional refinements: `publish(key, bytes)`, a `write` on return of which this object and
+/// all that were written before are durable (for stores that keep written bytes in memory for a
+/// while), and the URL functions of `openable_store`.
+template <class S>
+concept blocking_store = std::move_constructible<S> &&
+                         requires(const S& store, std::string_view key, std::uint64_t offset,
+                                  mutable_bytes into, bytes_view bytes) {
+                           { store.size(key) } -> std::convertible_to<std::uint64_t>;
+                           { store.read(key, offset, into) } -> std::convertible_to<std::size_t>;
+                           store.write(key, bytes);
+                           { store.list(key) } -> std::convertible_to<std::vector<object_info>>;
+                           store.remove(key);
+                           { store.url(key) } -> std::convertible_to<std::string>;
+                         };
+
+template <class... Args>
+using store_handler = unique_function<void(std::error_code, Args...)>;
+
+/// A store whose calls return at once and complete later, on any thread (also before they return),
+/// exactly once. The same operations as `blocking_store`; a failure is an error code, with what
+/// is known about it in the diagnostics. What the caller passes by reference (`into`, `bytes`, the
+/// diagnostics) has to stay until the completion. A requested stop makes the call complete soon,
+/// with `errc::canceled` unless it was done before.
+template <class S>
+concept async_store =
+    std::move_constructible<S> &&
+    requires(const S& store, std::string key, std::uint64_t offset, mutable_bytes into,
+             bytes_view bytes, std::stop_token stop, diagnostics& where, store_handler<> on_done,
+             store_handler<std::size_t> on_read, store_handler<std::uint64_t> on_size,
+             store_handler<std::vector<object_info>> on_list) {
+      store.async_size(std::move(key), stop, where, std::move(on_size));
+      store.async_read(std::move(key), offset, into, stop, where, std::move(on_read));
+      store.async_write(std::move(key), bytes, stop, where, std::move(on_done));
+      store.async_list(std::move(key), stop, where, std::move(on_list));
+      store.async_remove(std::move(key), stop, where, std::move(on_done));
+      { store.url(std::string_view()) } -> std::convertible_to<std::string>;
+    };
+
+/// What a policy, a cache or a writer takes: either kind.
+template <class S>
+concept object_store = blocking_store<S> || async_store<S>;
+
+/// A store that a URL opens. `serves(url)` says whether it is one of this store's; `open` throws
+/// when it can not be right. A blocking store opens without a runtime, an asynchronous one may ask
+/// for the runtime whose io thread it shall use.
+template <class S>
+concept openable_store = object_store<S> && requires(std::string_view url, runtime& threads) {
+  { S::serves(url) } -> std::convertible_to<bool>;
+} && (requires(std::string_view url) {
+  { S::open(url) } -> std::convertible_to<S>;
+} || requires(std::string_view url, runtime& threads) {
+  { S::open(url, threads) } -> std::convertible_to<S>;
+});
+
+/// The URL scheme, without the colon; empty for a local path. As Python's urlparse: a letter, then
+/// letters, digits, `+`, `-` and `.`, up to the first colon.
+[[nodiscard]] inline std::string_view url_scheme(std::string_view url) noexcept {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto allowed = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+  };
+  const std::size_t colon = url.find(':');
+  if (colon == std::string_view::npos || colon == 0 || !letter(url.front())) return {};
+  const std::string_view scheme = url.substr(0, colon);
+  for (const char c : scheme) {
+    if (!allowed(c)) return {};
+  }
+  return scheme;
+}
+
+/// Whether `key` names an object inside a store: relative, with no empty part, `.`, `..` or NUL.
+[[nodiscard]] inline bool key_is_safe(std::string_view key) noexcept {
+  if (key.empty() || key.find('\0') != std::string_view::npos) return false;
+  while (true) {
+    const std::size_t slash = key.find('/');
+    const std::string_view part = key.substr(0, slash);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (slash == std::string_view::npos) return true;
+    key.remove_prefix(slash + 1);
+  }
+}
+
+/// Joins a prefix and a name to a key; an empty prefix adds nothing.
+[[nodiscard]] inline std::string join_key(std::string_view prefix, std::string_view name) {
+  while (prefix.ends_with('/')) prefix.remove_suffix(1);
+  if (prefix.empty()) return std::string(name);
+  std::string out(prefix);
+  if (!name.empty()) {
+    out += '/';
+    out += name;
+  }
+  return out;
+}
+
+/// Throws `errc::invalid_argument` for a key that is not safe.
+inline void require_safe_key(std::string_view key, std::string url) {
+  if (key_is_safe(key)) return;
+  throw error(errc::invalid_argument, {.what = "the key \"" + std::string(key) +
+                                               "\" leaves the store or names nothing in it",
+                                       .url = std::move(url)});
+}
+
+}  // namespace mdstream::inline v0
