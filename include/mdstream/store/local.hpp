@@ -27,6 +27,8 @@ namespace mdstream::inline v0::store {
 /// followed; keys with `..` are refused.
 class local {
  public:
+  static constexpr std::string_view schemes = "local paths";
+
   explicit local(std::string root)
       : root_(std::move(root)), unflushed_(std::make_shared<pending>()) {
     while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();

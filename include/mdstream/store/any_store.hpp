@@ -1,0 +1,265 @@
+#pragma once
+
+/// A store chosen at run time: by URL among those of a list, or from any store as a value.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/store/blocking.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// Any asynchronous store. Copies share it. One virtual call for each operation.
+class any_async_store {
+ public:
+  template <class S>
+    requires(!std::same_as<S, any_async_store> && async_store<S>)
+  explicit any_async_store(S store) : store_(std::make_shared<model<S>>(std::move(store))) {}
+
+  void async_size(std::string key, std::stop_token stop, diagnostics& where,
+                  store_handler<std::uint64_t> done) const {
+    store_->size(std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
+                  diagnostics& where, store_handler<std::size_t> done) const {
+    store_->read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                   store_handler<> done) const {
+    store_->write(std::move(key), bytes, std::move(stop), where, std::move(done));
+  }
+  void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
+                  store_handler<std::vector<object_info>> done) const {
+    store_->list(std::move(prefix), std::move(stop), where, std::move(done));
+  }
+  void async_remove(std::string key, std::stop_token stop, diagnostics& where,
+                    store_handler<> done) const {
+    store_->remove(std::move(key), std::move(stop), where, std::move(done));
+  }
+  [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    virtual void size(std::string, std::stop_token, diagnostics&,
+                      store_handler<std::uint64_t>) const = 0;
+    virtual void read(std::string, std::uint64_t, mutable_bytes, std::stop_token, diagnostics&,
+                      store_handler<std::size_t>) const = 0;
+    virtual void write(std::string, bytes_view, std::stop_token, diagnostics&,
+                       store_handler<>) const = 0;
+    virtual void list(std::string, std::stop_token, diagnostics&,
+                      store_handler<std::vector<object_info>>) const = 0;
+    virtual void remove(std::string, std::stop_token, diagnostics&, store_handler<>) const = 0;
+    [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
+  };
+
+  template <class S>
+  struct model final : interface {
+    explicit model(S s) : store(std::move(s)) {}
+    void size(std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<std::uint64_t> done) const override {
+      store.async_size(std::move(key), std::move(stop), where, std::move(done));
+    }
+    void read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
+              diagnostics& where, store_handler<std::size_t> done) const override {
+      store.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+    }
+    void write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+               store_handler<> done) const override {
+      store.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
+    }
+    void list(std::string prefix, std::stop_token stop, diagnostics& where,
+              store_handler<std::vector<object_info>> done) const override {
+      store.async_list(std::move(prefix), std::move(stop), where, std::move(done));
+    }
+    void remove(std::string key, std::stop_token stop, diagnostics& where,
+                store_handler<> done) const override {
+      store.async_remove(std::move(key), std::move(stop), where, std::move(done));
+    }
+    [[nodiscard]] std::string url(std::string_view key) const override { return store.url(key); }
+    S store;
+  };
+
+  std::shared_ptr<const interface> store_;
+};
+
+static_assert(async_store<any_async_store>);
+
+/// A store of the list that a URL selects, or any store given as a value. Which URLs a program can
+/// open depends on the list alone, never on what happens to be installed. Copies share the store.
+template <openable_store... Stores>
+class any_store {
+ public:
+  /// Implicit, so that a store can stand where a URL could.
+  template <class S>
+    requires(!std::same_as<S, any_store> && object_store<S>)
+  any_store(S store) : store_(std::make_shared<model<S>>(std::move(store))) {}
+
+  [[nodiscard]] static bool serves(std::string_view url) { return (Stores::serves(url) || ...); }
+
+  /// Opens the first store of the list that serves `url`; an asynchronous one uses the io thread of
+  /// `threads`. Throws `errc::unsupported` when none does.
+  [[nodiscard]] static any_store open(std::string_view url, runtime& threads) {
+    std::optional<any_store> found;
+    (try_open<Stores>(url, threads, found) || ...);
+    if (!found) fail_unknown(url);
+    return *std::move(found);
+  }
+
+  /// The same without a runtime: an asynchronous store gets one of its own.
+  [[nodiscard]] static any_store open(std::string_view url) {
+    if ((serves_blocking<Stores>(url) || ...) || !serves(url)) {
+      std::optional<any_store> found;
+      (try_open_blocking<Stores>(url, found) || ...);
+      if (!found) fail_unknown(url);
+      return *std::move(found);
+    }
+    auto threads = std::make_shared<runtime>(1);
+    any_store opened = open(url, *threads);
+    // The store goes before its runtime, which the deleter keeps.
+    std::shared_ptr<const interface> store = std::move(opened.store_);
+    const interface* const at = store.get();
+    opened.store_ = std::shared_ptr<const interface>(
+        at, [store = std::move(store), threads](const interface*) mutable { store.reset(); });
+    return opened;
+  }
+
+  [[nodiscard]] std::uint64_t size(std::string_view key) const { return store_->size(key); }
+  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const {
+    return store_->read(key, offset, into);
+  }
+  void write(std::string_view key, bytes_view bytes) const { store_->write(key, bytes); }
+  void publish(std::string_view key, bytes_view bytes) const { store_->publish(key, bytes); }
+  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
+    return store_->list(prefix);
+  }
+  void remove(std::string_view key) const { store_->remove(key); }
+  [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
+
+  /// The asynchronous face: that of the store itself where it has one, else the pool of `threads`.
+  [[nodiscard]] any_async_store on(runtime& threads) const { return store_->on(threads); }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    [[nodiscard]] virtual std::uint64_t size(std::string_view key) const = 0;
+    virtual std::size_t read(std::string_view key, std::uint64_t offset,
+                             mutable_bytes into) const = 0;
+    virtual void write(std::string_view key, bytes_view bytes) const = 0;
+    virtual void publish(std::string_view key, bytes_view bytes) const = 0;
+    [[nodiscard]] virtual std::vector<object_info> list(std::string_view prefix) const = 0;
+    virtual void remove(std::string_view key) const = 0;
+    [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
+    [[nodiscard]] virtual any_async_store on(runtime& threads) const = 0;
+  };
+
+  template <class S>
+  struct model final : interface {
+    explicit model(S s) : store(std::make_shared<const S>(std::move(s))) {}
+    [[nodiscard]] std::uint64_t size(std::string_view key) const override {
+      return store_size(*store, key);
+    }
+    std::size_t read(std::string_view key, std::uint64_t offset,
+                     mutable_bytes into) const override {
+      return store_read(*store, key, offset, into);
+    }
+    void write(std::string_view key, bytes_view bytes) const override {
+      store_write(*store, key, bytes);
+    }
+    void publish(std::string_view key, bytes_view bytes) const override {
+      v0::publish(*store, key, bytes);
+    }
+    [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const override {
+      return store_list(*store, prefix);
+    }
+    void remove(std::string_view key) const override { store_remove(*store, key); }
+    [[nodiscard]] std::string url(std::string_view key) const override { return store->url(key); }
+    [[nodiscard]] any_async_store on(runtime& threads) const override {
+      if constexpr (async_store<S>) {
+        return any_async_store(detail::shared_async<S>(store));
+      } else {
+        return any_async_store(blocking<S>(threads, store));
+      }
+    }
+    std::shared_ptr<const S> store;
+  };
+
+  template <class S>
+  static constexpr bool opens_alone = requires(std::string_view url) { S::open(url); };
+
+  template <class S>
+  static bool serves_blocking(std::string_view url) {
+    return opens_alone<S> && S::serves(url);
+  }
+
+  template <class S>
+  static bool try_open_blocking(std::string_view url, std::optional<any_store>& found) {
+    if constexpr (opens_alone<S>) {
+      if (S::serves(url)) found.emplace(S::open(url));
+    }
+    return found.has_value();
+  }
+
+  template <class S>
+  static bool try_open(std::string_view url, runtime& threads, std::optional<any_store>& found) {
+    if (!S::serves(url)) return false;
+    if constexpr (opens_alone<S>) {
+      found.emplace(S::open(url));
+    } else {
+      found.emplace(S::open(url, threads));
+    }
+    return true;
+  }
+
+  template <class S>
+  static void name_schemes(std::string& out) {
+    if (!out.empty()) out += ", ";
+    if constexpr (requires { S::schemes; }) {
+      out += S::schemes;
+    } else {
+      out += "a store that does not name its URLs";
+    }
+  }
+
+  [[noreturn]] static void fail_unknown(std::string_view url) {
+    if (url.empty()) throw error(errc::invalid_argument, "an empty URL names no store");
+    std::string served;
+    (name_schemes<Stores>(served), ...);
+    const std::string scheme(url_scheme(url));
+    if (scheme == "file") {
+      throw error(errc::unsupported,
+                  "the URL scheme \"file\" is not used: write a local path without a scheme");
+    }
+    throw error(errc::unsupported,
+                "the URL scheme \"" + scheme + "\" is not served by the policies' store (" +
+                    served +
+                    "): include the header of a store that serves it, name that store in "
+                    "the policies' list and link its CMake target");
+  }
+
+  std::shared_ptr<const interface> store_;
+};
+
+/// Opens a store of any openable kind.
+template <openable_store S>
+[[nodiscard]] S open_store(std::string_view url, runtime& threads) {
+  if constexpr (requires { S::open(url, threads); }) {
+    return S::open(url, threads);
+  } else {
+    return S::open(url);
+  }
+}
+
+}  // namespace mdstream::inline v0

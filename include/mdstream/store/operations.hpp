@@ -1,0 +1,138 @@
+#pragma once
+
+/// What can be said of every store in terms of its few operations.
+
+#include <mdstream/store/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <semaphore>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+namespace detail {
+
+/// Starts an asynchronous call, waits for it and returns its value or throws what it reported.
+/// `start` gets the diagnostics and the handler.
+template <class... Result, class Start>
+auto wait_for(Start start) {
+  diagnostics where;
+  std::error_code code;
+  std::tuple<Result...> result;
+  std::binary_semaphore finished{0};
+  start(where, store_handler<Result...>([&](std::error_code failure, Result... values) {
+          code = failure;
+          result = std::tuple<Result...>(std::move(values)...);
+          finished.release();
+        }));
+  finished.acquire();
+  if (code) throw error(code, std::move(where));
+  if constexpr (sizeof...(Result) == 1) return std::get<0>(std::move(result));
+}
+
+}  // namespace detail
+
+// The blocking form of each operation for a store of either kind. With an asynchronous store they
+// wait: never call them on an io thread.
+
+template <object_store S>
+[[nodiscard]] std::uint64_t store_size(const S& store, std::string_view key) {
+  if constexpr (blocking_store<S>) {
+    return store.size(key);
+  } else {
+    return detail::wait_for<std::uint64_t>([&](diagnostics& where, auto done) {
+      store.async_size(std::string(key), {}, where, std::move(done));
+    });
+  }
+}
+
+template <object_store S>
+std::size_t store_read(const S& store, std::string_view key, std::uint64_t offset,
+                       mutable_bytes into) {
+  if constexpr (blocking_store<S>) {
+    return store.read(key, offset, into);
+  } else {
+    return detail::wait_for<std::size_t>([&](diagnostics& where, auto done) {
+      store.async_read(std::string(key), offset, into, {}, where, std::move(done));
+    });
+  }
+}
+
+template <object_store S>
+void store_write(const S& store, std::string_view key, bytes_view bytes) {
+  if constexpr (blocking_store<S>) {
+    store.write(key, bytes);
+  } else {
+    detail::wait_for<>([&](diagnostics& where, auto done) {
+      store.async_write(std::string(key), bytes, {}, where, std::move(done));
+    });
+  }
+}
+
+template <object_store S>
+[[nodiscard]] std::vector<object_info> store_list(const S& store, std::string_view prefix) {
+  if constexpr (blocking_store<S>) {
+    return store.list(prefix);
+  } else {
+    return detail::wait_for<std::vector<object_info>>([&](diagnostics& where, auto done) {
+      store.async_list(std::string(prefix), {}, where, std::move(done));
+    });
+  }
+}
+
+template <object_store S>
+void store_remove(const S& store, std::string_view key) {
+  if constexpr (blocking_store<S>) {
+    store.remove(key);
+  } else {
+    detail::wait_for<>([&](diagnostics& where, auto done) {
+      store.async_remove(std::string(key), {}, where, std::move(done));
+    });
+  }
+}
+
+/// Writes an object on which others rely, as an index on its shards: when this returns, it and all
+/// that was written to the store before are as durable as the store makes them.
+template <object_store S>
+void publish(const S& store, std::string_view key, bytes_view bytes) {
+  if constexpr (requires { store.publish(key, bytes); }) {
+    store.publish(key, bytes);
+  } else {
+    store_write(store, key, bytes);
+  }
+}
+
+/// The whole object. Throws `errc::corrupt` if it changes its size meanwhile.
+template <object_store S>
+[[nodiscard]] std::vector<std::byte> read_all(const S& store, std::string_view key) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(store_size(store, key)));
+  if (store_read(store, key, 0, bytes) != bytes.size()) {
+    throw error(errc::corrupt,
+                {.what = "the object became shorter while it was read", .url = store.url(key)});
+  }
+  return bytes;
+}
+
+/// Whether there is such an object. Failures other than its absence are thrown.
+template <object_store S>
+[[nodiscard]] bool exists(const S& store, std::string_view key) {
+  try {
+    (void)store_size(store, key);
+    return true;
+  } catch (const error& e) {
+    if (e.code() == errc::not_found) return false;
+    throw;
+  }
+}
+
+}  // namespace mdstream::inline v0
