@@ -1,0 +1,120 @@
+#pragma once
+
+/// What a user says about streams, datasets and loaders. Names and defaults are those of MosaicML
+/// Streaming's StreamingDataset where it has the same option; what differs says so.
+
+#include <mdstream/core/sizes.hpp>
+#include <mdstream/order/order_options.hpp>
+#include <mdstream/order/world.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+class runtime;
+
+/// One stream: a dataset, where its shards are kept on this machine, and its part of the mix.
+/// At most one of `proportion`, `repeat` and `choose` is given; either every stream of a loader has
+/// a proportion or none has.
+template <class Store>
+struct stream_options {
+  /// Path or URL of the directory that holds the dataset.
+  std::string remote{};
+  /// Directory on this machine for its shards; the dataset itself where there is no remote. Unset:
+  /// a directory of its own below the loader's `local`.
+  std::string local{};
+  /// Subdirectory of both, such as "train".
+  std::string split{};
+  /// Relative share of the epoch.
+  std::optional<double> proportion{};
+  /// How many times the stream is read in an epoch; fractions draw samples.
+  std::optional<double> repeat{};
+  /// Samples of the stream in an epoch.
+  std::optional<std::uint64_t> choose{};
+  /// An opened store to read from instead of `remote`, with credentials and options of its own.
+  std::optional<Store> store{};
+  /// For messages. Unset: the remote, else the local directory.
+  std::string name{};
+  /// Unset options are those of the dataset or loader.
+  std::optional<unsigned> download_retry{};
+  std::optional<std::chrono::milliseconds> download_timeout{};
+  std::optional<std::string> validate_hash{};
+  std::optional<bool> keep_zip{};
+};
+
+/// Random access to the samples of one or more streams.
+template <class Store>
+struct dataset_options {
+  std::vector<stream_options<Store>> streams{};
+  /// Short for one stream; not together with `streams`.
+  std::string remote{};
+  /// With `streams`: the directory below which each stream's shards are kept.
+  std::string local{};
+  std::string split{};
+  /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
+  /// limit of the processes that share the directory holds.
+  byte_size cache_limit = 0;
+  /// Attempts in total to fetch a shard, at least 1.
+  unsigned download_retry = 2;
+  /// Without progress for this long, an attempt is given up.
+  std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
+  /// Name of a hash in the index to check fetched files by; empty: sizes only.
+  std::string validate_hash{};
+  /// Keep compressed shards beside the raw ones.
+  bool keep_zip = false;
+  /// Workers for decompression, hashes and blocking stores; 0: one a core.
+  unsigned threads = 0;
+  /// Threads to share with other datasets and loaders instead of own ones; has to outlive them.
+  runtime* shared_runtime = nullptr;
+};
+
+/// Batches of a weighted mix of streams, in a reproducible order.
+template <class Store>
+struct loader_options {
+  std::vector<stream_options<Store>> streams{};
+  std::string remote{};
+  std::string local{};
+  std::string split{};
+  byte_size cache_limit = 0;
+  /// Samples in a batch of one rank. Exactly one of `batch_size` and `global_batch_size` is given.
+  std::uint64_t batch_size = 0;
+  /// Samples in a batch of all ranks together; a multiple of the number of (distinct) ranks.
+  std::uint64_t global_batch_size = 0;
+  /// Python's `shuffle_seed`.
+  std::uint64_t seed = 9176;
+  /// Samples in an epoch over all ranks, "100k" or a number; 0: the sum of the streams.
+  sample_count epoch_size = 0;
+  /// Unlike Python's default: who names a shuffler means to shuffle.
+  bool shuffle = true;
+  /// For `any_shuffler`, which is chosen by name here; others have a name of their own.
+  std::string shuffle_algo{};
+  /// In samples. Unset: max(4,000,000 / num_canonical_nodes, 262,144).
+  std::optional<std::uint64_t> shuffle_block_size{};
+  /// Unset: the number of nodes at the first epoch (64 times that for py1s and py2s).
+  std::optional<std::uint64_t> num_canonical_nodes{};
+  batching_method batching = batching_method::random;
+  sampling_method sampling = sampling_method::balanced;
+  std::uint64_t sampling_granularity = 1;
+  partition_algo partition = partition_algo::relaxed;
+  /// Samples of this rank whose shards are fetched ahead. Unset: 64 batches, at least 8,192.
+  std::optional<std::uint64_t> predownload{};
+  /// Unset: from the launcher's environment (launch/environment.hpp).
+  std::optional<mdstream::world> world{};
+  /// Data-loader workers of the Python run whose order is wanted; threads are not workers. Unset:
+  /// the world's.
+  std::optional<std::uint64_t> num_workers{};
+  /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
+  std::uint64_t replication = 1;
+  unsigned download_retry = 2;
+  std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
+  std::string validate_hash{};
+  bool keep_zip = false;
+  unsigned threads = 0;
+  runtime* shared_runtime = nullptr;
+};
+
+}  // namespace mdstream::inline v0

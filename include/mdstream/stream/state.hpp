@@ -1,0 +1,177 @@
+#pragma once
+
+/// The saved state of a run as JSON text: the five keys of a Python run, and one key of our own
+/// that says which run it belongs to.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/fnv.hpp>
+#include <mdstream/core/json.hpp>
+#include <mdstream/order/order_options.hpp>
+#include <mdstream/order/progress.hpp>
+#include <mdstream/order/resample.hpp>
+#include <mdstream/order/weights.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// What has to be the same for a state to mean anything: where one field differs, the samples that
+/// the saved run had are not those that this run would have had.
+struct run_identity {
+  std::uint64_t dataset = 0;  ///< fingerprint: samples of every shard, in order, stream by stream
+  std::uint64_t mix = 0;      ///< fingerprint: samples of each stream in an epoch, and how drawn
+  std::uint64_t epoch_size = 0;
+  std::uint64_t global_batch_size = 0;
+  std::string batching{};
+  std::string shuffle{};  ///< the shuffler's name; "none" without one
+  std::uint64_t shuffle_block_size = 0;
+
+  friend bool operator==(const run_identity&, const run_identity&) = default;
+};
+
+[[nodiscard]] inline std::uint64_t fingerprint_of(const shard_table& shards) {
+  fnv1a hash;
+  for (std::size_t stream = 0; stream < shards.streams(); ++stream) {
+    hash.add(std::uint64_t{shards.first_shard(stream)});
+    for (std::size_t k = shards.first_shard(stream); k < shards.first_shard(stream + 1); ++k)
+      hash.add(shards.size(k));
+  }
+  return hash.value();
+}
+
+[[nodiscard]] inline std::uint64_t fingerprint_of(const stream_mix& mix,
+                                                  const order_options& options) {
+  fnv1a hash;
+  for (const std::uint64_t samples : mix.choose) hash.add(samples);
+  hash.add(to_string(options.sampling)).add(options.sampling_granularity);
+  return hash.value();
+}
+
+/// A state as it is saved and loaded. States of Python have no identity.
+struct run_state {
+  resume_point at{};
+  std::optional<run_identity> identity{};
+};
+
+namespace detail {
+
+/// Python keeps a state in shared memory of this many bytes, its terminator included.
+inline constexpr std::size_t python_state_bytes = 4096;
+inline constexpr int state_version = 1;
+
+[[nodiscard]] inline std::string hex(std::uint64_t value) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
+  const auto count = static_cast<std::size_t>(end - digits.data());
+  return std::string(16 - count, '0').append(digits.data(), count);
+}
+
+[[nodiscard]] inline std::uint64_t from_hex(const std::string& text, std::string_view key) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value, 16);
+  if (failure != std::errc{} || stop != end)
+    throw error(errc::corrupt, "\"" + std::string(key) + "\" is no fingerprint: \"" + text + '"');
+  return value;
+}
+
+[[nodiscard]] inline json::object python_members(const resume_point& at) {
+  json::object out{{"epoch", at.epoch}};
+  if (at.initial_physical_nodes)
+    out.emplace_back("initial_physical_nodes", *at.initial_physical_nodes);
+  out.emplace_back("num_canonical_nodes", at.num_canonical_nodes);
+  out.emplace_back("sample_in_epoch", at.sample_in_epoch);
+  out.emplace_back("shuffle_seed", at.shuffle_seed);
+  return out;
+}
+
+[[nodiscard]] inline json::object identity_members(const run_identity& id) {
+  return {{"version", state_version},
+          {"dataset", hex(id.dataset)},
+          {"mix", hex(id.mix)},
+          {"epoch_size", id.epoch_size},
+          {"global_batch_size", id.global_batch_size},
+          {"batching", id.batching},
+          {"shuffle", id.shuffle},
+          {"shuffle_block_size", id.shuffle_block_size}};
+}
+
+[[nodiscard]] inline run_identity parse_identity(const json::value& from) {
+  if (const auto version = from.get<int>("version"); version != state_version)
+    throw error(errc::unsupported, "a state of version " + std::to_string(version) +
+                                       "; this program reads version " +
+                                       std::to_string(state_version));
+  return {.dataset = from_hex(from.get<std::string>("dataset"), "dataset"),
+          .mix = from_hex(from.get<std::string>("mix"), "mix"),
+          .epoch_size = from.get<std::uint64_t>("epoch_size"),
+          .global_batch_size = from.get<std::uint64_t>("global_batch_size"),
+          .batching = from.get<std::string>("batching"),
+          .shuffle = from.get<std::string>("shuffle"),
+          .shuffle_block_size = from.get<std::uint64_t>("shuffle_block_size")};
+}
+
+[[nodiscard]] inline resume_point parse_resume_point(const json::value& from) {
+  resume_point at{.epoch = from.get<std::int64_t>("epoch"),
+                  .sample_in_epoch = from.get<std::uint64_t>("sample_in_epoch"),
+                  .num_canonical_nodes = from.get<std::uint64_t>("num_canonical_nodes"),
+                  .shuffle_seed = from.get<std::uint64_t>("shuffle_seed")};
+  if (const json::value* nodes = from.find("initial_physical_nodes"); nodes && !nodes->is_null())
+    at.initial_physical_nodes = nodes->as<std::uint64_t>("initial_physical_nodes");
+  if (at.epoch < -1 || at.num_canonical_nodes == 0)
+    throw error(errc::corrupt, "a state of epoch " + std::to_string(at.epoch) + " and " +
+                                   std::to_string(at.num_canonical_nodes) + " canonical nodes");
+  return at;
+}
+
+[[noreturn]] inline void state_differs(std::string_view field, const std::string& saved,
+                                       const std::string& here) {
+  throw error(errc::state_mismatch, "the state was saved with " + std::string(field) + ' ' + saved +
+                                        ", this run has " + here);
+}
+
+}  // namespace detail
+
+/// The text of a state: one line of JSON, sorted keys, below 4,096 bytes.
+[[nodiscard]] inline std::string to_text(const run_state& state) {
+  json::object members = detail::python_members(state.at);
+  if (state.identity) members.emplace_back("mdstream", detail::identity_members(*state.identity));
+  std::string text = json::dump(std::move(members), json::key_order::sorted);
+  if (text.size() >= detail::python_state_bytes)
+    throw error(errc::unsupported,
+                "a state of " + std::to_string(text.size()) + " bytes is longer than Python takes");
+  return text;
+}
+
+/// Reads a state, of this library or of Python. Throws `errc::corrupt`, naming key or byte, for
+/// text that is no state.
+[[nodiscard]] inline run_state parse_state(std::string_view text) {
+  const json::value state = json::parse(text, diagnostics{.url = "the saved state"});
+  run_state out{.at = detail::parse_resume_point(state)};
+  if (const json::value* own = state.find("mdstream")) out.identity = detail::parse_identity(*own);
+  return out;
+}
+
+/// Throws `errc::state_mismatch`, naming the field and both values, unless a state that was saved
+/// by `saved` can go on in `here`.
+inline void require_same_run(const run_identity& saved, const run_identity& here) {
+  const auto require = [](std::string_view field, const auto& a, const auto& b, auto&& text) {
+    if (a != b) detail::state_differs(field, text(a), text(b));
+  };
+  const auto number = [](std::uint64_t x) { return std::to_string(x); };
+  const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
+  require("dataset", saved.dataset, here.dataset, detail::hex);
+  require("epoch_size", saved.epoch_size, here.epoch_size, number);
+  require("mix", saved.mix, here.mix, detail::hex);
+  require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);
+  require("batching", saved.batching, here.batching, quoted);
+  require("shuffle", saved.shuffle, here.shuffle, quoted);
+  require("shuffle_block_size", saved.shuffle_block_size, here.shuffle_block_size, number);
+}
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,48 @@
+#include <mdstream/stream/shard_locator.hpp>
+
+#include <random>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace mds = mdstream;
+
+namespace locator_test {
+
+void agrees_with_a_walk(const std::vector<std::uint64_t>& sizes) {
+  const mds::shard_locator locate(sizes);
+  std::uint64_t sample = 0;
+  for (std::uint32_t shard = 0; shard < sizes.size(); ++shard) {
+    CHECK(locate.first_sample(shard) == sample);
+    for (std::uint32_t i = 0; i < sizes[shard]; ++i, ++sample) {
+      const mds::sample_location found = locate(sample);
+      if (found != mds::sample_location{shard, i})
+        FAIL("sample " << sample << " in shard " << found.shard);
+    }
+  }
+  CHECK(locate.samples() == sample);
+}
+
+}  // namespace locator_test
+
+TEST_CASE("every sample is found in its shard, whatever the sizes") {
+  locator_test::agrees_with_a_walk({5});
+  locator_test::agrees_with_a_walk({100, 100, 100, 37});
+  locator_test::agrees_with_a_walk({0, 3, 0, 0, 1, 0});
+  std::vector<std::uint64_t> uneven(1000, 1);
+  uneven.push_back(100000);
+  uneven.insert(uneven.end(), 500, 1);
+  locator_test::agrees_with_a_walk(uneven);
+}
+
+TEST_CASE("random sizes, empty shards among them") {
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<std::uint64_t> sizes(1 + random() % 200);
+    const unsigned widest = 1U << random() % 10;
+    for (auto& size : sizes) size = random() % 4 == 0 ? 0 : random() % widest;
+    locator_test::agrees_with_a_walk(sizes);
+  }
+}

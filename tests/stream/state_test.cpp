@@ -1,0 +1,86 @@
+#include <mdstream/stream/state.hpp>
+
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace mds = mdstream;
+
+namespace state_test {
+
+mds::run_state example() {
+  return {.at = {.epoch = 2,
+                 .sample_in_epoch = 640,
+                 .num_canonical_nodes = 8,
+                 .shuffle_seed = 9176,
+                 .initial_physical_nodes = 2},
+          .identity = mds::run_identity{.dataset = 0x1234,
+                                        .mix = 0xffffffffffffffff,
+                                        .epoch_size = 1000,
+                                        .global_batch_size = 64,
+                                        .batching = "random",
+                                        .shuffle = "py1e",
+                                        .shuffle_block_size = 262144}};
+}
+
+}  // namespace state_test
+
+TEST_CASE("a state is one sorted line that reads back the same") {
+  const mds::run_state state = state_test::example();
+  const std::string text = mds::to_text(state);
+  CHECK(
+      text ==
+      R"({"epoch": 2, "initial_physical_nodes": 2, "mdstream": {"batching": "random", )"
+      R"("dataset": "0000000000001234", "epoch_size": 1000, "global_batch_size": 64, )"
+      R"("mix": "ffffffffffffffff", "shuffle": "py1e", "shuffle_block_size": 262144, "version": 1}, )"
+      R"("num_canonical_nodes": 8, "sample_in_epoch": 640, "shuffle_seed": 9176})");
+  const mds::run_state back = mds::parse_state(text);
+  CHECK(back.at == state.at);
+  CHECK(back.identity == state.identity);
+}
+
+TEST_CASE("a state of Python has no identity, and may lack the initial nodes") {
+  const auto state = mds::parse_state(
+      R"({"epoch": 0, "sample_in_epoch": 12, "num_canonical_nodes": 1, "shuffle_seed": 7})");
+  CHECK(state.at.sample_in_epoch == 12);
+  CHECK_FALSE(state.at.initial_physical_nodes);
+  CHECK_FALSE(state.identity);
+}
+
+TEST_CASE("a state of another run is refused by field and values") {
+  const mds::run_identity here = *state_test::example().identity;
+  const auto refused = [&](auto change, std::initializer_list<std::string_view> pieces) {
+    mds::run_identity saved = here;
+    change(saved);
+    support::expect_error([&] { mds::require_same_run(saved, here); }, mds::errc::state_mismatch,
+                          pieces);
+  };
+  mds::require_same_run(here, here);
+  refused([](auto& id) { id.dataset = 1; }, {"dataset", "0000000000000001", "0000000000001234"});
+  refused([](auto& id) { id.mix = 1; }, {"mix"});
+  refused([](auto& id) { id.epoch_size = 5; }, {"epoch_size 5", "1000"});
+  refused([](auto& id) { id.global_batch_size = 32; }, {"global_batch_size 32", "64"});
+  refused([](auto& id) { id.batching = "stratified"; }, {"batching \"stratified\"", "\"random\""});
+  refused([](auto& id) { id.shuffle = "naive"; }, {"shuffle \"naive\"", "\"py1e\""});
+  refused([](auto& id) { id.shuffle_block_size = 4; }, {"shuffle_block_size 4", "262144"});
+}
+
+TEST_CASE("text that is no state is refused by key") {
+  using support::expect_error;
+  const auto parse = [](std::string_view text) { return [text] { (void)mds::parse_state(text); }; };
+  expect_error(parse(""), mds::errc::corrupt, {"state"});
+  expect_error(parse("{\"epoch\": 0"), mds::errc::corrupt);
+  expect_error(parse("[]"), mds::errc::corrupt);
+  expect_error(parse(R"({"epoch": 0, "num_canonical_nodes": 1, "shuffle_seed": 7})"),
+               mds::errc::corrupt, {"sample_in_epoch"});
+  expect_error(
+      parse(R"({"epoch": 0, "sample_in_epoch": -1, "num_canonical_nodes": 1, "shuffle_seed": 7})"),
+      mds::errc::corrupt, {"sample_in_epoch"});
+  expect_error(
+      parse(R"({"epoch": -7, "sample_in_epoch": 1, "num_canonical_nodes": 1, "shuffle_seed": 7})"),
+      mds::errc::corrupt, {"-7"});
+  std::string newer = mds::to_text(state_test::example());
+  newer.replace(newer.find("\"version\": 1"), 12, "\"version\": 2");
+  expect_error(parse(newer), mds::errc::unsupported, {"version 2"});
+}
