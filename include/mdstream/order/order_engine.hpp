@@ -1,0 +1,86 @@
+#pragma once
+
+/// From datasets and options to the order of every epoch.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/order/batching.hpp>
+#include <mdstream/order/epoch_order.hpp>
+#include <mdstream/order/order_options.hpp>
+#include <mdstream/order/progress.hpp>
+#include <mdstream/order/resample.hpp>
+#include <mdstream/order/shuffler.hpp>
+#include <mdstream/order/weights.hpp>
+#include <mdstream/order/world.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The order of samples of a run: pure, immutable after construction, any thread may ask. Streams,
+/// options and seed fix everything; the world only decides who gets which part.
+template <shuffler Shuffler>
+class order_engine {
+ public:
+  /// Throws `errc::invalid_argument` for weights that contradict each other or the options, empty
+  /// streams, a sampling granularity of 0, and samples beyond 2^63.
+  order_engine(std::span<const stream_shards> streams, order_options options,
+               Shuffler shuffler = {})
+      : options_(options),
+        shuffler_(std::move(shuffler)),
+        shards_(std::make_shared<shard_table>(streams)),
+        mix_(mix_of(streams)) {
+    if (options_.sampling_granularity == 0) detail::refuse("a sampling granularity of 0 samples");
+  }
+
+  [[nodiscard]] const order_options& options() const noexcept { return options_; }
+  [[nodiscard]] const Shuffler& shuffler_model() const noexcept { return shuffler_; }
+  /// Shards of all streams and their first sample ids.
+  [[nodiscard]] const shard_table& shards() const noexcept { return *shards_; }
+  /// Samples, proportion and repetition of each stream in an epoch.
+  [[nodiscard]] const stream_mix& mix() const noexcept { return mix_; }
+  /// Samples of an epoch.
+  [[nodiscard]] std::uint64_t epoch_size() const noexcept { return mix_.epoch_size; }
+
+  /// A run that has not begun.
+  [[nodiscard]] progress begin_run() const {
+    return progress(options_, canonical_nodes_factor(shuffler_));
+  }
+
+  /// The rest of an epoch from `start` on, for batches of `batch_size` samples a rank. `parallel`
+  /// is the world after replication; its `rank` plays no part. Throws `errc::invalid_argument`
+  /// where the reference fails: worlds and canonical nodes that do not divide, a start beyond the
+  /// end, streams too small for the batching method.
+  [[nodiscard]] epoch_order epoch(const world& parallel, std::uint64_t batch_size,
+                                  const epoch_start& start) const {
+    return make_epoch(
+        epoch_request{.shards = shards_,
+                      .mix = mix_,
+                      .options = options_,
+                      .parallel = parallel,
+                      .batch_size = batch_size,
+                      .start = start},
+        [this](const shuffle_task& task) -> any_sequence { return shuffler_.open(task); });
+  }
+
+ private:
+  [[nodiscard]] stream_mix mix_of(std::span<const stream_shards> streams) const {
+    std::vector<stream_weight> weights;
+    std::vector<std::uint64_t> sizes;
+    for (std::size_t k = 0; k < streams.size(); ++k) {
+      weights.push_back(streams[k].weight);
+      sizes.push_back(shards_->stream_samples(k));
+    }
+    return mix_streams(weights, sizes, options_.epoch_size, options_.shuffle_seed);
+  }
+
+  order_options options_;
+  Shuffler shuffler_;
+  std::shared_ptr<const shard_table> shards_;
+  stream_mix mix_;
+};
+
+}  // namespace mdstream::inline v0

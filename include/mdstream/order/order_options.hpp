@@ -1,0 +1,100 @@
+#pragma once
+
+/// Everything that enters the order of samples besides the dataset, the world and the batch size.
+
+#include <mdstream/version.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// How much of a stream an epoch holds: at most one of the three. `proportion` is relative to the
+/// other streams (all of them have one, or none), `repeat` to the stream's own size, `choose` is a
+/// number of samples. With none of them a stream is read once, or in proportion to its size where
+/// `order_options::epoch_size` is set.
+struct stream_weight {
+  std::optional<double> proportion{};
+  std::optional<double> repeat{};
+  std::optional<std::uint64_t> choose{};
+};
+
+/// A stream as the order sees it: how many samples each of its shards holds.
+struct stream_shards {
+  std::vector<std::uint64_t> samples{};
+  stream_weight weight{};
+};
+
+/// Whether the members of a partly used shard change with the epoch.
+enum class sampling_method : std::uint8_t { balanced, fixed };
+
+/// How a batch is put together from several streams (sample-order, section 6 of docs/order.md).
+enum class batching_method : std::uint8_t {
+  random,             ///< streams mixed at random
+  stratified,         ///< every global batch holds the same mix
+  per_stream,         ///< every global batch comes from one stream
+  device_per_stream,  ///< every rank's batch comes from one stream
+};
+
+enum class partition_algo : std::uint8_t {
+  orig,
+  relaxed,  ///< as orig, but a resumed run may have a number of nodes that orig would refuse
+};
+
+struct order_options {
+  /// Samples in an epoch, over all streams; nothing (or 0): the sum of the streams.
+  std::optional<std::uint64_t> epoch_size{};
+  sampling_method sampling = sampling_method::balanced;
+  /// Samples that are drawn together from a shard which is used in part.
+  std::uint64_t sampling_granularity = 1;
+  partition_algo partition = partition_algo::relaxed;
+  /// Nothing (or 0): the number of nodes at the first epoch (64 times that for py1s and py2s).
+  std::optional<std::uint64_t> num_canonical_nodes{};
+  bool shuffle = false;
+  std::uint64_t shuffle_seed = 9176;
+  /// In samples. Nothing: max(4,000,000 / num_canonical_nodes, 262,144).
+  std::optional<std::uint64_t> shuffle_block_size{};
+  batching_method batching = batching_method::random;
+};
+
+[[nodiscard]] constexpr std::string_view to_string(sampling_method m) noexcept {
+  return m == sampling_method::balanced ? "balanced" : "fixed";
+}
+[[nodiscard]] constexpr std::string_view to_string(partition_algo a) noexcept {
+  return a == partition_algo::orig ? "orig" : "relaxed";
+}
+[[nodiscard]] constexpr std::string_view to_string(batching_method m) noexcept {
+  switch (m) {
+    case batching_method::random: return "random";
+    case batching_method::stratified: return "stratified";
+    case batching_method::per_stream: return "per_stream";
+    case batching_method::device_per_stream: return "device_per_stream";
+  }
+  return "?";
+}
+
+/// The method of that name, or nothing.
+[[nodiscard]] constexpr std::optional<sampling_method> parse_sampling_method(
+    std::string_view name) noexcept {
+  for (const auto m : {sampling_method::balanced, sampling_method::fixed})
+    if (to_string(m) == name) return m;
+  return std::nullopt;
+}
+[[nodiscard]] constexpr std::optional<partition_algo> parse_partition_algo(
+    std::string_view name) noexcept {
+  for (const auto a : {partition_algo::orig, partition_algo::relaxed})
+    if (to_string(a) == name) return a;
+  return std::nullopt;
+}
+[[nodiscard]] constexpr std::optional<batching_method> parse_batching_method(
+    std::string_view name) noexcept {
+  for (const auto m : {batching_method::random, batching_method::stratified,
+                       batching_method::per_stream, batching_method::device_per_stream})
+    if (to_string(m) == name) return m;
+  return std::nullopt;
+}
+
+}  // namespace mdstream::inline v0

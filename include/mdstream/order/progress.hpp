@@ -1,0 +1,121 @@
+#pragma once
+
+/// Which epoch comes next and where it begins: the counter and the checkpoint rules of a run, as a
+/// pure state machine.
+
+#include <mdstream/order/detail/check.hpp>
+#include <mdstream/order/order_options.hpp>
+#include <mdstream/order/world.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace mdstream::inline v0 {
+
+/// What a checkpoint says about the place in a run: the five values that a Python run saves too.
+struct resume_point {
+  std::int64_t epoch = -1;  ///< -1: no epoch has begun
+  std::uint64_t sample_in_epoch = 0;
+  std::uint64_t num_canonical_nodes = 0;
+  std::uint64_t shuffle_seed = 0;
+  /// Nodes of the run that began the epoch; nothing in states of old Python versions.
+  std::optional<std::uint64_t> initial_physical_nodes{};
+
+  friend bool operator==(const resume_point&, const resume_point&) = default;
+};
+
+/// Everything that fixes the order of one epoch, besides dataset, options, world and batch size.
+struct epoch_start {
+  std::uint64_t epoch = 0;
+  std::uint64_t sample_in_epoch = 0;  ///< samples of the global order that come before the start
+  std::uint64_t num_canonical_nodes = 1;
+  std::uint64_t shuffle_seed = 9176;
+  std::uint64_t shuffle_block_size = 1 << 18;
+  std::optional<std::uint64_t> initial_physical_nodes{};
+
+  friend bool operator==(const epoch_start&, const epoch_start&) = default;
+};
+
+/// The block size of a run that sets none.
+[[nodiscard]] constexpr std::uint64_t default_shuffle_block_size(std::uint64_t ncn) noexcept {
+  return std::max<std::uint64_t>(4'000'000 / ncn, 262'144);
+}
+
+/// Counts epochs and answers what to save and where to go on. Not thread-safe.
+///
+/// An epoch counts from the moment it is begun, also when it is abandoned. A loaded state takes
+/// effect when the next epoch begins, unless it is of an earlier epoch than that one: then it is
+/// stale and ignored.
+class progress {
+ public:
+  /// `default_nodes_factor` is what the shuffler multiplies the number of nodes with to get the
+  /// canonical nodes of a run that sets none.
+  explicit progress(const order_options& options, std::uint64_t default_nodes_factor = 1)
+      : ncn_(options.num_canonical_nodes.value_or(0)),
+        seed_(options.shuffle_seed),
+        block_size_(options.shuffle_block_size),
+        factor_(default_nodes_factor) {}
+
+  /// Keeps a state for the next `begin_epoch`.
+  void load(const resume_point& state) { loaded_ = state; }
+
+  /// Whether a state has been loaded that the next epoch will ignore because it is of an earlier
+  /// one.
+  [[nodiscard]] bool loaded_is_stale() const noexcept { return loaded_ && loaded_->epoch < next_; }
+
+  /// Begins the next epoch. `parallel` is the world that the order is made for (after replication).
+  epoch_start begin_epoch(const world& parallel) {
+    const resume_point at = resolve(next_, parallel);
+    if (at.epoch < 0 || at.epoch == std::numeric_limits<std::int64_t>::max())
+      detail::refuse("epoch " + std::to_string(at.epoch) + " is none that can begin");
+    next_ = at.epoch + 1;
+    return {.epoch = static_cast<std::uint64_t>(at.epoch),
+            .sample_in_epoch = at.sample_in_epoch,
+            .num_canonical_nodes = ncn_,
+            .shuffle_seed = seed_,
+            .shuffle_block_size = *block_size_,
+            .initial_physical_nodes = initial_nodes_};
+  }
+
+  /// What to save when `samples` of the current epoch have been handed out, over all distinct
+  /// ranks: since the epoch was begun here, or, with `from_beginning`, since its first sample.
+  [[nodiscard]] resume_point state(std::uint64_t samples, const world& parallel,
+                                   bool from_beginning = false) {
+    resume_point at = resolve(next_ - 1, parallel);
+    at.sample_in_epoch = from_beginning
+                             ? samples
+                             : detail::checked_add(at.sample_in_epoch, samples, "sample_in_epoch");
+    at.num_canonical_nodes = ncn_;
+    at.shuffle_seed = seed_;
+    at.initial_physical_nodes = initial_nodes_.value_or(parallel.nodes);
+    return at;
+  }
+
+  [[nodiscard]] std::int64_t next_epoch() const noexcept { return next_; }
+
+ private:
+  /// Adopts the loaded state where it is not of an earlier epoch, and settles the defaults.
+  resume_point resolve(std::int64_t presumed, const world& parallel) {
+    resume_point at{.epoch = presumed};
+    if (loaded_ && loaded_->epoch >= presumed) {
+      at = *loaded_;
+      ncn_ = at.num_canonical_nodes;
+      seed_ = at.shuffle_seed;
+      initial_nodes_ = at.initial_physical_nodes;
+    }
+    if (ncn_ == 0) ncn_ = detail::checked_mul(parallel.nodes, factor_, "num_canonical_nodes");
+    if (!block_size_) block_size_ = default_shuffle_block_size(ncn_);
+    return at;
+  }
+
+  std::uint64_t ncn_;
+  std::uint64_t seed_;
+  std::optional<std::uint64_t> block_size_;
+  std::uint64_t factor_;
+  std::optional<std::uint64_t> initial_nodes_{};
+  std::optional<resume_point> loaded_{};
+  std::int64_t next_ = 0;
+};
+
+}  // namespace mdstream::inline v0
