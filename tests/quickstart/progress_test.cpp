@@ -1,0 +1,21 @@
+#include "quickstart/progress.hpp"
+
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <thread>
+
+TEST_CASE("the progress line shows rate, stall and loss", "[quickstart]") {
+  quickstart::stopwatch watch;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  watch.stalled(std::chrono::milliseconds(10));
+  const double percent = watch.stall_percent();
+  CHECK(percent > 0.0);
+  CHECK(percent <= 50.0);
+  const std::string text = quickstart::progress_text(
+      {.step = 3, .steps = 600, .samples = 72, .loss = 2.3456, .held_out = 2.5}, watch);
+  INFO(text);
+  for (const char* piece : {"3/600", "samples/s", "stall", "loss 2.346", "held-out 2.500"}) {
+    CHECK(text.find(piece) != std::string::npos);
+  }
+}
