@@ -1,0 +1,293 @@
+#pragma once
+
+/// The encodings as C++ types: what a compile-time schema is written with, the views that reading
+/// gives, and the values that writing takes.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/utf8.hpp>
+#include <mdstream/format/encoding.hpp>
+#include <mdstream/format/ndarray.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+// Column types. Scalars stand for themselves: std::uint8_t ... std::int64_t, float16, float,
+// double.
+
+struct bytes;      ///< bytes: read as bytes_view
+struct str;        ///< text in UTF-8: read as std::string_view, checked
+struct int_;       ///< Python's int in 64 bits: read as std::int64_t
+struct json_text;  ///< JSON: read as its text, std::string_view
+struct pil;        ///< an image as Pillow holds it: read as its encoded bytes
+struct jpeg;       ///< a JPEG file: read as its bytes
+struct png;        ///< a PNG file: read as its bytes
+struct pkl;        ///< a Python pickle: read as its bytes, never executed
+
+/// An array. `ndarray<T, D...>` fixes element type and shape (read as `unaligned_view<T>`),
+/// `ndarray<T>` the type (read as `ndarray_view<T>`), `ndarray<>` neither (read as `any_ndarray`).
+template <class T = void, std::uint64_t... Dims>
+struct ndarray;
+
+namespace detail {
+
+/// A value ready to be copied into a sample.
+struct encoded_bytes {
+  bytes_view body;
+  [[nodiscard]] std::size_t size() const noexcept { return body.size(); }
+  void copy_to(std::byte* out) const noexcept {
+    if (!body.empty()) std::memcpy(out, body.data(), body.size());
+  }
+};
+
+template <class T>
+struct encoded_scalar {
+  T value;
+  [[nodiscard]] static constexpr std::size_t size() noexcept { return sizeof(T); }
+  void copy_to(std::byte* out) const noexcept { store_to(out, value); }
+};
+
+struct encoded_array {
+  ndarray_header header;
+  bytes_view elements;
+  [[nodiscard]] std::size_t size() const noexcept { return header.size + elements.size(); }
+  void copy_to(std::byte* out) const noexcept {
+    std::memcpy(out, header.bytes.data(), header.size);
+    std::memcpy(out + header.size, elements.data(), elements.size());
+  }
+};
+
+template <class V>
+concept byte_string = std::same_as<std::remove_cvref_t<V>, bytes_view> ||
+                      std::same_as<std::remove_cvref_t<V>, mutable_bytes> ||
+                      (std::ranges::contiguous_range<V> && std::ranges::sized_range<V> &&
+                       std::same_as<std::remove_cv_t<std::ranges::range_value_t<V>>, std::byte>);
+
+template <byte_string V>
+[[nodiscard]] bytes_view bytes_of(const V& value) noexcept {
+  return {std::ranges::data(value), std::ranges::size(value)};
+}
+
+/// A byte string in place of a value is stored as it is; in a column of fixed size its length has
+/// to be right.
+[[nodiscard]] inline encoded_bytes encode_verbatim(const encoding& type, bytes_view value) {
+  if (const auto size = fixed_size(type); size && *size != value.size())
+    throw error(errc::invalid_argument, std::to_string(value.size()) +
+                                            " bytes do not go into a column of " +
+                                            std::to_string(*size) + " bytes");
+  return {value};
+}
+
+/// Converts to the column's type. Integers out of its range are refused.
+template <element T, class V>
+  requires std::is_arithmetic_v<V> || std::same_as<V, float16>
+[[nodiscard]] T scalar_from(V value) {
+  if constexpr (std::same_as<V, T>) {
+    return value;
+  } else if constexpr (std::same_as<T, float16>) {
+    return float16(static_cast<double>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    static_assert(std::is_integral_v<V>, "an integer column takes integers");
+    using wide = std::conditional_t<std::is_same_v<V, bool>, unsigned, V>;
+    if (!std::in_range<T>(static_cast<wide>(value)))
+      throw error(errc::invalid_argument, std::to_string(value) + " does not fit into " +
+                                              std::string(to_string(dtype_of<T>)));
+    return static_cast<T>(value);
+  }
+}
+
+[[nodiscard]] inline std::string_view checked_text(bytes_view value) {
+  const std::string_view text = as_text(value);
+  if (const std::size_t bad = first_invalid_utf8(text); bad != text.size())
+    throw error(errc::corrupt, diagnostics{.what = "a text is not UTF-8", .byte = bad});
+  return text;
+}
+
+template <encoding_kind Kind>
+struct plain_bytes_type {
+  static constexpr encoding type{.kind = Kind};
+  using view = bytes_view;
+  [[nodiscard]] static view decode(bytes_view value) noexcept { return value; }
+  template <byte_string V>
+  [[nodiscard]] static encoded_bytes encode(const V& value) {
+    return {bytes_of(value)};
+  }
+};
+
+template <element T>
+inline constexpr encoding_kind scalar_kind = [] {
+  switch (dtype_of<T>) {
+    case dtype::uint8: return encoding_kind::uint8;
+    case dtype::int8: return encoding_kind::int8;
+    case dtype::uint16: return encoding_kind::uint16;
+    case dtype::int16: return encoding_kind::int16;
+    case dtype::float16: return encoding_kind::float16;
+    case dtype::uint32: return encoding_kind::uint32;
+    case dtype::int32: return encoding_kind::int32;
+    case dtype::float32: return encoding_kind::float32;
+    case dtype::uint64: return encoding_kind::uint64;
+    case dtype::int64: return encoding_kind::int64;
+    default: return encoding_kind::float64;
+  }
+}();
+
+template <element T, encoding_kind Kind>
+struct scalar_type {
+  static constexpr encoding type{.kind = Kind};
+  using view = T;
+  [[nodiscard]] static T decode(bytes_view value) {
+    if (value.size() != sizeof(T))
+      throw error(errc::corrupt, std::to_string(value.size()) + " bytes are not one " +
+                                     std::string(to_string(dtype_of<T>)));
+    return load<T>(value.data());
+  }
+  template <class V>
+    requires std::is_arithmetic_v<V> || std::same_as<V, float16>
+  [[nodiscard]] static encoded_scalar<T> encode(V value) {
+    return {scalar_from<T>(value)};
+  }
+  template <byte_string V>
+  [[nodiscard]] static encoded_bytes encode(const V& value) {
+    return encode_verbatim(type, bytes_of(value));
+  }
+};
+
+template <encoding_kind Kind>
+struct text_type {
+  static constexpr encoding type{.kind = Kind};
+  using view = std::string_view;
+  [[nodiscard]] static view decode(bytes_view value) { return checked_text(value); }
+  [[nodiscard]] static encoded_bytes encode(std::string_view text) {
+    if (const std::size_t bad = first_invalid_utf8(text); bad != text.size())
+      throw error(errc::invalid_argument, diagnostics{.what = "a text is not UTF-8", .byte = bad});
+    return {as_bytes(text)};
+  }
+  template <byte_string V>
+  [[nodiscard]] static encoded_bytes encode(const V& value) {
+    return {bytes_of(value)};
+  }
+};
+
+template <class V>
+concept element_range = std::ranges::contiguous_range<V> && std::ranges::sized_range<V> &&
+                        element<std::remove_cv_t<std::ranges::range_value_t<V>>>;
+
+/// What all ndarray types share. `type` is static, because views refer to its shape.
+template <const encoding& Type>
+struct ndarray_type {
+  static constexpr const encoding& type = Type;
+
+  [[nodiscard]] static encoded_array encode(const any_ndarray& value) {
+    return {make_ndarray_header(Type, value.type(), value.shape()), value.bytes()};
+  }
+  /// A flat range: of the column's shape if it has one, else of one dimension.
+  template <element_range V>
+  [[nodiscard]] static encoded_array encode(const V& values) {
+    using value_type = std::remove_cv_t<std::ranges::range_value_t<V>>;
+    return encode_flat(dtype_of<value_type>, std::as_bytes(std::span(std::ranges::data(values),
+                                                                     std::ranges::size(values))));
+  }
+  template <element T>
+  [[nodiscard]] static encoded_array encode(const unaligned_view<T>& values) {
+    return encode_flat(dtype_of<T>, values.bytes());
+  }
+  template <byte_string V>
+  [[nodiscard]] static encoded_bytes encode(const V& value) {
+    return encode_verbatim(Type, bytes_of(value));
+  }
+
+ private:
+  static encoded_array encode_flat(dtype elements, bytes_view values) {
+    const std::uint64_t count = values.size() / size_of(elements);
+    if (!Type.dims.empty() && count == Type.dims.elements())
+      return {make_ndarray_header(Type, elements, Type.dims), values};
+    return {make_ndarray_header(Type, elements, array_shape{count}), values};
+  }
+};
+
+template <class T, std::uint64_t... Dims>
+inline constexpr encoding ndarray_encoding{
+    .kind = encoding_kind::ndarray, .type = dtype_of<T>, .dims = array_shape{Dims...}};
+
+}  // namespace detail
+
+/// How values of a column type are read and written. Each has `type`, the encoding; `view`, what
+/// reading gives; `decode(bytes)`; and overloads of `encode(value)`. Byte strings are taken by
+/// every type and stored as they are.
+template <class T>
+struct column_traits;
+
+template <element T>
+struct column_traits<T> : detail::scalar_type<T, detail::scalar_kind<T>> {};
+template <>
+struct column_traits<int_> : detail::scalar_type<std::int64_t, encoding_kind::int_> {};
+template <>
+struct column_traits<bytes> : detail::plain_bytes_type<encoding_kind::bytes> {};
+template <>
+struct column_traits<str> : detail::text_type<encoding_kind::str> {};
+template <>
+struct column_traits<json_text> : detail::text_type<encoding_kind::json> {};
+template <>
+struct column_traits<pil> : detail::plain_bytes_type<encoding_kind::pil> {};
+template <>
+struct column_traits<jpeg> : detail::plain_bytes_type<encoding_kind::jpeg> {};
+template <>
+struct column_traits<png> : detail::plain_bytes_type<encoding_kind::png> {};
+template <>
+struct column_traits<pkl> : detail::plain_bytes_type<encoding_kind::pkl> {};
+
+template <>
+struct column_traits<ndarray<>> : detail::ndarray_type<detail::ndarray_encoding<void>> {
+  using view = any_ndarray;
+  [[nodiscard]] static view decode(bytes_view value) { return parse_ndarray(type, value); }
+};
+
+template <element T>
+struct column_traits<ndarray<T>> : detail::ndarray_type<detail::ndarray_encoding<T>> {
+  using view = ndarray_view<T>;
+  [[nodiscard]] static view decode(bytes_view value) {
+    return view(parse_ndarray(detail::ndarray_encoding<T>, value));
+  }
+};
+
+template <element T, std::uint64_t... Dims>
+  requires(sizeof...(Dims) > 0)
+struct column_traits<ndarray<T, Dims...>>
+    : detail::ndarray_type<detail::ndarray_encoding<T, Dims...>> {
+  static_assert(((Dims > 0) && ...), "an array's extents are positive");
+  using view = unaligned_view<T>;
+  [[nodiscard]] static view decode(bytes_view value) {
+    constexpr std::uint64_t expected = (sizeof(T) * ... * Dims);
+    if (value.size() != expected)
+      throw error(errc::corrupt, std::to_string(value.size()) + " bytes are not the " +
+                                     std::to_string(expected) + " bytes of the array");
+    return view(value);
+  }
+};
+
+/// A type that a schema's column can have.
+template <class T>
+concept column_type = requires(bytes_view value) {
+  { column_traits<T>::type } -> std::convertible_to<encoding>;
+  { column_traits<T>::decode(value) } -> std::same_as<typename column_traits<T>::view>;
+  column_traits<T>::encode(value);
+};
+
+/// A value that can be written to a column of type `T`.
+template <class V, class T>
+concept writable_as = requires(const V& value) { column_traits<T>::encode(value); };
+
+}  // namespace mdstream::inline v0
