@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # tests/run.sh [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
 # and runs them through ctest. With names (rooms such as `order`, or `negative`, `consumer`, `headers`)
-# only those. Needs no argument and asks nothing. The build lies in build/tests.
+# only those. Needs no argument and asks nothing. The build lies in build/tests; MDSTREAM_JOBS is the
+# number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/install-deps.sh build test cli
-jobs=$(nproc)
+jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
 options=(-DCMAKE_BUILD_TYPE=Release -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON)
