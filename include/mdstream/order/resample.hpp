@@ -93,6 +93,15 @@ inline void skip_choice(numpy::generator& random, std::uint64_t population, std:
 /// Immutable; copies share. O(units) memory, and none at all where every shard is read once.
 class unit_list {
  public:
+  unit_list() = default;
+  /// Every one of the shards first_shard … last_shard - 1 once.
+  unit_list(std::shared_ptr<const shard_table> table, std::size_t first_shard,
+            std::size_t last_shard)
+      : table_(std::move(table)),
+        first_(first_shard),
+        units_(last_shard - first_shard),
+        size_(table_->begin(last_shard) - table_->begin(first_shard)) {}
+
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t units() const noexcept { return units_; }
   [[nodiscard]] std::uint64_t begin(std::size_t unit) const {
@@ -170,9 +179,10 @@ class resampler {
   /// Throws `errc::invalid_argument` where that is nothing at all.
   [[nodiscard]] unit_list units(std::size_t first_stream, std::size_t last_stream,
                                 std::span<const std::uint64_t> choose) const {
-    unit_list out = reads_all_once(first_stream, last_stream, choose)
-                        ? plain(first_stream, last_stream)
-                        : drawn(first_stream, last_stream, choose);
+    unit_list out =
+        reads_all_once(first_stream, last_stream, choose)
+            ? unit_list(table_, table_->first_shard(first_stream), table_->first_shard(last_stream))
+            : drawn(first_stream, last_stream, choose);
     if (out.size_ == 0)
       detail::refuse("an epoch of no samples from streams " + std::to_string(first_stream) +
                      " to " + std::to_string(last_stream - 1));
@@ -191,15 +201,6 @@ class resampler {
     for (std::size_t s = first; s < last; ++s)
       if (table_->size(s) == 0) return true;
     return false;
-  }
-
-  [[nodiscard]] unit_list plain(std::size_t first, std::size_t last) const {
-    unit_list out;
-    out.table_ = table_;
-    out.first_ = table_->first_shard(first);
-    out.units_ = table_->first_shard(last) - out.first_;
-    out.size_ = table_->begin(table_->first_shard(last)) - table_->begin(out.first_);
-    return out;
   }
 
   [[nodiscard]] unit_list drawn(std::size_t first, std::size_t last,

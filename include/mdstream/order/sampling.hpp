@@ -79,6 +79,9 @@ class pick_list {
                                                               std::uint64_t seed,
                                                               std::uint64_t epoch, bool use_epoch) {
   if (granularity == 0) detail::refuse("a sampling granularity of 0 samples");
+  for (const std::uint64_t number : {choose, granularity, seed, epoch})
+    if (number > detail::max_samples)
+      detail::refuse("sampling with a number beyond 2^63: " + std::to_string(number));
   const std::uint64_t total = detail::checked_sum(sizes, "number of samples");
   if (total == 0) detail::refuse("a stream without samples");
   if (sizes.size() > 0xffff'ffff) detail::refuse("more than 2^32 shards");

@@ -1,0 +1,177 @@
+#pragma once
+
+/// Sizes in bytes and numbers of samples, as literals (`200_GiB`) and as the texts that
+/// configuration files hold ("100gb", "64M").
+
+#include <mdstream/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mdstream::inline v0 {
+namespace detail {
+
+__extension__ using int128 = __int128;
+
+[[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+[[nodiscard]] constexpr bool is_space(char c) noexcept {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Underscores go between digits only, as in Python.
+[[nodiscard]] inline std::optional<std::string> without_underscores(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      out += text[i];
+    } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+/// Python's `float(text)` of a finite number; nothing where that fails.
+[[nodiscard]] inline std::optional<double> parse_python_float(std::string_view text) {
+  const auto plain = without_underscores(trimmed(text));
+  if (!plain) return std::nullopt;
+  std::string_view rest = *plain;
+  const bool negative = rest.starts_with('-');
+  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
+  if (rest.empty() || !(is_digit(rest.front()) || rest.front() == '.')) return std::nullopt;
+  double value = 0;
+  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (failure != std::errc{} || end != rest.data() + rest.size()) return std::nullopt;
+  return negative ? -value : value;
+}
+
+struct size_unit {
+  std::string_view suffix;
+  double factor;
+};
+
+/// `int(float(prefix) * factor)`, or nothing beyond 128 bits.
+[[nodiscard]] inline std::optional<int128> scaled(std::string_view prefix, double factor) {
+  const std::optional<double> number = parse_python_float(prefix);
+  if (!number) return std::nullopt;
+  const double value = *number * factor;
+  constexpr double limit = 1.7e38;
+  if (value > limit || value < -limit) return std::nullopt;
+  return static_cast<int128>(value);
+}
+
+[[nodiscard]] inline std::optional<int128> parse_digits(std::string_view text) {
+  if (text.empty() || text.size() > 38 || !std::all_of(text.begin(), text.end(), is_digit))
+    return std::nullopt;
+  int128 value = 0;
+  for (const char c : text) value = value * 10 + (c - '0');
+  return value;
+}
+
+/// A number with one of the suffixes, else plain digits.
+template <std::size_t N>
+[[nodiscard]] std::optional<int128> parse_with_unit(std::string_view text,
+                                                    const std::array<size_unit, N>& units) {
+  for (const size_unit& unit : units)
+    if (text.ends_with(unit.suffix))
+      return scaled(text.substr(0, text.size() - unit.suffix.size()), unit.factor);
+  return parse_digits(text);
+}
+
+[[nodiscard]] inline std::string lowered(std::string_view text) {
+  std::string out(trimmed(text));
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return out;
+}
+
+/// "64mb" → 67108864: binary multiples kb to yb, in any case, or digits with or without "b".
+[[nodiscard]] inline std::optional<int128> parse_bytes(std::string_view text) {
+  constexpr double k = 1024.0;
+  static constexpr std::array<size_unit, 8> units{{{"kb", k},
+                                                   {"mb", k * k},
+                                                   {"gb", k * k * k},
+                                                   {"tb", k * k * k * k},
+                                                   {"pb", k * k * k * k * k},
+                                                   {"eb", k * k * k * k * k * k},
+                                                   {"zb", k * k * k * k * k * k * k},
+                                                   {"yb", k * k * k * k * k * k * k * k}}};
+  const std::string lower = lowered(text);
+  if (const auto value = parse_with_unit(lower, units)) return value;
+  const std::string_view digits = lower;
+  return digits.ends_with('b') ? parse_digits(digits.substr(0, digits.size() - 1)) : std::nullopt;
+}
+
+/// "100k" → 100000: decimal multiples k, m, b (10^9) and t, in any case, or digits.
+[[nodiscard]] inline std::optional<int128> parse_count(std::string_view text) {
+  static constexpr std::array<size_unit, 4> units{
+      {{"k", 1e3}, {"m", 1e6}, {"b", 1e9}, {"t", 1e12}}};
+  return parse_with_unit(lowered(text), units);
+}
+
+[[nodiscard]] inline std::uint64_t in_range(std::optional<int128> value, std::string_view text,
+                                            const char* what) {
+  if (!value || *value < 0 || *value > std::numeric_limits<std::int64_t>::max())
+    throw error(errc::invalid_argument, '"' + std::string(text) + "\" is not " + what);
+  return static_cast<std::uint64_t>(*value);
+}
+
+}  // namespace detail
+
+/// A number of bytes: from a number, or from a text as "1.5gb" (1 kb = 1024), which throws
+/// `errc::invalid_argument` where it is none or negative.
+struct byte_size {
+  std::uint64_t value = 0;
+
+  byte_size() = default;
+  constexpr byte_size(std::uint64_t bytes) noexcept : value(bytes) {}
+  byte_size(std::string_view text)
+      : value(detail::in_range(detail::parse_bytes(text), text,
+                               "a size in bytes, as 100gb, 64MB or 1024")) {}
+  byte_size(const char* text) : byte_size(std::string_view(text)) {}
+
+  friend constexpr auto operator<=>(const byte_size&, const byte_size&) = default;
+};
+
+/// A number of samples: from a number, or from a text as "100k" (1 k = 1000, 1 b = 10^9), which
+/// throws `errc::invalid_argument` where it is none or negative.
+struct sample_count {
+  std::uint64_t value = 0;
+
+  sample_count() = default;
+  constexpr sample_count(std::uint64_t samples) noexcept : value(samples) {}
+  sample_count(std::string_view text)
+      : value(detail::in_range(detail::parse_count(text), text,
+                               "a number of samples, as 100k, 1.5b or 1024")) {}
+  sample_count(const char* text) : sample_count(std::string_view(text)) {}
+
+  friend constexpr auto operator<=>(const sample_count&, const sample_count&) = default;
+};
+
+inline namespace literals {
+
+consteval byte_size operator""_KiB(unsigned long long n) { return std::uint64_t{n} * 1024; }
+consteval byte_size operator""_MiB(unsigned long long n) { return std::uint64_t{n} * 1024 * 1024; }
+consteval byte_size operator""_GiB(unsigned long long n) {
+  return std::uint64_t{n} * 1024 * 1024 * 1024;
+}
+consteval byte_size operator""_TiB(unsigned long long n) {
+  return std::uint64_t{n} * 1024 * 1024 * 1024 * 1024;
+}
+
+}  // namespace literals
+}  // namespace mdstream::inline v0

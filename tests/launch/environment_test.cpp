@@ -1,0 +1,116 @@
+#include <mdstream/launch/environment.hpp>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+#include <map>
+#include <string>
+
+namespace environment_test {
+
+using mdstream::errc;
+using mdstream::world;
+using mdstream::launch::from_environment;
+using mdstream::launch::world_options;
+using variables = std::map<std::string, std::string>;
+
+world world_of(const variables& env, const world_options& options = {}) {
+  return from_environment(
+      [&env](const char* name) -> const char* {
+        const auto found = env.find(name);
+        return found == env.end() ? nullptr : found->second.c_str();
+      },
+      options);
+}
+
+void refuse(const variables& env, std::initializer_list<std::string_view> pieces,
+            const world_options& options = {}) {
+  support::expect_error([&] { static_cast<void>(world_of(env, options)); }, errc::invalid_argument,
+                        pieces);
+}
+
+variables with(variables env, std::string name, std::string value) {
+  env.insert_or_assign(std::move(name), std::move(value));
+  return env;
+}
+
+const world rank_5_of_8{.nodes = 2, .ranks_per_node = 4, .workers_per_rank = 1, .rank = 5};
+
+const variables torchrun{
+    {"RANK", "5"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"}};
+
+TEST_CASE("an empty environment is one rank", "[launch]") { CHECK(world_of({}) == world{}); }
+
+TEST_CASE("each launcher tells the same world in its own words", "[launch]") {
+  CHECK(world_of(torchrun) == rank_5_of_8);
+  CHECK(world_of({{"OMPI_COMM_WORLD_RANK", "5"},
+                  {"OMPI_COMM_WORLD_SIZE", "8"},
+                  {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                  {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"}}) == rank_5_of_8);
+  CHECK(world_of({{"PMI_RANK", "5"},
+                  {"PMI_SIZE", "8"},
+                  {"MPI_LOCALRANKID", "1"},
+                  {"MPI_LOCALNRANKS", "4"}}) == rank_5_of_8);
+  CHECK(world_of({{"SLURM_PROCID", "5"},
+                  {"SLURM_NTASKS", "8"},
+                  {"SLURM_LOCALID", "1"},
+                  {"SLURM_NTASKS_PER_NODE", "4"}}) == rank_5_of_8);
+  CHECK(world_of({{"SLURM_PROCID", "5"},
+                  {"SLURM_NTASKS", "8"},
+                  {"SLURM_LOCALID", "1"},
+                  {"SLURM_NNODES", "2"}}) == rank_5_of_8);
+}
+
+TEST_CASE("torchrun's names without a local size mean one rank a node, as for Python", "[launch]") {
+  CHECK(world_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}}) == world{.nodes = 2, .rank = 1});
+}
+
+TEST_CASE("what the program says comes first", "[launch]") {
+  CHECK(
+      world_of(torchrun, {.rank = 0, .num_ranks = 2, .ranks_per_node = 2, .workers_per_rank = 3}) ==
+      world{.nodes = 1, .ranks_per_node = 2, .workers_per_rank = 3, .rank = 0});
+  CHECK(world_of(torchrun, {.ranks_per_node = 8}) ==
+        world{.nodes = 1, .ranks_per_node = 8, .rank = 5});
+  CHECK(world_of({}, {.num_ranks = 4}) == world{.nodes = 4});
+}
+
+TEST_CASE("a launcher inside of a Slurm job is the one that counts", "[launch]") {
+  variables env = torchrun;
+  env.insert({{"SLURM_PROCID", "1"}, {"SLURM_NTASKS", "2"}, {"SLURM_LOCALID", "0"}});
+  CHECK(world_of(env) == rank_5_of_8);
+  env = with(env, "SLURM_NTASKS", "8");
+  CHECK(world_of(env) == rank_5_of_8);
+}
+
+TEST_CASE("contradictions are errors", "[launch]") {
+  variables env = torchrun;
+  env.insert({{"OMPI_COMM_WORLD_RANK", "4"}, {"OMPI_COMM_WORLD_SIZE", "8"}});
+  refuse(env, {"RANK=5", "OMPI_COMM_WORLD_RANK=4"});
+  env = with(env, "OMPI_COMM_WORLD_SIZE", "3");
+  refuse(env, {"WORLD_SIZE=8", "OMPI_COMM_WORLD_SIZE=3"});
+  env = with(env, "OMPI_COMM_WORLD_SIZE", "0");
+  refuse(env, {"OMPI_COMM_WORLD_SIZE=0"});
+  env = torchrun;
+  env = with(env, "LOCAL_RANK", "2");
+  refuse(env, {"LOCAL_RANK=2", "rank 5"});
+  env = torchrun;
+  env = with(env, "RANK", "8");
+  refuse(env, {"rank 8"});
+  env = torchrun;
+  env = with(env, "LOCAL_WORLD_SIZE", "3");
+  refuse(env, {"8 ranks", "3 ranks"});
+  env = with(env, "LOCAL_WORLD_SIZE", "0");
+  refuse(env, {"0 ranks"});
+}
+
+TEST_CASE("values that are no numbers, and half a world, are errors", "[launch]") {
+  refuse({{"RANK", "x"}, {"WORLD_SIZE", "8"}}, {"RANK=x"});
+  refuse({{"RANK", "-1"}, {"WORLD_SIZE", "8"}}, {"RANK=-1"});
+  refuse({{"RANK", "99999999999"}, {"WORLD_SIZE", "8"}}, {"RANK=99999999999"});
+  refuse({{"RANK", "1"}}, {"WORLD_SIZE"});
+  refuse({{"WORLD_SIZE", "8"}}, {"RANK"});
+  refuse({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}}, {"MPICH", "MPI_LOCALNRANKS"});
+  CHECK(world_of({{"RANK", ""}, {"WORLD_SIZE", ""}}) == world{});
+}
+
+}  // namespace environment_test
