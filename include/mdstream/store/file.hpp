@@ -123,15 +123,21 @@ inline void write_at(int fd, std::uint64_t offset, bytes_view bytes, const std::
   return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
 }
 
-/// Sixteen hexadecimal digits that no other process picks.
-[[nodiscard]] inline std::string unique_name() {
+/// A number that no other call and no other process is likely to get.
+[[nodiscard]] inline std::uint64_t unique_number() {
   static std::atomic<std::uint64_t> counter{std::uint64_t{std::random_device{}()} << 32 |
                                             std::random_device{}()};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Sixteen hexadecimal digits.
+[[nodiscard]] inline std::string hex_digits(std::uint64_t value) {
   char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(counter.fetch_add(1, std::memory_order_relaxed)));
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
   return text;
 }
+
+[[nodiscard]] inline std::string unique_name() { return hex_digits(unique_number()); }
 
 /// Waits until a file or directory is on the disk. File systems that cannot say so (EINVAL) pass.
 inline void make_durable(int fd, const std::string& path) {

@@ -1,0 +1,685 @@
+#pragma once
+
+/// The directory in which the processes of a node meet to share one copy of each shard.
+///
+/// `<root>/.mdstream` holds
+///   lock               the directory lock: an exclusive flock(2) around every change
+///   journal            bytes in use, and what came and went (journal.hpp)
+///   live/<id>          one file for each process, locked for its life (members.hpp)
+///   streams/<key>      one file for each directory of shards, its path inside; users hold it
+///   shared shards/<key>-<n>   the lock of a shard: shared pins it, exclusive fetches or evicts it
+///   tmp/<id>-<n>       files in the making
+///
+/// The directory lock may be waited for while a shard's lock is held; under the directory lock a
+/// shard's lock is only tried. So nobody waits in a circle.
+
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/disk_scan.hpp>
+#include <mdstream/cache/file_lock.hpp>
+#include <mdstream/cache/journal.hpp>
+#include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/members.hpp>
+#include <mdstream/cache/shard_fetch.hpp>
+#include <mdstream/schedule/eviction.hpp>
+#include <mdstream/store/file.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The right to make a shard, and the room for it.
+struct shard_claim {
+  unique_fd lock{};
+  std::uint64_t reserved = 0;
+};
+
+enum class claim_result {
+  claimed,  ///< this process is to fetch it
+  there,    ///< it is complete
+  busy,     ///< another process fetches or evicts it
+  no_room,  ///< what could be evicted is pinned, or is needed sooner than what is asked for
+};
+
+/// All calls are thread-safe. Those that change something wait for the directory lock, which is
+/// held for microseconds, or for a scan when a process has died.
+class cache_directory {
+ public:
+  struct hooks {
+    /// The next use of a shard; `never` when there is none.
+    std::function<std::uint64_t(std::uint32_t)> next_use{};
+    /// Unmaps a shard that nobody in this process holds; false when somebody does.
+    std::function<bool(std::uint32_t)> release{};
+  };
+
+  /// Joins the processes of `root`. `catalog` stays as long as this. Throws `errc::unsupported` on
+  /// a file system without locks, `errc::permission_denied` where nothing can be written.
+  cache_directory(std::string root, std::uint64_t limit, const shard_catalog& catalog, hooks calls)
+      : root_(std::move(root)),
+        own_(root_ + "/.mdstream"),
+        catalog_(catalog),
+        hooks_(std::move(calls)),
+        flags_(catalog.shards(), absent) {
+    facts_.limit = limit;
+    const std::lock_guard guard(mutex_);
+    open_files();
+    const dir_lock lock(*this);
+    join();
+  }
+
+  cache_directory(const cache_directory&) = delete;
+  cache_directory& operator=(const cache_directory&) = delete;
+
+  ~cache_directory() {
+    try {
+      const std::lock_guard guard(mutex_);
+      const dir_lock lock(*this);
+      members_.reset();
+      if (journal_->read()) {
+        journal_->begin_change();
+        ++journal_->head.membership;
+        journal_->head.reserved -= std::min(journal_->head.reserved, facts_.reserved);
+        journal_->end_change();
+      }
+    } catch (...) {
+      // The next process finds this one's file without a lock and counts anew.
+    }
+  }
+
+  /// Whether shards in use have to be pinned: some process has a limit.
+  [[nodiscard]] bool limited() const noexcept {
+    return limit_.load(std::memory_order_relaxed) != 0;
+  }
+  /// The smallest limit of the live processes; 0: none.
+  [[nodiscard]] std::uint64_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed);
+  }
+  /// Other processes that were alive when this one last looked.
+  [[nodiscard]] std::size_t others() const noexcept {
+    return others_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t evicted() const noexcept {
+    return evicted_.load(std::memory_order_relaxed);
+  }
+
+  /// A new path for a file in the making.
+  [[nodiscard]] std::string temporary_name() {
+    const std::lock_guard guard(mutex_);
+    return own_ + "/tmp/" + members_->id() + '-' + std::to_string(temporaries_++);
+  }
+
+  /// Looks whether processes came or went, without a lock when none did.
+  void notice_members() {
+    const std::lock_guard guard(mutex_);
+    if (journal_->peek_membership() == seen_membership_ && members_->listed()) return;
+    transaction change(*this);
+    change.finish();
+  }
+
+  /// A shared lock that pins the shard against eviction; an empty one when no process has a limit;
+  /// none when another process holds it to fetch or evict it.
+  [[nodiscard]] std::optional<unique_fd> try_pin(std::uint32_t shard) const {
+    if (!limited()) return unique_fd();
+    unique_fd lock = detail::try_lock_path(lock_path(shard), lock_kind::shared);
+    if (!lock) return std::nullopt;
+    return lock;
+  }
+
+  /// Asks to make a shard that will take `bytes` on the disk; evicts what has to go for it.
+  [[nodiscard]] claim_result claim(std::uint32_t shard, std::uint64_t bytes, urgency why,
+                                   shard_claim& out) {
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    unique_fd lock = detail::try_lock_path(lock_path(shard), lock_kind::exclusive);
+    if (!lock) {
+      change.finish();
+      return claim_result::busy;
+    }
+    if (is_there(shard, change)) {
+      change.finish();
+      return claim_result::there;
+    }
+    const bool room = make_room(shard, bytes, why, change);
+    if (room) {
+      change.modify();
+      set_reserved(facts_.reserved + bytes);
+      out = {.lock = std::move(lock), .reserved = bytes};
+    } else {
+      ::unlink(lock_path(shard).c_str());
+    }
+    change.finish();
+    return room ? claim_result::claimed : claim_result::no_room;
+  }
+
+  /// Gives a fetched shard its names. Returns its mapping and the lock that pins it from now on.
+  [[nodiscard]] std::pair<file_mapping, unique_fd> publish(std::uint32_t shard, shard_claim claim,
+                                                           fetched_shard fetched) {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const shard_files files = catalog_.files(shard);
+    const std::string raw_path = shard_catalog::path(stream, files.raw_name);
+    const std::string zip_path = shard_catalog::path(stream, files.zip_name);
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    change.modify();
+    set_reserved(facts_.reserved - std::min(facts_.reserved, claim.reserved));
+    try {
+      ensure_directory(raw_path);
+      change.remove_file(raw_path);
+      if (fetched.zip) {
+        ensure_directory(zip_path);
+        change.remove_file(zip_path);
+        (void)std::move(*fetched.zip).publish(zip_path);
+        change.used(+static_cast<std::int64_t>(files.zip_bytes));
+      } else if (files.zipped() && stream.has_remote && !stream.keep_zip) {
+        change.remove_file(zip_path);
+      }
+      file_mapping mapping = std::move(fetched.raw).publish(raw_path);
+      change.used(+static_cast<std::int64_t>(files.raw_bytes));
+      change.note(shard, static_cast<std::uint8_t>(raw_there |
+                                                   (file_exists(zip_path, files) ? zip_there : 0)));
+      unique_fd pin;
+      if (!limited()) {
+        ::unlink(lock_path(shard).c_str());
+      } else if (detail::try_lock_file(claim.lock.get(), lock_kind::shared, raw_path)) {
+        pin = std::move(claim.lock);
+      }
+      change.finish();
+      return {std::move(mapping), std::move(pin)};
+    } catch (...) {
+      change.finish();
+      throw;
+    }
+  }
+
+  /// Gives up a claim.
+  void abandon(std::uint32_t shard, shard_claim claim) {
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    change.modify();
+    set_reserved(facts_.reserved - std::min(facts_.reserved, claim.reserved));
+    ::unlink(lock_path(shard).c_str());
+    change.finish();
+  }
+
+  /// Deletes a shard that is damaged. Precondition: its stream has a remote.
+  void discard(std::uint32_t shard) {
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    delete_files(shard, change);
+    change.finish();
+  }
+
+  /// Says how many bytes of shards this process may pin at one time, and checks that all processes
+  /// together can have what they need. Throws `errc::cache_too_small` with the smallest limit that
+  /// works.
+  void require(std::uint64_t bytes) {
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    change.modify();
+    ++journal_->head.membership;
+    facts_.need = bytes;
+    members_->update(facts_);
+    survey(change);
+    const std::uint64_t indexes = index_bytes();
+    const std::uint64_t smallest = indexes + bytes + others_need_;
+    change.finish();
+    if (limit() == 0 || smallest <= limit()) return;
+    throw error(
+        errc::cache_too_small,
+        {.what = "the cache limit of " + std::to_string(limit()) +
+                 " bytes is too small: the smallest that works is " + std::to_string(smallest) +
+                 " (" + std::to_string(indexes) + " for the indexes, " + std::to_string(bytes) +
+                 " for what this process uses at one time, " + std::to_string(others_need_) +
+                 " for other processes)",
+         .url = root_});
+  }
+
+  /// Publishes where this process is in its order.
+  void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
+    const std::lock_guard guard(mutex_);
+    facts_.fingerprint = fingerprint;
+    facts_.cursor = position;
+    members_->update(facts_);
+  }
+
+  /// The smallest position of the live processes that follow the same order, this one included.
+  [[nodiscard]] std::uint64_t slowest_cursor() {
+    const std::lock_guard guard(mutex_);
+    const dir_lock lock(*this);
+    return members_->slowest_cursor(facts_.fingerprint, facts_.cursor);
+  }
+
+  /// Bytes in use and reserved, over all processes.
+  [[nodiscard]] std::uint64_t usage() {
+    const std::lock_guard guard(mutex_);
+    transaction change(*this);
+    change.finish();
+    return journal_->head.used + journal_->head.reserved;
+  }
+
+ private:
+  class dir_lock {
+   public:
+    explicit dir_lock(cache_directory& of) : fd_(of.lock_.get()) {
+      detail::lock_file(fd_, lock_kind::exclusive, of.own_ + "/lock");
+    }
+    dir_lock(const dir_lock&) = delete;
+    dir_lock& operator=(const dir_lock&) = delete;
+    ~dir_lock() { ::flock(fd_, LOCK_UN); }
+
+   private:
+    int fd_;
+  };
+
+  /// One change under the directory lock. What throws out of it leaves the journal's mark set, so
+  /// that the next one counts anew.
+  class transaction {
+   public:
+    explicit transaction(cache_directory& of) : of_(of) {
+      of_.reopen_if_deleted();
+      lock_.emplace(of_);
+      of_.catch_up();
+    }
+
+    void modify() { of_.journal_->begin_change(); }
+    void finish() {
+      of_.journal_->end_change();
+      lock_.reset();
+    }
+
+    void used(std::int64_t bytes) {
+      std::uint64_t& sum = of_.journal_->head.used;
+      sum = bytes < 0 ? sum - std::min(sum, static_cast<std::uint64_t>(-bytes))
+                      : sum + static_cast<std::uint64_t>(bytes);
+    }
+
+    /// Deletes a file and takes its size off the sum; nothing when there is none.
+    void remove_file(const std::string& path) {
+      struct stat info{};
+      if (::stat(path.c_str(), &info) != 0) return;
+      modify();
+      if (::unlink(path.c_str()) == 0) {
+        used(-static_cast<std::int64_t>(info.st_size));
+      } else if (errno != ENOENT) {
+        throw system_failure(errno, "cannot delete", path);
+      }
+    }
+
+    void note(std::uint32_t shard, std::uint8_t flags) {
+      const catalog_stream& stream = of_.catalog_.stream_of(shard);
+      of_.journal_->append({.stream = stream.key, .shard = shard - stream.first, .there = flags});
+      of_.flags_[shard] = flags;
+      of_.next_record_ = of_.journal_->head.records;
+    }
+
+   private:
+    cache_directory& of_;
+    std::optional<dir_lock> lock_;
+  };
+
+  // Joining, and coming back after the directory was deleted.
+
+  void open_files() {
+    for (const char* part : {"/live", "/streams", "/shards", "/tmp"}) {
+      if (const int failure = detail::make_directories(own_ + part); failure != 0) {
+        throw system_failure(failure, "cannot make the cache's directory", own_ + part);
+      }
+    }
+    lock_ = detail::open_file(own_ + "/lock", O_RDWR | O_CREAT);
+    journal_.emplace(own_ + "/journal");
+  }
+
+  void join() {
+    members_.emplace(own_ + "/live", facts_);
+    register_streams();
+    const bool usable = journal_->read();
+    const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
+    take(sums);
+    if (!usable || sums.found_dead || sums.alive == 0) {
+      recount(sums.reserved);
+    } else {
+      journal_->begin_change();
+      ++journal_->head.membership;
+    }
+    rescan();
+    if (sums.alive == 0) drop_spare_zips();
+    journal_->end_change();
+    seen_membership_ = journal_->head.membership;
+  }
+
+  void reopen_if_deleted() {
+    if (detail::is_linked(lock_.get()) && members_ && members_->listed()) return;
+    stream_locks_.clear();
+    members_.reset();
+    open_files();
+    const dir_lock lock(*this);
+    join();
+  }
+
+  /// Marks every directory that shards are fetched into, so that others know that what lies there
+  /// can be fetched again.
+  void register_streams() {
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (!stream.has_remote) continue;
+      const std::string path = own_ + "/streams/" + detail::hex_digits(stream.key);
+      unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
+      detail::lock_file(fd.get(), lock_kind::shared, path);
+      const std::string_view relative = shard_catalog::relative_to(root_, stream.directory);
+      if (detail::file_size(fd.get(), path) != relative.size()) {
+        detail::write_at(fd.get(), 0, as_bytes(relative), path);
+      }
+      stream_locks_.push_back(std::move(fd));
+    }
+  }
+
+  // Counting. The caller holds the directory lock.
+
+  struct registered_stream {
+    std::string marker;
+    std::string directory;
+  };
+
+  [[nodiscard]] std::vector<registered_stream> registered() const {
+    std::vector<registered_stream> found;
+    std::error_code failure;
+    std::filesystem::directory_iterator at(own_ + "/streams", failure);
+    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+      const std::string marker = at->path().native();
+      const unique_fd fd = detail::try_open(marker, O_RDONLY);
+      if (!fd) continue;
+      std::string relative(static_cast<std::size_t>(detail::file_size(fd.get(), marker)), '\0');
+      (void)detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(relative)), marker);
+      if (!relative.empty() && !key_is_safe(relative)) continue;
+      found.push_back({marker, relative.empty() ? root_ : root_ + '/' + relative});
+    }
+    return found;
+  }
+
+  [[nodiscard]] static std::vector<std::string> directories_of(
+      const std::vector<registered_stream>& streams) {
+    std::vector<std::string> all;
+    for (const registered_stream& stream : streams) all.push_back(stream.directory);
+    return all;
+  }
+
+  /// Counts the bytes that lie in all registered directories.
+  void recount(std::uint64_t reserved_by_others) {
+    const std::vector<registered_stream> streams = registered();
+    const std::vector<std::string> all = directories_of(streams);
+    std::uint64_t used = 0;
+    for (const std::string& directory : all) {
+      detail::for_each_file(directory, all,
+                            [&](std::string_view, std::uint64_t bytes) { used += bytes; });
+    }
+    journal_->restart(used, reserved_by_others + facts_.reserved);
+  }
+
+  /// Looks which shards of this process's own streams are there.
+  void rescan() {
+    const std::vector<std::string> all = directories_of(registered());
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (stream.has_remote) {
+        detail::scan_stream(stream, all, flags_.data() + stream.first);
+      }
+    }
+    generation_ = journal_->head.generation;
+    next_record_ = journal_->head.records;
+  }
+
+  /// Deletes compressed files that lie beside their raw ones and are not to be kept.
+  void drop_spare_zips() {
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (!stream.has_remote || stream.keep_zip) continue;
+      for (std::uint32_t i = 0; i < stream.shards; ++i) {
+        std::uint8_t& flags = flags_[stream.first + i];
+        if (flags != (raw_there | zip_there)) continue;
+        const shard_files files = stream.files(i);
+        const std::string path = shard_catalog::path(stream, files.zip_name);
+        struct stat info{};
+        if (::stat(path.c_str(), &info) != 0 || ::unlink(path.c_str()) != 0) continue;
+        journal_->head.used -=
+            std::min(journal_->head.used, static_cast<std::uint64_t>(info.st_size));
+        flags = raw_there;
+      }
+    }
+  }
+
+  /// Takes over what other processes did since this one last looked.
+  void catch_up() {
+    if (!journal_->read()) {
+      const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
+      take(sums);
+      recount(sums.reserved);
+      rescan();
+      journal_->end_change();
+    } else if (journal_->head.generation != generation_) {
+      rescan();
+    } else {
+      apply_records();
+    }
+    if (journal_->head.membership != seen_membership_) {
+      take(members_->survey([](std::string_view) {}));
+      seen_membership_ = journal_->head.membership;
+    }
+  }
+
+  void apply_records() {
+    for (const journal_record& record : journal_->records_from(next_record_)) {
+      for (const catalog_stream& stream : catalog_.streams()) {
+        if (stream.key == record.stream && record.shard < stream.shards) {
+          flags_[stream.first + record.shard] = static_cast<std::uint8_t>(record.there);
+        }
+      }
+    }
+    next_record_ = journal_->head.records;
+  }
+
+  void take(const member_sums& sums) {
+    std::uint64_t smallest = facts_.limit;
+    if (sums.smallest_limit != 0) {
+      smallest = smallest == 0 ? sums.smallest_limit : std::min(smallest, sums.smallest_limit);
+    }
+    unowned_.clear();
+    for (registered_stream& stream : registered()) {
+      if (!is_own(stream.directory)) unowned_.push_back(std::move(stream));
+    }
+    limit_.store(smallest, std::memory_order_relaxed);
+    others_.store(sums.alive, std::memory_order_relaxed);
+    others_need_ = sums.needs;
+  }
+
+  /// Looks for processes that died; counts anew when there is one.
+  void survey(transaction& change) {
+    const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
+    take(sums);
+    if (!sums.found_dead) return;
+    change.modify();
+    recount(sums.reserved);
+    rescan();
+  }
+
+  /// Deletes the temporary files of a process that is gone.
+  void forget(std::string_view id) const {
+    std::error_code failure;
+    std::filesystem::directory_iterator at(own_ + "/tmp", failure);
+    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+      const std::string name = at->path().filename().native();
+      if (name.starts_with(id) && name.size() > id.size() && name[id.size()] == '-') {
+        ::unlink(at->path().c_str());
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t index_bytes() const {
+    std::uint64_t sum = 0;
+    for (const std::string& directory : directories_of(registered())) {
+      struct stat info{};
+      if (::stat((directory + "/index.json").c_str(), &info) == 0) {
+        sum += static_cast<std::uint64_t>(info.st_size);
+      }
+    }
+    return sum;
+  }
+
+  // Room. The caller holds the directory lock.
+
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const {
+    return hooks_.next_use ? hooks_.next_use(shard) : never;
+  }
+
+  [[nodiscard]] bool fits(std::uint64_t bytes) const {
+    const std::uint64_t most = limit();
+    return most == 0 || journal_->head.used + journal_->head.reserved + bytes <= most;
+  }
+
+  [[nodiscard]] bool make_room(std::uint32_t shard, std::uint64_t bytes, urgency why,
+                               transaction& change) {
+    if (fits(bytes)) return true;
+    survey(change);
+    if (evict_unused_streams(bytes, change)) return true;
+    eviction_queue queue(candidates(shard), why, next_use(shard));
+    while (const std::optional<eviction_candidate> victim = queue.next()) {
+      if (try_evict(victim->shard, change) && fits(bytes)) return true;
+    }
+    return false;
+  }
+
+  [[nodiscard]] std::vector<eviction_candidate> candidates(std::uint32_t wanted) const {
+    std::vector<eviction_candidate> found;
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (!stream.has_remote) continue;
+      for (std::uint32_t i = stream.first; i < stream.first + stream.shards; ++i) {
+        if (flags_[i] != absent && i != wanted) found.push_back({i, next_use(i)});
+      }
+    }
+    return found;
+  }
+
+  /// Evicts a shard unless some process pins it.
+  bool try_evict(std::uint32_t shard, transaction& change) {
+    if (hooks_.release && !hooks_.release(shard)) return false;
+    const unique_fd lock = detail::try_lock_path(lock_path(shard), lock_kind::exclusive);
+    if (!lock) return false;
+    delete_files(shard, change);
+    ::unlink(lock_path(shard).c_str());
+    evicted_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  void delete_files(std::uint32_t shard, transaction& change) {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const shard_files files = catalog_.files(shard);
+    change.modify();
+    change.remove_file(shard_catalog::path(stream, files.raw_name));
+    if (files.zipped()) change.remove_file(shard_catalog::path(stream, files.zip_name));
+    change.note(shard, absent);
+  }
+
+  /// Evicts shards of streams that no live process uses: their next use is never. Only files that
+  /// the index beside them names.
+  bool evict_unused_streams(std::uint64_t bytes, transaction& change) {
+    if (unowned_.empty()) return false;
+    const std::vector<std::string> all = directories_of(registered());
+    for (const registered_stream& stream : unowned_) {
+      const unique_fd fd = detail::try_open(stream.marker, O_RDWR);
+      if (!fd || !detail::try_lock_file(fd.get(), lock_kind::exclusive, stream.marker)) {
+        continue;
+      }
+      std::vector<std::string> names;
+      const std::string index = read_text(stream.directory + "/index.json");
+      detail::for_each_file(stream.directory, all, [&](std::string_view name, std::uint64_t) {
+        if (index.find('"' + std::string(name) + '"') != std::string::npos) {
+          names.emplace_back(name);
+        }
+      });
+      for (const std::string& name : names) {
+        change.remove_file(stream.directory + '/' + name);
+        if (fits(bytes)) return true;
+      }
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool is_own(const std::string& directory) const {
+    return std::any_of(catalog_.streams().begin(), catalog_.streams().end(),
+                       [&](const catalog_stream& s) { return s.directory == directory; });
+  }
+
+  [[nodiscard]] static std::string read_text(const std::string& path) {
+    const unique_fd fd = detail::try_open(path, O_RDONLY);
+    if (!fd) return {};
+    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
+    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
+    return text;
+  }
+
+  /// Whether the raw file lies there with the right size; one of another size is deleted.
+  [[nodiscard]] bool is_there(std::uint32_t shard, transaction& change) {
+    const shard_files files = catalog_.files(shard);
+    const std::string path = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return false;
+    if (static_cast<std::uint64_t>(info.st_size) == files.raw_bytes) return true;
+    change.remove_file(path);
+    return false;
+  }
+
+  [[nodiscard]] static bool file_exists(const std::string& path, const shard_files& files) {
+    return files.zipped() && ::access(path.c_str(), F_OK) == 0;
+  }
+
+  static void ensure_directory(const std::string& path) {
+    const std::string directory = detail::parent_of(path);
+    if (const int failure = detail::make_directories(directory); failure != 0) {
+      throw system_failure(failure, "cannot make the directory", directory);
+    }
+  }
+
+  void set_reserved(std::uint64_t bytes) {
+    std::uint64_t& sum = journal_->head.reserved;
+    sum = sum - std::min(sum, facts_.reserved) + bytes;
+    facts_.reserved = bytes;
+    members_->update(facts_);
+  }
+
+  [[nodiscard]] std::string lock_path(std::uint32_t shard) const {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    return own_ + "/shards/" + detail::hex_digits(stream.key) + '-' +
+           std::to_string(shard - stream.first);
+  }
+
+  std::string root_;
+  std::string own_;
+  const shard_catalog& catalog_;
+  hooks hooks_;
+
+  std::mutex mutex_;  // within the process; flock does not tell its threads apart
+  unique_fd lock_;
+  std::optional<cache_journal> journal_;
+  std::optional<cache_members> members_;
+  std::vector<unique_fd> stream_locks_;
+  member_facts facts_;
+  std::uint64_t temporaries_ = 0;
+  std::uint64_t others_need_ = 0;
+  std::vector<registered_stream> unowned_;  // directories of other jobs, past or present
+  std::uint64_t generation_ = 0;
+  std::uint64_t next_record_ = 0;
+  std::uint64_t seen_membership_ = 0;
+  std::vector<std::uint8_t> flags_;  // residency of each shard, as this process knows it
+
+  std::atomic<std::uint64_t> limit_{0};
+  std::atomic<std::size_t> others_{0};
+  std::atomic<std::uint64_t> evicted_{0};
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,126 @@
+#pragma once
+
+/// The shards of all streams of a cache under one numbering, and where their files lie.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/fnv.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The files of one shard, as the index names them.
+struct shard_files {
+  std::string raw_name{};
+  std::uint64_t raw_bytes{};
+  std::string raw_digest{};  ///< of the hash that is to be checked; empty: not recorded
+  std::string zip_name{};    ///< empty: the shard has no compressed form
+  std::uint64_t zip_bytes{};
+  std::string zip_digest{};
+  std::string compression{};  ///< codec and level of the compressed form
+
+  [[nodiscard]] bool zipped() const noexcept { return !zip_name.empty(); }
+};
+
+struct shard_sizes {
+  std::uint64_t raw = 0;
+  std::uint64_t zip = 0;
+};
+
+/// What the catalog knows of one stream.
+struct catalog_stream {
+  std::string name{};
+  std::string directory{};
+  bool has_remote{};
+  bool keep_zip{};
+  std::uint32_t shards{};
+  std::function<shard_files(std::uint32_t)> files{};  ///< by number in the stream; thread-safe
+  std::function<shard_sizes(std::uint32_t)> sizes{};  ///< the same without names: cheap
+  std::uint64_t key{};    ///< the same in every process that uses the same directory
+  std::uint32_t first{};  ///< number of its first shard in the cache
+};
+
+/// Immutable after it was made; thread-safe. A look-up is a binary search over the streams.
+class shard_catalog {
+ public:
+  /// Stream keys come from the directories relative to `root`.
+  shard_catalog(std::string_view root, std::vector<catalog_stream> streams)
+      : streams_(std::move(streams)) {
+    std::uint64_t total = 0;
+    for (catalog_stream& stream : streams_) {
+      stream.first = static_cast<std::uint32_t>(total);
+      stream.key = fnv1a().add(relative_to(root, stream.directory)).value();
+      total += stream.shards;
+      if (total > 0xffffffffU) {
+        throw error(errc::invalid_argument, "the streams have more than 2^32 shards together");
+      }
+    }
+    shards_ = static_cast<std::uint32_t>(total);
+  }
+
+  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
+  [[nodiscard]] const std::vector<catalog_stream>& streams() const noexcept { return streams_; }
+
+  [[nodiscard]] std::size_t stream_number(std::uint32_t shard) const noexcept {
+    const auto after = std::upper_bound(
+        streams_.begin(), streams_.end(), shard,
+        [](std::uint32_t value, const catalog_stream& s) { return value < s.first; });
+    return static_cast<std::size_t>(after - streams_.begin()) - 1;
+  }
+  [[nodiscard]] const catalog_stream& stream_of(std::uint32_t shard) const noexcept {
+    return streams_[stream_number(shard)];
+  }
+
+  [[nodiscard]] shard_files files(std::uint32_t shard) const {
+    const catalog_stream& stream = stream_of(shard);
+    return stream.files(shard - stream.first);
+  }
+
+  [[nodiscard]] static std::string path(const catalog_stream& stream, std::string_view name) {
+    return stream.directory + '/' + std::string(name);
+  }
+
+  /// Bytes that the shard takes on the disk.
+  [[nodiscard]] std::uint64_t footprint(std::uint32_t shard) const {
+    const catalog_stream& stream = stream_of(shard);
+    return footprint(stream, shard - stream.first);
+  }
+  [[nodiscard]] static std::uint64_t footprint(const catalog_stream& stream, std::uint32_t local) {
+    const shard_sizes sizes = stream.sizes(local);
+    return sizes.raw + (stream.keep_zip ? sizes.zip : 0);
+  }
+
+  /// Names stream and shard in a message.
+  void locate(std::uint32_t shard, diagnostics& where) const {
+    const catalog_stream& stream = stream_of(shard);
+    where.stream = stream.name;
+    where.shard = shard - stream.first;
+  }
+
+  /// The rest of `directory` beneath `root`; the whole of it when it lies elsewhere.
+  [[nodiscard]] static std::string_view relative_to(std::string_view root,
+                                                    std::string_view directory) {
+    if (!lies_in(root, directory)) return directory;
+    directory.remove_prefix(root.size());
+    while (directory.starts_with('/')) directory.remove_prefix(1);
+    return directory;
+  }
+
+  [[nodiscard]] static bool lies_in(std::string_view root, std::string_view directory) {
+    return directory.starts_with(root) && (directory.size() == root.size() || root.ends_with('/') ||
+                                           directory[root.size()] == '/');
+  }
+
+ private:
+  std::vector<catalog_stream> streams_;
+  std::uint32_t shards_ = 0;
+};
+
+}  // namespace mdstream::inline v0

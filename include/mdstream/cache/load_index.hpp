@@ -1,0 +1,100 @@
+#pragma once
+
+/// Brings the index of a dataset to where its shards will be cached.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/file.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+struct index_source {
+  std::string name{};       ///< of the stream, for messages
+  std::string directory{};  ///< `<local>/<split>`
+  std::string prefix{};     ///< put before `index.json` in the remote: the split
+  unsigned attempts = 2;    ///< to fetch it, in all
+  std::chrono::nanoseconds pause = std::chrono::seconds(1);  ///< before the second; it doubles
+  bool allow_unsafe_types = false;
+};
+
+namespace detail {
+
+[[nodiscard]] inline dataset_index parse_index(std::string_view text, const index_source& source,
+                                               std::string url) {
+  return dataset_index::parse(text, {.allow_unsafe_types = source.allow_unsafe_types,
+                                     .where = {.stream = source.name, .url = std::move(url)}});
+}
+
+template <object_store S>
+std::vector<std::byte> fetch_index(const S& remote, const std::string& key,
+                                   const index_source& source) {
+  for (unsigned failed = 0;;) {
+    try {
+      return read_all(remote, key);
+    } catch (const error& e) {
+      ++failed;
+      const auto pause = pause_before_retry({.attempts = source.attempts, .pause = source.pause},
+                                            failed, e.code(), 0.5);
+      if (!pause) {
+        diagnostics where{.what = "cannot fetch the index",
+                          .stream = source.name,
+                          .url = remote.url(key),
+                          .cause = e.what()};
+        throw error(e.code(), std::move(where));
+      }
+      std::this_thread::sleep_for(*pause);
+    }
+  }
+}
+
+}  // namespace detail
+
+/// The dataset's index: the file `index.json` in the stream's directory, or, where there is none,
+/// that of the remote, which is checked and then put there whole or not at all. An index that lies
+/// there is never refreshed; one that is damaged is fetched anew when there is a remote. Where
+/// nothing can be written, the index is used without being kept. `remote` may be null. Throws what
+/// the remote and `dataset_index::parse` throw, and `errc::not_found` when there is no index.
+///
+/// Blocks; may be called for many streams side by side, and by several processes at once.
+template <object_store S>
+[[nodiscard]] dataset_index load_index(const S* remote, const index_source& source) {
+  const std::string path = source.directory + "/index.json";
+  if (const unique_fd fd = detail::try_open(path, O_RDONLY)) {
+    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
+    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
+    try {
+      return detail::parse_index(text, source, path);
+    } catch (const error& e) {
+      if (e.code() != errc::corrupt || remote == nullptr) throw;
+    }
+  } else if (errno != ENOENT && errno != ENOTDIR) {
+    throw system_failure(errno, "cannot open", path);
+  } else if (remote == nullptr) {
+    throw error(errc::not_found, {.what = "there is no index here, and the stream has no remote",
+                                  .stream = source.name,
+                                  .url = path});
+  }
+  const std::string key = join_key(source.prefix, "index.json");
+  const std::vector<std::byte> bytes = detail::fetch_index(*remote, key, source);
+  dataset_index index = detail::parse_index(as_text(bytes), source, remote->url(key));
+  try {
+    detail::replace_file(path, bytes, detail::durability::cached);
+  } catch (const error& e) {
+    if (e.code() != errc::permission_denied) throw;
+  }
+  return index;
+}
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,59 @@
+#pragma once
+
+/// What a shard cache is made from.
+
+#include <mdstream/store/store.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mdstream::inline v0 {
+
+class dataset_index;
+
+struct cache_options {
+  /// The directory in which processes meet: `.mdstream` lies in it, and every stream that has a
+  /// remote has its directory in it or beneath it.
+  std::string root{};
+
+  /// Bytes that the shards and indexes of all streams with a remote may take on the disk, over all
+  /// processes that use `root`; 0: no limit. The smallest limit of the processes holds.
+  std::uint64_t limit = 0;
+
+  /// Shards mapped at one time; 0: half of what the system allows a process.
+  std::size_t max_mappings = 0;
+
+  /// The pause before the first repetition of a failed download; it doubles.
+  std::chrono::nanoseconds retry_pause = std::chrono::seconds(1);
+
+  /// How long an acquire waits for room that others keep pinned before it fails with
+  /// `errc::cache_too_small`.
+  std::chrono::nanoseconds room_timeout = std::chrono::seconds(60);
+};
+
+/// One stream of a cache: a dataset's directory and where its shards come from.
+template <object_store Store>
+struct cache_stream {
+  std::string name{};                    ///< for messages
+  std::string directory{};               ///< `<local>/<split>`: shards and index lie here
+  std::optional<Store> remote{};         ///< none: what is missing can not be fetched
+  std::string prefix{};                  ///< put before the keys in `remote`: the split
+  const dataset_index* index = nullptr;  ///< stays until the cache is gone
+  bool keep_zip = false;                 ///< keep compressed files beside the raw ones
+  std::string validate_hash{};           ///< name of the hash to check; empty: none
+  unsigned download_retry = 2;           ///< attempts in all, at least 1
+  std::chrono::nanoseconds download_timeout = std::chrono::seconds(60);  ///< for one attempt
+};
+
+/// What a cache has done since it was made.
+struct cache_counters {
+  std::uint64_t shards_fetched = 0;  ///< downloads that were completed by this process
+  std::uint64_t bytes_fetched = 0;   ///< as they came from the remote
+  std::uint64_t shards_evicted = 0;
+  std::uint64_t attempts_failed = 0;  ///< downloads that failed and were tried again or given up
+};
+
+}  // namespace mdstream::inline v0

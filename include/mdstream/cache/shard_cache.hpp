@@ -1,0 +1,702 @@
+#pragma once
+
+/// One copy of each shard on a node, for all its processes.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/cache_directory.hpp>
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/options.hpp>
+#include <mdstream/cache/shard_fetch.hpp>
+#include <mdstream/cache/slots.hpp>
+#include <mdstream/codec/codec.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/hash/hash.hpp>
+#include <mdstream/store/blocking.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <semaphore>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The shards of several streams, numbered over all of them in order, as mapped bytes.
+///
+/// What is missing is fetched from the stream's remote, checked and decompressed on the runtime's
+/// pool. With a limit, what is needed farthest in the future is evicted to make room; what is held
+/// by a `shard_ref` of any process is not; what has no remote is never deleted. Processes that use
+/// the same root share one copy of each shard and one limit, and may be killed at any time.
+///
+/// All members are thread-safe. References may outlive the cache; its destructor cancels what is in
+/// progress and waits for it. The runtime and the indexes have to outlive the cache.
+template <object_store Store, codec_policy Codec, hash_policy Hash>
+class shard_cache {
+ public:
+  using stream = cache_stream<Store>;
+  using acquire_handler = unique_function<void(std::error_code, shard_ref)>;
+  using prefetch_handler = unique_function<void(std::error_code)>;
+
+  /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small` for
+  /// a limit below the indexes and the largest shard, `errc::unsupported` when the root's file
+  /// system has no locks.
+  shard_cache(runtime& threads, cache_options options, std::vector<stream> streams)
+      : threads_(threads),
+        options_(std::move(options)),
+        catalog_(normal(options_.root), describe(streams)),
+        slots_(slot_table::make(catalog_.shards())) {
+    for (stream& each : streams) adopt(std::move(each));
+    max_mappings_ = options_.max_mappings != 0 ? options_.max_mappings : default_mappings();
+    open_directory();
+    if (directory_) tick();
+  }
+  shard_cache(const shard_cache&) = delete;
+  shard_cache& operator=(const shard_cache&) = delete;
+
+  ~shard_cache() {
+    stop_.request_stop();
+    cancel_all();
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [this] { return active_ == 0; });
+  }
+
+  /// Number of shards of all streams.
+  [[nodiscard]] std::uint32_t shards() const noexcept { return catalog_.shards(); }
+
+  /// Whether what is held counts against a limit, this process's or another's.
+  [[nodiscard]] bool limited() const noexcept { return directory_ && directory_->limited(); }
+
+  /// A reference to a shard that is resident and mapped already: one atomic operation, no lock.
+  /// Precondition: `shard < shards()`.
+  [[nodiscard]] std::optional<shard_ref> try_acquire(std::uint32_t shard) noexcept {
+    return slots_->try_acquire(shard);
+  }
+
+  /// Makes the shard resident and mapped and gives a reference to it. Completes exactly once: on
+  /// the calling thread, before this returns, when the shard is resident, else on any thread.
+  /// `where` has to stay until then. Requests for the same shard share one fetch; a requested stop
+  /// ends this request alone, with `errc::canceled`.
+  void async_acquire(std::uint32_t shard, std::stop_token stop, diagnostics& where,
+                     acquire_handler done) {
+    request(shard, urgency::now, std::move(stop), where, std::move(done));
+  }
+
+  /// Makes the shard resident, for later; it is not pinned. `errc::cache_too_small` says that there
+  /// is no room for it now that holds nothing needed sooner: ask again later. Completes as
+  /// `async_acquire` does.
+  void async_prefetch(std::uint32_t shard, std::stop_token stop, diagnostics& where,
+                      prefetch_handler done) {
+    request(shard, urgency::ahead, std::move(stop), where,
+            [done = std::move(done)](std::error_code code, shard_ref) mutable { done(code); });
+  }
+
+  /// The same, waiting. Throws. Never call it on a thread of the runtime.
+  [[nodiscard]] shard_ref acquire(std::uint32_t shard) {
+    if (std::optional<shard_ref> ready = try_acquire(shard)) return *std::move(ready);
+    diagnostics where;
+    std::error_code code;
+    shard_ref ref;
+    std::binary_semaphore finished{0};
+    async_acquire(shard, {}, where, [&](std::error_code failure, shard_ref found) {
+      code = failure;
+      ref = std::move(found);
+      finished.release();
+    });
+    finished.acquire();
+    if (code) throw error(code, std::move(where));
+    return ref;
+  }
+
+  /// Tells when a shard is needed next: a place in the order, smaller is sooner, `never` when it is
+  /// not. Called from any thread, often; it must not call the cache. Without it the shard that was
+  /// mapped first goes first.
+  void set_next_use(std::function<std::uint64_t(std::uint32_t)> next_use) {
+    auto shared = next_use ? std::make_shared<const std::function<std::uint64_t(std::uint32_t)>>(
+                                 std::move(next_use))
+                           : nullptr;
+    const std::lock_guard lock(next_use_mutex_);
+    next_use_ = std::move(shared);
+  }
+
+  /// Says that up to `bytes` of shards may be held at one time (see `footprint`). Throws
+  /// `errc::cache_too_small`, naming the smallest limit that works, when the limit does not allow
+  /// that together with what other processes need. A process that keeps to what it said here never
+  /// waits in a circle with others.
+  void require(std::uint64_t bytes) {
+    if (directory_) directory_->require(std::max(bytes, largest_));
+  }
+
+  /// Bytes that the shard takes of the limit.
+  [[nodiscard]] std::uint64_t footprint(std::uint32_t shard) const {
+    return catalog_.footprint(shard);
+  }
+
+  /// Tells other processes where this one is in its order.
+  void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
+    if (directory_) directory_->set_cursor(fingerprint, position);
+  }
+
+  /// The smallest position among the live processes that follow the same order.
+  [[nodiscard]] std::optional<std::uint64_t> slowest_cursor() {
+    if (!directory_) return std::nullopt;
+    return directory_->slowest_cursor();
+  }
+
+  [[nodiscard]] cache_counters counters() const noexcept {
+    return {.shards_fetched = fetched_.load(std::memory_order_relaxed),
+            .bytes_fetched = bytes_.load(std::memory_order_relaxed),
+            .shards_evicted = directory_ ? directory_->evicted() : 0,
+            .attempts_failed = failed_.load(std::memory_order_relaxed)};
+  }
+
+  /// Bytes in use and reserved by all processes; none where nothing can be written.
+  [[nodiscard]] std::optional<std::uint64_t> usage() {
+    if (!directory_) return std::nullopt;
+    return directory_->usage();
+  }
+
+ private:
+  using remote_store = async_store_t<Store>;
+  using fetcher = shard_fetch<remote_store, Codec, Hash>;
+
+  static constexpr std::chrono::milliseconds sweep_every{50};
+  static constexpr std::chrono::milliseconds poll_first{2};
+  static constexpr std::chrono::milliseconds poll_longest{20};
+  static constexpr unsigned publish_attempts = 3;
+
+  struct source {
+    std::optional<remote_store> remote;
+    fetch_rules rules;
+  };
+
+  /// One caller's interest in a shard.
+  struct waiter {
+    urgency why;
+    diagnostics* where;
+    acquire_handler done;
+    struct canceller {
+      shard_cache* cache;
+      std::uint32_t shard;
+      std::uint64_t number;
+      void operator()() const { cache->cancel_waiter(shard, number); }
+    };
+    std::unique_ptr<std::stop_callback<canceller>> cancel;
+  };
+
+  /// A shard on its way. Lives in `pending_` until it is complete or nobody wants it any more.
+  struct pending {
+    std::map<std::uint64_t, waiter> waiters;
+    std::stop_source stop;
+  };
+
+  /// One way from a request to a mapped shard; its steps run one after the other on the pool.
+  struct journey {
+    std::uint32_t shard;
+    std::shared_ptr<pending> entry;
+    diagnostics where{};
+    std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+    std::chrono::milliseconds pause = poll_first;
+    unsigned publishes = 0;
+  };
+
+  // Making.
+
+  static std::string normal(const std::string& path) {
+    std::string text = std::filesystem::path(path).lexically_normal().native();
+    while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+    return text;
+  }
+
+  static shard_files files_of(const dataset_index& index, std::uint32_t shard,
+                              const std::string& hash) {
+    file_info raw = index.raw(shard);
+    const std::string* const raw_digest = hash.empty() ? nullptr : raw.hash(hash);
+    shard_files files{.raw_name = raw.name,
+                      .raw_bytes = raw.bytes,
+                      .raw_digest = raw_digest != nullptr ? *raw_digest : std::string()};
+    if (const std::optional<file_info> zip = index.zip(shard)) {
+      const std::string* const zip_digest = hash.empty() ? nullptr : zip->hash(hash);
+      files.zip_name = zip->name;
+      files.zip_bytes = zip->bytes;
+      if (zip_digest != nullptr) files.zip_digest = *zip_digest;
+      files.compression = index.compression(shard);
+    }
+    return files;
+  }
+
+  static std::vector<catalog_stream> describe(const std::vector<stream>& streams) {
+    std::vector<catalog_stream> all;
+    for (const stream& each : streams) {
+      if (each.index == nullptr) {
+        throw error(errc::invalid_argument,
+                    {.what = "a stream of a cache has no index", .stream = each.name});
+      }
+      if (each.download_retry == 0) {
+        throw error(errc::invalid_argument,
+                    {.what = "download_retry counts all attempts, so it is at least 1",
+                     .stream = each.name});
+      }
+      if (!each.validate_hash.empty()) (void)Hash::open(each.validate_hash);
+      const std::string directory = normal(each.directory);
+      const bool has_remote = each.remote && !is_same_place(*each.remote, each.prefix, directory);
+      all.push_back({.name = each.name,
+                     .directory = directory,
+                     .has_remote = has_remote,
+                     .keep_zip = each.keep_zip || !has_remote,
+                     .shards = static_cast<std::uint32_t>(each.index->shards()),
+                     .files = [index = each.index, hash = each.validate_hash](
+                                  std::uint32_t i) { return files_of(*index, i, hash); },
+                     .sizes =
+                         [index = each.index](std::uint32_t i) {
+                           return shard_sizes{index->file_bytes(i, file_role::raw_data),
+                                              index->file_bytes(i, file_role::zip_data)};
+                         }});
+    }
+    return all;
+  }
+
+  /// Whether a remote is the very directory that it would be cached in.
+  static bool is_same_place(const Store& remote, const std::string& prefix,
+                            const std::string& directory) {
+    const std::string url = remote.url(prefix);
+    std::error_code failure;
+    return url_scheme(url).empty() &&
+           (normal(url) == directory || std::filesystem::equivalent(url, directory, failure));
+  }
+
+  void adopt(stream each) {
+    const catalog_stream& known = catalog_.streams()[sources_.size()];
+    source from;
+    if (known.has_remote) from.remote.emplace(make_async(threads_, *std::move(each.remote)));
+    from.rules = {.prefix = std::move(each.prefix),
+                  .validate_hash = std::move(each.validate_hash),
+                  .keep_zip = known.keep_zip,
+                  .retry = {.attempts = each.download_retry, .pause = options_.retry_pause},
+                  .timeout = each.download_timeout};
+    sources_.push_back(std::move(from));
+  }
+
+  [[nodiscard]] static std::size_t default_mappings() {
+    std::size_t maps = 65530;
+    if (const unique_fd fd = detail::try_open("/proc/sys/vm/max_map_count", O_RDONLY)) {
+      char text[32] = {};
+      if (::read(fd.get(), text, sizeof text - 1) > 0) maps = std::strtoull(text, nullptr, 10);
+    }
+    return std::max<std::size_t>(maps / 2, 16);
+  }
+
+  /// Every pinned mapping of a cache with a limit holds a descriptor too.
+  [[nodiscard]] std::size_t mapping_limit() const {
+    if (!directory_ || !directory_->limited()) return max_mappings_;
+    struct rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return max_mappings_;
+    return std::min<std::size_t>(max_mappings_, std::max<rlim_t>(files.rlim_cur / 2, 4));
+  }
+
+  void open_directory() {
+    bool any_remote = false;
+    const std::string root = normal(options_.root);
+    for (const catalog_stream& each : catalog_.streams()) {
+      if (!each.has_remote) continue;
+      any_remote = true;
+      if (!shard_catalog::lies_in(root, each.directory)) {
+        throw error(errc::invalid_argument,
+                    {.what = "the directory of a stream with a remote lies outside the cache's "
+                             "root " +
+                             root,
+                     .stream = each.name,
+                     .url = each.directory});
+      }
+    }
+    if (!any_remote) return;
+    for (const catalog_stream& each : catalog_.streams()) {
+      for (std::uint32_t i = 0; each.has_remote && i < each.shards; ++i) {
+        largest_ = std::max(largest_, shard_catalog::footprint(each, i));
+      }
+    }
+    try {
+      directory_.emplace(
+          root, options_.limit, catalog_,
+          cache_directory::hooks{
+              .next_use = [this](std::uint32_t shard) { return next_use(shard); },
+              .release = [this](std::uint32_t shard) { return slots_->unmap(shard); }});
+    } catch (const error& e) {
+      if (e.code() != errc::permission_denied) throw;
+      return;  // a complete dataset can be read without a word to other processes
+    }
+    directory_->require(largest_);
+  }
+
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) {
+    std::shared_ptr<const std::function<std::uint64_t(std::uint32_t)>> oracle;
+    {
+      const std::lock_guard lock(next_use_mutex_);
+      oracle = next_use_;
+    }
+    return oracle ? (*oracle)(shard) : never;
+  }
+
+  // Requests.
+
+  void request(std::uint32_t shard, urgency why, std::stop_token stop, diagnostics& where,
+               acquire_handler done) {
+    if (shard >= shards()) {
+      where = {.what = "shard " + std::to_string(shard) + " of " + std::to_string(shards())};
+      return done(errc::out_of_range, {});
+    }
+    try {
+      if (std::optional<shard_ref> ready = find_resident(shard)) return done({}, *std::move(ready));
+    } catch (...) {
+      const std::error_code code =
+          detail::describe_failure(std::current_exception(), where, raw_path(shard));
+      catalog_.locate(shard, where);
+      return done(code, {});
+    }
+    if (stop.stop_requested()) {
+      where = {.what = "the request was cancelled"};
+      return done(errc::canceled, {});
+    }
+    std::shared_ptr<pending> to_start;
+    std::uint64_t number = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      std::shared_ptr<pending>& entry = pending_[shard];
+      if (entry == nullptr) {
+        entry = std::make_shared<pending>();
+        to_start = entry;
+        ++active_;
+      }
+      number = next_waiter_++;
+      entry->waiters.emplace(number, waiter{why, &where, std::move(done), nullptr});
+    }
+    if (stop.stop_possible()) watch(shard, number, std::move(stop));
+    if (to_start) {
+      auto trip = std::make_shared<journey>(journey{.shard = shard, .entry = to_start});
+      threads_.post([this, trip] { step(trip); });
+    }
+  }
+
+  /// Lets a stop end one waiter. The callback is made outside the lock, because it runs at once
+  /// when the stop was requested before.
+  void watch(std::uint32_t shard, std::uint64_t number, std::stop_token stop) {
+    using callback = std::stop_callback<typename waiter::canceller>;
+    auto cancel = std::make_unique<callback>(std::move(stop),
+                                             typename waiter::canceller{this, shard, number});
+    const std::lock_guard lock(mutex_);
+    const auto at = pending_.find(shard);
+    if (at == pending_.end()) return;
+    const auto who = at->second->waiters.find(number);
+    if (who != at->second->waiters.end()) who->second.cancel = std::move(cancel);
+  }
+
+  void cancel_waiter(std::uint32_t shard, std::uint64_t number) {
+    std::optional<waiter> gone;
+    std::shared_ptr<pending> abandoned;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = pending_.find(shard);
+      if (at == pending_.end()) return;
+      auto& waiters = at->second->waiters;
+      const auto who = waiters.find(number);
+      if (who == waiters.end()) return;
+      gone.emplace(std::move(who->second));
+      waiters.erase(who);
+      if (waiters.empty()) {
+        abandoned = std::move(at->second);
+        pending_.erase(at);  // a request that comes now begins anew
+      }
+    }
+    if (abandoned) abandoned->stop.request_stop();
+    *gone->where = {.what = "the request was cancelled"};
+    gone->done(errc::canceled, {});
+  }
+
+  void cancel_all() {
+    std::vector<std::shared_ptr<pending>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& [shard, entry] : pending_) all.push_back(entry);
+    }
+    for (const std::shared_ptr<pending>& entry : all) entry->stop.request_stop();
+  }
+
+  [[nodiscard]] bool wanted_now(const journey& trip) {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(trip.entry->waiters.begin(), trip.entry->waiters.end(),
+                       [](const auto& each) { return each.second.why == urgency::now; });
+  }
+
+  // The way of one shard.
+
+  [[nodiscard]] std::string raw_path(std::uint32_t shard) const {
+    return shard_catalog::path(catalog_.stream_of(shard), catalog_.files(shard).raw_name);
+  }
+
+  /// The shard if it lies there complete, mapped; none when it has to be fetched, or another
+  /// process is at it.
+  [[nodiscard]] std::optional<shard_ref> find_resident(std::uint32_t shard) {
+    if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
+    const shard_files files = catalog_.files(shard);
+    const std::string path = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
+    const unique_fd fd = detail::try_open(path, O_RDONLY);
+    if (!fd) {
+      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+      throw system_failure(errno, "cannot open", path);
+    }
+    const std::uint64_t size = detail::file_size(fd.get(), path);
+    if (size != files.raw_bytes) {
+      if (catalog_.stream_of(shard).has_remote && directory_) return std::nullopt;
+      throw error(errc::corrupt,
+                  {.what = "has " + std::to_string(size) + " bytes, the index says " +
+                           std::to_string(files.raw_bytes),
+                   .url = path});
+    }
+    make_place();
+    std::optional<unique_fd> pin = pin_of(shard);
+    if (!pin || !detail::is_linked(fd.get())) return std::nullopt;  // being evicted
+    return slots_->insert(shard, file_mapping::of(fd.get(), static_cast<std::size_t>(size), path),
+                          *std::move(pin));
+  }
+
+  [[nodiscard]] std::optional<unique_fd> pin_of(std::uint32_t shard) const {
+    if (!directory_ || !catalog_.stream_of(shard).has_remote) return unique_fd();
+    return directory_->try_pin(shard);
+  }
+
+  /// Keeps the number of mappings below the process's limits, where idle ones allow it.
+  void make_place() {
+    const std::size_t most = mapping_limit();
+    if (slots_->mapped() < most) return;
+    if (slots_->sweep() >= most) slots_->sweep();
+  }
+
+  void step(const std::shared_ptr<journey>& trip) {
+    try {
+      if (trip->entry->stop.stop_requested())
+        throw error(errc::canceled, "the request was cancelled");
+      if (std::optional<shard_ref> ready = find_resident(trip->shard)) {
+        return finish(*trip, {}, *std::move(ready));
+      }
+      if (!directory_ || !catalog_.stream_of(trip->shard).has_remote) {
+        return fetch(trip, std::nullopt);
+      }
+      shard_claim claim;
+      const urgency why = wanted_now(*trip) ? urgency::now : urgency::ahead;
+      switch (directory_->claim(trip->shard, footprint(trip->shard), why, claim)) {
+        case claim_result::claimed: return fetch(trip, std::move(claim));
+        case claim_result::there:
+        case claim_result::busy: return again(trip);
+        case claim_result::no_room:
+          if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
+          if (why == urgency::ahead && dismiss_ahead(*trip)) return leave();
+          return again(trip);
+      }
+    } catch (...) {
+      fail(*trip, std::current_exception());
+    }
+  }
+
+  [[nodiscard]] bool waited_long(const journey& trip) const {
+    return std::chrono::steady_clock::now() - trip.began > options_.room_timeout;
+  }
+
+  [[nodiscard]] diagnostics no_room_text() const {
+    return {.what = "there is no room in the cache of " + std::to_string(directory_->limit()) +
+                    " bytes: what it holds is in use or needed sooner",
+            .url = options_.root};
+  }
+
+  /// Looks again after a pause, because another process is at it.
+  void again(const std::shared_ptr<journey>& trip) {
+    threads_.after(trip->pause, trip->entry->stop.get_token(),
+                   [this, trip](std::error_code) { threads_.post([this, trip] { step(trip); }); });
+    trip->pause = std::min<std::chrono::milliseconds>(trip->pause * 2, poll_longest);
+  }
+
+  void fetch(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim) {
+    const std::size_t number = catalog_.stream_number(trip->shard);
+    const source& from = sources_[number];
+    auto held = std::make_shared<std::optional<shard_claim>>(std::move(claim));
+    fetcher::start(
+        threads_,
+        {.remote = from.remote ? &*from.remote : nullptr,
+         .rules = &from.rules,
+         .files = catalog_.files(trip->shard),
+         .directory = catalog_.streams()[number].directory,
+         .temporary_name = [this, number] { return temporary_name(number); },
+         .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); }},
+        trip->entry->stop.get_token(), trip->where,
+        [this, trip, held](std::error_code code, std::optional<fetched_shard> got) {
+          fetched(trip, std::move(*held), code, std::move(got));
+        });
+  }
+
+  [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
+    if (directory_ && catalog_.streams()[stream_number].has_remote) {
+      return directory_->temporary_name();
+    }
+    return catalog_.streams()[stream_number].directory + "/.mdstream-" + detail::unique_name() +
+           ".tmp";
+  }
+
+  void fetched(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim,
+               std::error_code code, std::optional<fetched_shard> got) {
+    try {
+      if (code) {
+        if (claim) directory_->abandon(trip->shard, *std::move(claim));
+        return fail(*trip, std::make_exception_ptr(error(code, trip->where)));
+      }
+      if (got->bytes_fetched > 0) {
+        fetched_.fetch_add(1, std::memory_order_relaxed);
+        bytes_.fetch_add(got->bytes_fetched, std::memory_order_relaxed);
+      }
+      make_place();
+      if (!claim) {
+        file_mapping mapping = std::move(got->raw).publish(raw_path(trip->shard));
+        return finish(*trip, {}, slots_->insert(trip->shard, std::move(mapping), unique_fd()));
+      }
+      auto [mapping, pin] = directory_->publish(trip->shard, *std::move(claim), *std::move(got));
+      finish(*trip, {}, slots_->insert(trip->shard, std::move(mapping), std::move(pin)));
+    } catch (const error& e) {
+      // Somebody deleted the cache while the shard was on its way.
+      if (e.code() == errc::not_found && ++trip->publishes < publish_attempts) return again(trip);
+      fail(*trip, std::current_exception());
+    } catch (...) {
+      fail(*trip, std::current_exception());
+    }
+  }
+
+  void fail(journey& trip, const std::exception_ptr& failure) {
+    const std::error_code code =
+        detail::describe_failure(failure, trip.where, raw_path(trip.shard));
+    catalog_.locate(trip.shard, trip.where);
+    finish(trip, code, {});
+  }
+
+  /// Completes every waiter. Nothing of the cache is touched after the last line: its destructor
+  /// waits for exactly that.
+  void finish(const journey& trip, std::error_code code, shard_ref ref) {
+    std::map<std::uint64_t, waiter> waiters;
+    {
+      const std::lock_guard lock(mutex_);
+      waiters.swap(trip.entry->waiters);
+      forget(trip);
+    }
+    for (auto& [number, each] : waiters) {
+      each.cancel.reset();
+      if (code) *each.where = trip.where;
+      each.done(code, ref);
+    }
+    waiters.clear();
+    ref = {};
+    const std::lock_guard lock(mutex_);
+    if (--active_ == 0) idle_.notify_all();
+  }
+
+  /// The caller holds the lock.
+  void forget(const journey& trip) {
+    const auto at = pending_.find(trip.shard);
+    if (at != pending_.end() && at->second == trip.entry) pending_.erase(at);
+  }
+
+  /// Completes those who asked ahead. True when nobody else waits, and the journey is over.
+  [[nodiscard]] bool dismiss_ahead(journey& trip) {
+    std::vector<waiter> dismissed;
+    bool over = false;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& waiters = trip.entry->waiters;
+      for (auto at = waiters.begin(); at != waiters.end();) {
+        if (at->second.why == urgency::now) {
+          ++at;
+          continue;
+        }
+        dismissed.push_back(std::move(at->second));
+        at = waiters.erase(at);
+      }
+      over = waiters.empty();
+      if (over) forget(trip);
+    }
+    trip.where = no_room_text();
+    catalog_.locate(trip.shard, trip.where);
+    for (waiter& each : dismissed) {
+      each.cancel.reset();
+      *each.where = trip.where;
+      each.done(errc::cache_too_small, {});
+    }
+    return over;
+  }
+
+  /// Unpins what nobody has used for a while, so that other processes can evict it.
+  void tick() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++active_;
+    }
+    threads_.after(sweep_every, stop_.get_token(), [this](std::error_code canceled) {
+      if (!canceled) {
+        threads_.post([this] {
+          try {
+            directory_->notice_members();
+            if (directory_->limited() && directory_->others() > 0) slots_->sweep();
+          } catch (...) {
+            // The directory can not be read now; the next request that needs it says so.
+          }
+          if (!stop_.stop_requested()) tick();
+          leave();
+        });
+      } else {
+        leave();
+      }
+    });
+  }
+
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--active_ == 0) idle_.notify_all();
+  }
+
+  runtime& threads_;
+  cache_options options_;
+  shard_catalog catalog_;
+  std::vector<source> sources_;
+  std::size_t max_mappings_ = 0;
+  std::uint64_t largest_ = 0;
+  slot_table::owner slots_;
+  std::optional<cache_directory> directory_;
+
+  std::mutex next_use_mutex_;
+  std::shared_ptr<const std::function<std::uint64_t(std::uint32_t)>> next_use_;
+
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<pending>> pending_;
+  std::uint64_t next_waiter_ = 0;
+  std::size_t active_ = 0;
+  std::stop_source stop_;
+
+  std::atomic<std::uint64_t> fetched_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> failed_{0};
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,305 @@
+#pragma once
+
+/// Brings one shard from its remote, or from the compressed file beside it, into a temporary file:
+/// download, check, decompress, try again.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/temporary_file.hpp>
+#include <mdstream/codec/codec.hpp>
+#include <mdstream/hash/hash.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/blocking.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// How a stream's shards are fetched.
+struct fetch_rules {
+  std::string prefix{};         ///< put before the keys in the remote
+  std::string validate_hash{};  ///< name of the hash to check; empty: none
+  bool keep_zip = false;
+  retry_policy retry{};
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+};
+
+/// A fetched shard, complete and checked, that has not got its names yet.
+struct fetched_shard {
+  temporary_file raw;
+  std::optional<temporary_file> zip{};  ///< where the compressed file is to be kept
+  std::uint64_t bytes_fetched = 0;
+};
+
+/// One fetch in progress. Made by `start`, it keeps itself alive until it has called `done` on a
+/// pool thread. What `start` was given by reference stays until then.
+template <async_store Remote, codec_policy Codec, hash_policy Hash>
+class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Codec, Hash>> {
+  struct access {};
+
+ public:
+  struct request {
+    const Remote* remote = nullptr;  ///< null: only the compressed file beside it can serve
+    const fetch_rules* rules = nullptr;
+    shard_files files{};
+    std::string directory{};                        ///< of the shard
+    std::function<std::string()> temporary_name{};  ///< a new path on the same file system
+    std::function<void()> on_failed_attempt{};
+  };
+  using handler = unique_function<void(std::error_code, std::optional<fetched_shard>)>;
+
+  shard_fetch(access, runtime& threads, request what, std::stop_token stop, diagnostics& where,
+              handler done)
+      : threads_(threads),
+        request_(std::move(what)),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  /// Begins on the pool. A requested stop ends the fetch soon, with `errc::canceled`.
+  static void start(runtime& threads, request what, std::stop_token stop, diagnostics& where,
+                    handler done) {
+    auto fetch = std::make_shared<shard_fetch>(access{}, threads, std::move(what), std::move(stop),
+                                               where, std::move(done));
+    threads.post([fetch] { fetch->attempt(); });
+  }
+
+ private:
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return request_.directory + '/' + std::string(name);
+  }
+
+  /// Runs a step; what it throws ends the attempt.
+  template <class Step>
+  void guarded(Step step) {
+    try {
+      step();
+    } catch (...) {
+      const std::error_code code =
+          detail::describe_failure(std::current_exception(), where_, path(request_.files.raw_name));
+      failed(code);
+    }
+  }
+
+  void attempt() {
+    where_ = {};
+    raw_.reset();
+    zip_file_.reset();
+    guarded([this] {
+      if (stop_.stop_requested()) throw error(errc::canceled, "the fetch was cancelled");
+      check_rules();
+      if (!request_.files.zipped()) return download_raw();
+      if (use_local_zip()) return;
+      download_zip();
+    });
+  }
+
+  void check_rules() const {
+    const shard_files& files = request_.files;
+    if (request_.rules->validate_hash.empty()) return;
+    if ((files.zipped() ? files.zip_digest : files.raw_digest).empty()) {
+      throw error(
+          errc::invalid_argument,
+          {.what = "the index records no " + request_.rules->validate_hash + " hash to validate",
+           .url = path(files.zipped() ? files.zip_name : files.raw_name)});
+    }
+  }
+
+  /// Decompresses the compressed file that lies beside; false when there is none that is right.
+  bool use_local_zip() {
+    const std::string zip_path = path(request_.files.zip_name);
+    const unique_fd fd = detail::try_open(zip_path, O_RDONLY);
+    if (!fd) return false;
+    const std::uint64_t size = detail::file_size(fd.get(), zip_path);
+    try {
+      if (size != request_.files.zip_bytes) fail_size(zip_path, size, request_.files.zip_bytes);
+      const file_mapping zip = file_mapping::of(fd.get(), static_cast<std::size_t>(size), zip_path);
+      unzip(zip.bytes(), zip_path);
+    } catch (const error& e) {
+      if (e.code() != errc::corrupt || request_.remote == nullptr) throw;
+      ::unlink(zip_path.c_str());  // fetched again: the remote has it
+      return false;
+    }
+    finish();
+    return true;
+  }
+
+  void download_raw() {
+    raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes) + 1);
+    download(request_.files.raw_name, request_.files.raw_bytes, raw_->bytes(),
+             [this](const std::string& url) {
+               raw_->shrink(static_cast<std::size_t>(request_.files.raw_bytes));
+               check_hash(raw_->bytes(), request_.files.raw_digest, url);
+             });
+  }
+
+  void download_zip() {
+    const std::size_t room = static_cast<std::size_t>(request_.files.zip_bytes) + 1;
+    mutable_bytes into;
+    if (request_.rules->keep_zip) {
+      zip_file_.emplace(request_.temporary_name(), room);
+      into = zip_file_->bytes();
+    } else {
+      if (zip_ == nullptr) zip_ = std::make_unique_for_overwrite<std::byte[]>(room);
+      into = {zip_.get(), room};
+    }
+    download(request_.files.zip_name, request_.files.zip_bytes, into,
+             [this, into](const std::string& url) {
+               if (zip_file_) {
+                 zip_file_->shrink(static_cast<std::size_t>(request_.files.zip_bytes));
+               }
+               unzip(into.first(static_cast<std::size_t>(request_.files.zip_bytes)), url);
+             });
+  }
+
+  /// Reads the object `name` of `size` bytes, with one byte of `into` to spare in which a longer
+  /// object shows, then runs `use` on the pool.
+  template <class Use>
+  void download(std::string_view name, std::uint64_t size, mutable_bytes into, Use use) {
+    if (request_.remote == nullptr) {
+      throw error(errc::not_found, {.what = "the shard is not there, and its stream has no remote",
+                                    .url = path(request_.files.raw_name)});
+    }
+    const std::string key = join_key(request_.rules->prefix, name);
+    auto limit = std::make_shared<time_limit>(stop_);
+    threads_.after(request_.rules->timeout, limit->done.get_token(),
+                   [limit](std::error_code canceled) {
+                     if (!canceled) limit->expire();
+                   });
+    request_.remote->async_read(
+        key, 0, into, limit->attempt.get_token(), where_,
+        [self = this->shared_from_this(), key, size, limit, use = std::move(use)](
+            std::error_code code, std::size_t got) mutable {
+          limit->done.request_stop();
+          self->threads_.post(
+              [self, key = std::move(key), size, limit, use = std::move(use), code, got]() mutable {
+                self->guarded([&] {
+                  const std::string url = self->request_.remote->url(key);
+                  if (code) self->fail_download(code, *limit, url);
+                  self->fetched_ += got;
+                  if (got != size) fail_size(url, got, size);
+                  use(url);
+                  self->finish();
+                });
+              });
+        });
+  }
+
+  /// Stops an attempt when the caller does or when its time is over.
+  struct time_limit {
+    explicit time_limit(const std::stop_token& outer) : link(outer, stopper{&attempt}) {}
+    void expire() {
+      expired = true;
+      attempt.request_stop();
+    }
+    struct stopper {
+      std::stop_source* attempt;
+      void operator()() const { attempt->request_stop(); }
+    };
+    std::stop_source attempt;
+    std::stop_source done;
+    std::atomic<bool> expired{false};
+    std::stop_callback<stopper> link;
+  };
+
+  [[noreturn]] void fail_download(std::error_code code, const time_limit& limit,
+                                  const std::string& url) const {
+    if (stop_.stop_requested()) throw error(errc::canceled, "the fetch was cancelled");
+    if (limit.expired) {
+      const double seconds = std::chrono::duration<double>(request_.rules->timeout).count();
+      throw error(
+          errc::unavailable,
+          {.what = "the download took longer than " + std::to_string(seconds) + " s", .url = url});
+    }
+    throw error(code, where_);
+  }
+
+  [[noreturn]] static void fail_size(const std::string& url, std::uint64_t got,
+                                     std::uint64_t expected) {
+    throw error(errc::corrupt,
+                {.what = got > expected ? "has more bytes than the " + std::to_string(expected) +
+                                              " that the index says"
+                                        : "has " + std::to_string(got) + " bytes, the index says " +
+                                              std::to_string(expected),
+                 .url = url});
+  }
+
+  void check_hash(bytes_view bytes, std::string_view expected, const std::string& url) const {
+    const std::string& name = request_.rules->validate_hash;
+    if (name.empty()) return;
+    const std::string found = hash_of<Hash>(name, bytes);
+    if (found == expected) return;
+    throw error(errc::corrupt, {.what = "the " + name + " hash is " + found + ", the index says " +
+                                        std::string(expected),
+                                .url = url});
+  }
+
+  void unzip(bytes_view zip, const std::string& url) {
+    check_hash(zip, request_.files.zip_digest, url);
+    raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes));
+    diagnostics where{.url = url};
+    const std::error_code code =
+        Codec::open(request_.files.compression).decompress(zip, raw_->bytes(), where);
+    if (code) {
+      if (where.url.empty()) where.url = url;
+      throw error(code, std::move(where));
+    }
+  }
+
+  void finish() {
+    fetched_shard result{
+        .raw = std::move(*raw_), .zip = std::move(zip_file_), .bytes_fetched = fetched_};
+    raw_.reset();
+    zip_.reset();
+    done_({}, std::move(result));
+  }
+
+  /// Tries again after a pause, or gives up.
+  void failed(std::error_code code) {
+    raw_.reset();
+    zip_file_.reset();
+    if (request_.on_failed_attempt && code != errc::canceled) request_.on_failed_attempt();
+    ++failed_;
+    const std::optional<std::chrono::nanoseconds> pause =
+        request_.remote == nullptr
+            ? std::nullopt
+            : pause_before_retry(request_.rules->retry, failed_, code, chance());
+    if (!pause) return done_(code, std::nullopt);
+    threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
+      self->threads_.post([self] { self->attempt(); });
+    });
+  }
+
+  [[nodiscard]] static double chance() {
+    std::random_device source;
+    return std::uniform_real_distribution<double>(0.0, 1.0)(source);
+  }
+
+  runtime& threads_;
+  request request_;
+  std::stop_token stop_;
+  diagnostics& where_;
+  handler done_;
+  std::optional<temporary_file> raw_;
+  std::optional<temporary_file> zip_file_;
+  std::unique_ptr<std::byte[]> zip_;
+  std::uint64_t fetched_ = 0;
+  unsigned failed_ = 0;
+};
+
+}  // namespace mdstream::inline v0

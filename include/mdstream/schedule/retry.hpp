@@ -1,0 +1,48 @@
+#pragma once
+
+/// Whether a failed attempt is repeated, and when. Pure: no clock, no randomness of its own.
+
+#include <mdstream/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <system_error>
+
+namespace mdstream::inline v0 {
+
+/// `attempts` in all, the first included. Between two of them passes `pause · 2^i` plus up to half
+/// a `pause` by chance, i = 0, 1, …, as upstream does with a pause of one second; never more than
+/// `longest`.
+struct retry_policy {
+  unsigned attempts = 2;
+  std::chrono::nanoseconds pause = std::chrono::seconds(1);
+  std::chrono::nanoseconds longest = std::chrono::minutes(1);
+};
+
+/// Whether trying again can help: failures of the way, damaged data, but neither what the caller
+/// asked for nor what another attempt meets again.
+[[nodiscard]] inline bool may_pass(const std::error_code& failure) noexcept {
+  if (failure.category() != mdstream_category()) return true;
+  switch (static_cast<errc>(failure.value())) {
+    case errc::corrupt:
+    case errc::io_error:
+    case errc::unavailable: return true;
+    default: return false;
+  }
+}
+
+/// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
+/// when it is final. `chance` is uniform in [0, 1).
+[[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
+    const retry_policy& policy, unsigned failed, const std::error_code& failure,
+    double chance) noexcept {
+  if (failed >= policy.attempts || !may_pass(failure)) return std::nullopt;
+  const double pause = static_cast<double>(policy.pause.count());
+  const double wanted = pause * (std::ldexp(1.0, static_cast<int>(failed) - 1) + 0.5 * chance);
+  const double bounded = std::min(wanted, static_cast<double>(policy.longest.count()));
+  return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(bounded));
+}
+
+}  // namespace mdstream::inline v0
