@@ -19,7 +19,7 @@ missing=()
 for group in "$@"; do
   names=$(packages_of "$group")
   for name in $names; do
-    is_installed "$name" || missing+=("$name")
+    [[ " ${missing[*]} " == *" $name "* ]] || is_installed "$name" || missing+=("$name")
   done
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
