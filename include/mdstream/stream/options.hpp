@@ -57,7 +57,7 @@ struct dataset_options {
   std::string split{};
   /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
   /// limit of the processes that share the directory holds.
-  byte_size cache_limit = 0;
+  byte_size cache_limit{};
   /// Attempts in total to fetch a shard, at least 1.
   unsigned download_retry = 2;
   /// Without progress for this long, an attempt is given up.
@@ -79,7 +79,7 @@ struct loader_options {
   std::string remote{};
   std::string local{};
   std::string split{};
-  byte_size cache_limit = 0;
+  byte_size cache_limit{};
   /// Samples in a batch of one rank. Exactly one of `batch_size` and `global_batch_size` is given.
   std::uint64_t batch_size = 0;
   /// Samples in a batch of all ranks together; a multiple of the number of (distinct) ranks.
@@ -87,7 +87,7 @@ struct loader_options {
   /// Python's `shuffle_seed`.
   std::uint64_t seed = 9176;
   /// Samples in an epoch over all ranks, "100k" or a number; 0: the sum of the streams.
-  sample_count epoch_size = 0;
+  sample_count epoch_size{};
   /// Unlike Python's default: who names a shuffler means to shuffle.
   bool shuffle = true;
   /// For `any_shuffler`, which is chosen by name here; others have a name of their own.

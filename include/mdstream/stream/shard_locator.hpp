@@ -34,6 +34,10 @@ class shard_locator {
   }
 
   [[nodiscard]] std::uint64_t samples() const noexcept { return begin_.back(); }
+  [[nodiscard]] std::size_t shards() const noexcept { return begin_.size() - 1; }
+  [[nodiscard]] std::uint64_t shard_samples(std::uint32_t shard) const noexcept {
+    return begin_[shard + 1] - begin_[shard];
+  }
   [[nodiscard]] std::uint64_t first_sample(std::uint32_t shard) const noexcept {
     return begin_[shard];
   }

@@ -1,0 +1,192 @@
+#pragma once
+
+/// A batch as the training loop sees it. This header is all that a trainer's own .cu file includes:
+/// nothing of it needs Asio, and nvcc takes it.
+
+#include <mdstream/collate/plan.hpp>
+#include <mdstream/collate/views.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/fixed_string.hpp>
+#include <mdstream/format/schema.hpp>
+#include <mdstream/stage/stager.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// The columns that all batches of a loader have, in storage order.
+struct batch_columns {
+  std::vector<std::string> names{};
+  std::vector<array_shape> shapes{};  ///< of one value; rank 0 for scalars and ragged columns
+  std::vector<collate::source_column> sources{};
+};
+
+/// What a batch is made of.
+template <stage::slot Slot>
+struct batch_parts {
+  std::shared_ptr<const batch_columns> columns{};
+  Slot slot{};
+  std::vector<collate::output_column> outputs{};
+  std::vector<std::int64_t> ids{};
+  std::uint64_t epoch = 0;
+  std::uint64_t number = 0;
+};
+
+namespace detail {
+
+/// What the elements of a batch's column are to the program: `char` for texts, `std::byte` for
+/// binary values, else the element type itself.
+template <class Type>
+struct batch_element {
+  using type = std::byte;
+};
+template <element T>
+struct batch_element<T> {
+  using type = T;
+};
+template <element T, std::uint64_t... Dims>
+struct batch_element<ndarray<T, Dims...>> {
+  using type = T;
+};
+template <>
+struct batch_element<int_> {
+  using type = std::int64_t;
+};
+template <>
+struct batch_element<str> {
+  using type = char;
+};
+template <>
+struct batch_element<json_text> {
+  using type = char;
+};
+
+/// Whether a column's elements can be read as `T`.
+template <class T>
+[[nodiscard]] constexpr bool reads_as(dtype type) noexcept {
+  if constexpr (std::is_same_v<T, char> || std::is_same_v<T, std::byte>)
+    return type == dtype::uint8;
+  else
+    return type == dtype_of<T>;
+}
+
+}  // namespace detail
+
+/// The samples of one rank for one step, by column. Owns the memory that its views show; movable,
+/// not copyable. Give it up (or let the loop take the next) once its data has been read, or, on a
+/// device, once the work that reads it is enqueued on the stream that `ready_on` was called with.
+template <class Schema, stage::slot Slot>
+class batch {
+ public:
+  using schema = Schema;
+
+  batch() = default;
+  explicit batch(batch_parts<Slot> parts) noexcept : parts_(std::move(parts)) {}
+
+  /// Number of samples: the batch size, or fewer at the end of an epoch.
+  [[nodiscard]] std::size_t size() const noexcept { return parts_.ids.size(); }
+  [[nodiscard]] bool empty() const noexcept { return parts_.ids.empty(); }
+
+  /// The samples' numbers in the whole dataset, in the order of the batch.
+  [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return parts_.ids; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return parts_.epoch; }
+  /// The batch's number in its epoch, the same on all ranks; after a resume it goes on counting.
+  [[nodiscard]] std::uint64_t number() const noexcept { return parts_.number; }
+
+  /// Makes `stream` wait for the batch; no host wait. Nothing to do for batches in host memory.
+  void ready_on(stage::stream_handle stream = nullptr) { parts_.slot.ready_on(stream); }
+
+  /// The column of that name, with a compile-time schema: a `dense_view` of shape
+  /// {size(), extents ...} where every value has the same size, else a `ragged_view`.
+  template <fixed_string Name>
+    requires(!Schema::is_dynamic)
+  [[nodiscard]] auto get() const {
+    static_assert(has<Name>(), "mdstream: the schema has no column of this name");
+    if constexpr (has<Name>()) {
+      using column = typename Schema::template column_of<Name>;
+      using type = typename detail::batch_element<typename column::type>::type;
+      constexpr std::size_t index = Schema::template index_of<Name>;
+      if constexpr (fixed_size(column::traits::type).has_value())
+        return dense_at<type>(index);
+      else
+        return ragged_at<type>(index);
+    }
+  }
+
+  /// A column by name whose values all have the same size. `T` is its element type.
+  /// Throws `errc::not_found` if there is none of that name, `errc::invalid_argument` if its
+  /// elements are no `T` or its values vary in size.
+  template <class T>
+  [[nodiscard]] dense_view<T> dense(std::string_view name) const {
+    return dense_at<T>(checked<T>(name, collate::output_kind::dense));
+  }
+
+  /// A column by name whose values vary in size. `T` is its element type: `char` for texts,
+  /// `std::byte` for other bytes. Throws as `dense`.
+  template <class T>
+  [[nodiscard]] ragged_view<T> ragged(std::string_view name) const {
+    return ragged_at<T>(checked<T>(name, collate::output_kind::ragged));
+  }
+
+  /// The memory that all columns lie in, and where; for executors and interop.
+  [[nodiscard]] const std::byte* data() const noexcept { return parts_.slot.data(); }
+  [[nodiscard]] std::span<const collate::output_column> outputs() const noexcept {
+    return parts_.outputs;
+  }
+  [[nodiscard]] const batch_columns& columns() const noexcept { return *parts_.columns; }
+
+  /// Takes the batch apart, so that its memory can serve the next one.
+  [[nodiscard]] batch_parts<Slot> release() && noexcept { return std::move(parts_); }
+
+ private:
+  template <fixed_string Name>
+  [[nodiscard]] static constexpr bool has() noexcept {
+    return Schema::find(Name.view()) < Schema::size;
+  }
+
+  template <class T>
+  [[nodiscard]] dense_view<T> dense_at(std::size_t index) const noexcept {
+    const collate::output_column& out = parts_.outputs[index];
+    return {reinterpret_cast<const T*>(data() + out.values_at), size(),
+            parts_.columns->shapes[index]};
+  }
+
+  template <class T>
+  [[nodiscard]] ragged_view<T> ragged_at(std::size_t index) const noexcept {
+    const collate::output_column& out = parts_.outputs[index];
+    return {reinterpret_cast<const T*>(data() + out.values_at),
+            static_cast<std::size_t>(out.values_bytes / sizeof(T)),
+            reinterpret_cast<const std::int64_t*>(data() + out.offsets_at), size()};
+  }
+
+  template <class T>
+  [[nodiscard]] std::size_t checked(std::string_view name, collate::output_kind kind) const {
+    const auto fail = [name](errc code, std::string what) {
+      throw error(code, diagnostics{.what = std::move(what), .column = std::string(name)});
+    };
+    const batch_columns& columns = *parts_.columns;
+    std::size_t index = 0;
+    while (index < columns.names.size() && columns.names[index] != name) ++index;
+    if (index == columns.names.size()) fail(errc::not_found, "the batch has no such column");
+    if (!detail::reads_as<T>(columns.sources[index].type))
+      fail(errc::invalid_argument,
+           "the column's elements are " + std::string(to_string(columns.sources[index].type)));
+    if (parts_.outputs[index].kind != kind)
+      fail(errc::invalid_argument, kind == collate::output_kind::dense
+                                       ? "the column's values vary in size: it is ragged"
+                                       : "the column's values have one size: it is dense");
+    return index;
+  }
+
+  batch_parts<Slot> parts_;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,63 @@
+#pragma once
+
+/// What can be decided while compiling: one traits type with named members, inherited from
+/// `default_policies` and overridden one at a time.
+///
+///     struct policies : mds::default_policies {
+///       using schema = mds::schema<mds::column<"text", mds::str>>;
+///       using codec = mds::codec::zstd;
+///     };
+
+#include <mdstream/cache/options.hpp>
+#include <mdstream/codec/codec.hpp>
+#include <mdstream/codec/none.hpp>
+#include <mdstream/collate/collator.hpp>
+#include <mdstream/collate/ragged.hpp>
+#include <mdstream/format/schema.hpp>
+#include <mdstream/hash/hash.hpp>
+#include <mdstream/order/shuffle.hpp>
+#include <mdstream/stage/host.hpp>
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/local.hpp>
+
+namespace mdstream::inline v0 {
+
+/// The policies of a program that names none. They need no further library.
+struct default_policies {
+  using schema = dynamic_schema;          ///< columns by name, when the program runs
+  using store = any_store<store::local>;  ///< local paths
+  using codec = any_codec<codec::none>;   ///< uncompressed shards
+  using hash = any_hash<>;                ///< no checks beyond sizes
+  using shuffler = shuffle::any;          ///< by name; py1e unless told otherwise
+  using collator = collate::ragged;       ///< any columns
+  using stager = stage::host;             ///< batches in host memory
+};
+
+namespace detail {
+
+/// Checks every policy by its concept, so that a wrong one is named before anything else fails.
+template <class Policies>
+struct checked_policies {
+  static_assert(
+      schema_policy<typename Policies::schema>,
+      "mdstream: policies::schema has to be a schema<column<...>, ...> or dynamic_schema");
+  static_assert(openable_store<typename Policies::store>,
+                "mdstream: policies::store has to model openable_store (mdstream/store/store.hpp)");
+  static_assert(codec_policy<typename Policies::codec>,
+                "mdstream: policies::codec has to model codec_policy (mdstream/codec/codec.hpp)");
+  static_assert(hash_policy<typename Policies::hash>,
+                "mdstream: policies::hash has to model hash_policy (mdstream/hash/hash.hpp)");
+  static_assert(v0::shuffler<typename Policies::shuffler>,
+                "mdstream: policies::shuffler has to model shuffler (mdstream/order/shuffler.hpp)");
+  static_assert(collate::collator<typename Policies::collator>,
+                "mdstream: policies::collator has to model collate::collator "
+                "(mdstream/collate/collator.hpp)");
+  static_assert(
+      stage::stager<typename Policies::stager>,
+      "mdstream: policies::stager has to model stage::stager (mdstream/stage/stager.hpp)");
+  static constexpr bool value = true;
+};
+
+}  // namespace detail
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,113 @@
+#pragma once
+
+/// Random access to the samples of one or more streams.
+
+#include <mdstream/stream/corpus.hpp>
+#include <mdstream/stream/sample.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// The samples of all streams, numbered one stream after another. Any thread may read; each sample
+/// owns a reference to its shard.
+///
+///     mds::dataset<> texts({.remote = "/data/c4", .local = "/nvme/c4"});
+///     std::string_view text = texts[17].get<std::string_view>("text");   // while the sample lives
+///
+/// A shard that is not on this machine is fetched whole. A resident sample costs about 100 ns.
+template <class Policies = default_policies>
+class dataset {
+ public:
+  using schema = typename Policies::schema;
+  using sample_type = sample<schema>;
+  using options = dataset_options<typename Policies::store>;
+
+  /// Opens the streams, see `corpus`. Fetches their indexes, no shards.
+  explicit dataset(options given) : corpus_(std::make_unique<corpus<Policies>>(std::move(given))) {}
+
+  /// Number of samples of all streams.
+  [[nodiscard]] std::uint64_t size() const noexcept { return corpus_->samples(); }
+
+  /// The columns of the first stream.
+  [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_->layout(); }
+
+  /// Sample `i`. Waits for its shard where it is not resident: never call this on a thread of the
+  /// dataset's runtime. Throws `errc::out_of_range`, what fetching the shard throws, and
+  /// `errc::corrupt` for a shard whose offsets do not fit.
+  [[nodiscard]] sample_type operator[](std::uint64_t i) const {
+    const sample_location at = located(i);
+    return make(corpus_->cache().acquire(at.shard), at);
+  }
+
+  /// The same for any completion token, with `void(std::exception_ptr, std::optional<sample>)`.
+  /// A cancellation slot ends it with `errc::canceled`; an index beyond the end and everything
+  /// else that `operator[]` throws comes as the exception. The handler runs on its associated
+  /// executor, else on the runtime's io thread. The dataset has to outlive the call.
+  template <class Token>
+  auto async_get(std::uint64_t i, Token&& token) const {
+    using signature = void(std::exception_ptr, std::optional<sample_type>);
+    return initiate<signature>(std::forward<Token>(token), [this, i](auto handler) {
+      auto call = std::make_shared<get_call>();
+      stop_on_cancel(handler, call->stop);
+      call->done = deliver_on<signature>(corpus_->threads().get_executor(), std::move(handler));
+      // On the pool, because a sample that is resident must not complete on the caller's stack.
+      corpus_->threads().post([this, i, call] { start_get(i, call); });
+    });
+  }
+
+  [[nodiscard]] cache_counters counters() const noexcept { return corpus_->cache().counters(); }
+
+ private:
+  struct get_call {
+    std::stop_source stop;
+    diagnostics where{};
+    unique_function<void(std::exception_ptr, std::optional<sample_type>)> done;
+  };
+
+  [[nodiscard]] sample_location located(std::uint64_t i) const {
+    if (i >= size())
+      throw error(errc::out_of_range, "sample " + std::to_string(i) + " of a dataset of " +
+                                          std::to_string(size()) + " samples");
+    return corpus_->locate()(i);
+  }
+
+  [[nodiscard]] sample_type make(shard_ref shard, sample_location at) const {
+    const bytes_view bytes = corpus_->bytes(shard, at);
+    return {std::move(shard), bytes, corpus_->layout(at.shard)};
+  }
+
+  void start_get(std::uint64_t i, const std::shared_ptr<get_call>& call) const {
+    try {
+      const sample_location at = located(i);
+      corpus_->cache().async_acquire(at.shard, call->stop.get_token(), call->where,
+                                     [this, at, call](std::error_code failure, shard_ref shard) {
+                                       finish_get(at, *call, failure, std::move(shard));
+                                     });
+    } catch (...) {
+      call->done(std::current_exception(), std::nullopt);
+    }
+  }
+
+  void finish_get(sample_location at, get_call& call, std::error_code failure,
+                  shard_ref shard) const {
+    std::optional<sample_type> found;
+    std::exception_ptr thrown;
+    try {
+      if (failure) throw error(failure, std::move(call.where));
+      found.emplace(make(std::move(shard), at));
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    call.done(std::move(thrown), std::move(found));
+  }
+
+  std::unique_ptr<corpus<Policies>> corpus_;
+};
+
+}  // namespace mdstream::inline v0

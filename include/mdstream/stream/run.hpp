@@ -1,0 +1,312 @@
+#pragma once
+
+/// What stands behind a loader: its streams, its order, its place in the run, and the epoch at
+/// hand.
+
+#include <mdstream/async/asio.hpp>
+#include <mdstream/batch.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/order/order_engine.hpp>
+#include <mdstream/policies.hpp>
+#include <mdstream/stream/assembler.hpp>
+#include <mdstream/stream/corpus.hpp>
+#include <mdstream/stream/delivery.hpp>
+#include <mdstream/stream/options.hpp>
+#include <mdstream/stream/state.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+namespace detail {
+
+template <class Store>
+[[nodiscard]] dataset_options<Store> dataset_part(const loader_options<Store>& from) {
+  return {.streams = from.streams,
+          .remote = from.remote,
+          .local = from.local,
+          .split = from.split,
+          .cache_limit = from.cache_limit,
+          .download_retry = from.download_retry,
+          .download_timeout = from.download_timeout,
+          .validate_hash = from.validate_hash,
+          .keep_zip = from.keep_zip,
+          .threads = from.threads,
+          .shared_runtime = from.shared_runtime};
+}
+
+template <class Store>
+[[nodiscard]] order_options order_part(const loader_options<Store>& from) {
+  order_options out{.sampling = from.sampling,
+                    .sampling_granularity = from.sampling_granularity,
+                    .partition = from.partition,
+                    .num_canonical_nodes = from.num_canonical_nodes,
+                    .shuffle = from.shuffle,
+                    .shuffle_seed = from.seed,
+                    .shuffle_block_size = from.shuffle_block_size,
+                    .batching = from.batching};
+  if (from.epoch_size.value != 0) out.epoch_size = from.epoch_size.value;
+  return out;
+}
+
+/// This rank's place among the distinct ones: the world that the order is made for.
+template <class Store>
+[[nodiscard]] world position_of(const loader_options<Store>& from) {
+  world here = from.world ? *from.world : launch::from_environment([](const char* name) {
+    return static_cast<const char*>(std::getenv(name));
+  });
+  if (from.num_workers) here.workers_per_rank = *from.num_workers;
+  return here.replicate(from.replication);
+}
+
+template <class Store>
+[[nodiscard]] std::uint64_t batch_size_of(const loader_options<Store>& from, const world& here) {
+  if ((from.batch_size == 0) == (from.global_batch_size == 0))
+    throw error(errc::invalid_argument,
+                "give exactly one of batch_size and global_batch_size, at least 1");
+  if (from.batch_size != 0) return from.batch_size;
+  if (from.global_batch_size % here.num_ranks() != 0)
+    throw error(errc::invalid_argument,
+                "a global batch of " + std::to_string(from.global_batch_size) +
+                    " samples is no multiple of the " + std::to_string(here.num_ranks()) +
+                    " ranks that share it");
+  return from.global_batch_size / here.num_ranks();
+}
+
+template <class Shuffler>
+[[nodiscard]] Shuffler shuffler_of(const std::string& name) {
+  if constexpr (std::constructible_from<Shuffler, std::string_view>) {
+    return name.empty() ? Shuffler{} : Shuffler(std::string_view(name));
+  } else {
+    const std::string_view own = Shuffler{}.name();
+    if (!name.empty() && name != own)
+      throw error(errc::invalid_argument, "shuffle_algo is \"" + name +
+                                              "\", but the policies' shuffler is \"" +
+                                              std::string(own) + '"');
+    return Shuffler{};
+  }
+}
+
+template <class Store>
+[[nodiscard]] std::vector<stream_shards> weighted_shards(
+    const loader_options<Store>& from, const std::vector<std::vector<std::uint64_t>>& shards) {
+  std::vector<stream_shards> out;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    out.push_back({.samples = shards[i]});
+    if (!from.streams.empty())
+      out.back().weight = {.proportion = from.streams[i].proportion,
+                           .repeat = from.streams[i].repeat,
+                           .choose = from.streams[i].choose};
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// Not thread-safe, as the loader.
+template <class Policies>
+class batch_engine {
+ public:
+  using batch_type = batch<typename Policies::schema, typename Policies::stager::slot>;
+  using options = loader_options<typename Policies::store>;
+
+  explicit batch_engine(options given)
+      : position_(detail::position_of(given)),
+        batch_size_(detail::batch_size_of(given, position_)),
+        predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
+        explicit_canonical_nodes_(given.num_canonical_nodes),
+        corpus_(detail::dataset_part(given)),
+        order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
+               detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
+        progress_(order_.begin_run()),
+        assembler_(corpus_.layout()) {
+    require_equal_columns();
+  }
+  batch_engine(const batch_engine&) = delete;
+  batch_engine& operator=(const batch_engine&) = delete;
+  ~batch_engine() { corpus_.cache().set_next_use(nullptr); }
+
+  [[nodiscard]] std::uint64_t epoch_size() const noexcept { return order_.epoch_size(); }
+  [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
+  [[nodiscard]] const world& position() const noexcept { return position_; }
+  [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
+  [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
+
+  /// Begins the next epoch and returns its ticket; an epoch at hand ends.
+  std::uint64_t begin_epoch() {
+    const epoch_start start = progress_.begin_epoch(position_);
+    epoch_order order = order_.epoch(position_, batch_size_, start);
+    corpus_.cache().set_next_use(nullptr);
+    delivery_.reset();
+    delivered_ = 0;
+    epoch_ = start.epoch;
+    first_number_ = start.sample_in_epoch / global_batch_size();
+    delivery_.emplace(
+        corpus_.cache(), corpus_.threads(),
+        lookahead(corpus_.locate(), corpus_.shards(), std::move(order), position_, batch_size_),
+        corpus_.shards(), limits());
+    corpus_.cache().set_next_use(
+        [this](std::uint32_t shard) { return delivery_->next_use(shard); });
+    return ++ticket_;
+  }
+
+  bool next(std::uint64_t ticket, batch_type& into) {
+    require_current(ticket);
+    while (true) {
+      const auto before = std::chrono::steady_clock::now();
+      const bool more = delivery_->wait();
+      stalled_ += std::chrono::steady_clock::now() - before;
+      if (!more) return false;
+      if (!delivery_->front().ids.empty()) break;
+      delivery_->pop();  // padding alone: the last global batch did not reach this rank
+    }
+    build(into);
+    return true;
+  }
+
+  template <class Token>
+  auto async_next(std::uint64_t ticket, Token&& token) {
+    using signature = void(std::exception_ptr, batch_type);
+    return initiate<signature>(std::forward<Token>(token), [this, ticket](auto handler) {
+      auto call = std::make_shared<next_call>();
+      stop_on_cancel(handler, call->stop);
+      call->done = deliver_on<signature>(corpus_.threads().get_executor(), std::move(handler));
+      try {
+        require_current(ticket);
+        start(call);
+      } catch (...) {
+        // Not on the caller's stack: a handler never runs inside its own initiation.
+        corpus_.threads().post([call, failure = std::current_exception()]() mutable {
+          call->done(std::move(failure), {});
+        });
+      }
+    });
+  }
+
+  [[nodiscard]] run_state state() {
+    const resume_point at = progress_.state(delivered_ * position_.num_ranks(), position_);
+    return {.at = at, .identity = identity(at)};
+  }
+
+  [[nodiscard]] std::string python_state() { return to_text(run_state{.at = state().at}); }
+
+  void load_state(const run_state& saved) {
+    if (saved.identity) {
+      require_same_run(*saved.identity, identity(saved.at));
+      require_same("seed", saved.at.shuffle_seed, order_.options().shuffle_seed);
+      if (explicit_canonical_nodes_)
+        require_same("num_canonical_nodes", saved.at.num_canonical_nodes,
+                     *explicit_canonical_nodes_);
+    }
+    progress_.load(saved.at);
+  }
+
+ private:
+  struct next_call {
+    std::stop_source stop;
+    batch_type built;
+    unique_function<void(std::exception_ptr, batch_type)> done;
+  };
+
+  static void require_same(std::string_view field, std::uint64_t saved, std::uint64_t here) {
+    if (saved != here) detail::state_differs(field, std::to_string(saved), std::to_string(here));
+  }
+
+  [[nodiscard]] std::uint64_t global_batch_size() const noexcept {
+    return batch_size_ * position_.num_ranks();
+  }
+
+  [[nodiscard]] delivery_limits limits() const noexcept {
+    return {.predownload = predownload_,
+            .horizon = std::max<std::uint64_t>(8 * predownload_, 65536),
+            .requests = std::max<std::size_t>(2 * corpus_.threads().threads(), 4)};
+  }
+
+  /// A batch has one set of columns, so the streams have too.
+  void require_equal_columns() const {
+    const sample_layout& first = corpus_.layout();
+    for (std::uint32_t shard = 1; shard < corpus_.shards(); ++shard) {
+      const sample_layout& other = corpus_.layout(shard);
+      if (&other == &first || other == first) continue;
+      throw error(
+          errc::schema_mismatch,
+          corpus_.placed({.what = "its columns (" + other.describe() +
+                                  ") are not those of the first stream (" + first.describe() + ")"},
+                         shard));
+    }
+  }
+
+  void require_current(std::uint64_t ticket) const {
+    if (ticket != ticket_)
+      throw error(errc::invalid_argument, "another epoch has begun since this one");
+  }
+
+  void start(const std::shared_ptr<next_call>& call) {
+    delivery_->async_next(
+        call->stop.get_token(), [this, call] { build(call->built); },
+        [call](std::exception_ptr failure) {
+          call->done(std::move(failure), std::move(call->built));
+        });
+  }
+
+  /// Builds the batch that was announced and leaves it behind.
+  void build(batch_type& into) {
+    const upcoming_batch& from = delivery_->front();
+    batch_parts<typename Policies::stager::slot> parts = std::move(into).release();
+    try {
+      assembler_.build(
+          from,
+          [this](sample_location at) { return corpus_.bytes(delivery_->shard(at.shard), at); },
+          parts);
+    } catch (const collate::bad_sample& bad) {
+      const sample_location at = from.locations[bad.index()];
+      throw error(
+          errc::corrupt,
+          corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
+    }
+    parts.epoch = epoch_;
+    parts.number = first_number_ + from.number;
+    delivered_ += parts.ids.size();
+    into = batch_type(std::move(parts));
+    delivery_->pop();
+  }
+
+  [[nodiscard]] run_identity identity(const resume_point& at) const {
+    const order_options& order = order_.options();
+    return {.dataset = fingerprint_of(order_.shards()),
+            .mix = fingerprint_of(order_.mix(), order),
+            .epoch_size = order_.epoch_size(),
+            .global_batch_size = global_batch_size(),
+            .batching = std::string(to_string(order.batching)),
+            .shuffle = order.shuffle ? std::string(order_.shuffler_model().name()) : "none",
+            .shuffle_block_size = order.shuffle_block_size.value_or(
+                default_shuffle_block_size(at.num_canonical_nodes))};
+  }
+
+  world position_;
+  std::uint64_t batch_size_;
+  std::uint64_t predownload_;
+  std::optional<std::uint64_t> explicit_canonical_nodes_;
+  corpus<Policies> corpus_;
+  order_engine<typename Policies::shuffler> order_;
+  progress progress_;
+  assembler<Policies> assembler_;
+  std::optional<delivery<typename corpus<Policies>::cache_type>> delivery_;
+  std::uint64_t ticket_ = 0;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t first_number_ = 0;  // of the global batch that the epoch at hand began with
+  std::uint64_t delivered_ = 0;     // samples of the epoch at hand, on this rank
+  std::chrono::nanoseconds stalled_{0};
+};
+
+}  // namespace mdstream::inline v0
