@@ -23,33 +23,14 @@
 #include <utility>
 #include <vector>
 
+#include "store/scratch.hpp"
+
 namespace cache_test {
 
 namespace mds = mdstream;
 namespace fs = std::filesystem;
+using scratch_directory::scratch;
 using namespace std::chrono_literals;
-
-/// A directory that is deleted with its object.
-class scratch {
- public:
-  explicit scratch(const std::string& beneath = fs::temp_directory_path().native()) {
-    std::string name = beneath + "/mdstream-test-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed in " + beneath);
-    path_ = name;
-  }
-  scratch(const scratch&) = delete;
-  scratch& operator=(const scratch&) = delete;
-  ~scratch() {
-    std::error_code ignored;
-    fs::permissions(path_, fs::perms::owner_all, ignored);
-    fs::remove_all(path_, ignored);
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + '/' + name; }
-
- private:
-  std::string path_;
-};
 
 /// The bytes of shard `i`: every 8-byte word tells where it belongs.
 inline std::vector<std::byte> shard_bytes(std::uint64_t seed, std::uint32_t i, std::size_t size) {

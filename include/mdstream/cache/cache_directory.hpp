@@ -113,9 +113,12 @@ class cache_directory {
   }
 
   /// A new path for a file in the making.
-  [[nodiscard]] std::string temporary_name() {
+  [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
     const std::lock_guard guard(mutex_);
-    return own_ + "/tmp/" + members_->id() + '-' + std::to_string(temporaries_++);
+    const std::string name = members_->id() + '-' + std::to_string(temporaries_++);
+    const std::string& directory = catalog_.streams()[stream_number].directory;
+    return same_file_system(directory) ? own_ + "/tmp/" + name
+                                       : directory + '/' + temporary_prefix + name;
   }
 
   /// Looks whether processes came or went, without a lock when none did.
@@ -371,6 +374,7 @@ class cache_directory {
   void register_streams() {
     for (const catalog_stream& stream : catalog_.streams()) {
       if (!stream.has_remote) continue;
+      ensure_directory(stream.directory + '/');
       const std::string path = own_ + "/streams/" + detail::hex_digits(stream.key);
       unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
       detail::lock_file(fd.get(), lock_kind::shared, path);
@@ -399,8 +403,11 @@ class cache_directory {
       if (!fd) continue;
       std::string relative(static_cast<std::size_t>(detail::file_size(fd.get(), marker)), '\0');
       (void)detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(relative)), marker);
-      if (!relative.empty() && !key_is_safe(relative)) continue;
-      found.push_back({marker, relative.empty() ? root_ : root_ + '/' + relative});
+      if (relative.starts_with('/')) {
+        found.push_back({marker, relative});
+      } else if (relative.empty() || key_is_safe(relative)) {
+        found.push_back({marker, relative.empty() ? root_ : root_ + '/' + relative});
+      }
     }
     return found;
   }
@@ -510,14 +517,27 @@ class cache_directory {
 
   /// Deletes the temporary files of a process that is gone.
   void forget(std::string_view id) const {
-    std::error_code failure;
-    std::filesystem::directory_iterator at(own_ + "/tmp", failure);
-    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-      const std::string name = at->path().filename().native();
-      if (name.starts_with(id) && name.size() > id.size() && name[id.size()] == '-') {
-        ::unlink(at->path().c_str());
+    unlink_names(own_ + "/tmp", std::string(id) + '-');
+    for (const std::string& directory : directories_of(registered())) {
+      if (!same_file_system(directory)) {
+        unlink_names(directory, temporary_prefix + std::string(id) + '-');
       }
     }
+  }
+
+  static void unlink_names(const std::string& directory, const std::string& prefix) {
+    std::error_code failure;
+    std::filesystem::directory_iterator at(directory, failure);
+    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+      if (at->path().filename().native().starts_with(prefix)) ::unlink(at->path().c_str());
+    }
+  }
+
+  /// Whether a file made in `tmp` can be renamed into the directory.
+  [[nodiscard]] bool same_file_system(const std::string& directory) const {
+    struct stat ours{}, theirs{};
+    return ::stat(own_.c_str(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
+           ours.st_dev == theirs.st_dev;
   }
 
   [[nodiscard]] std::uint64_t index_bytes() const {
@@ -657,6 +677,8 @@ class cache_directory {
     return own_ + "/shards/" + detail::hex_digits(stream.key) + '-' +
            std::to_string(shard - stream.first);
   }
+
+  static constexpr const char* temporary_prefix = ".mdstream-";
 
   std::string root_;
   std::string own_;

@@ -15,8 +15,8 @@ namespace mdstream::inline v0 {
 class dataset_index;
 
 struct cache_options {
-  /// The directory in which processes meet: `.mdstream` lies in it, and every stream that has a
-  /// remote has its directory in it or beneath it.
+  /// The directory in which processes meet: `.mdstream` lies in it. The streams' directories are
+  /// usually beneath it. Processes that share a stream's directory have to use the same root.
   std::string root{};
 
   /// Bytes that the shards and indexes of all streams with a remote may take on the disk, over all

@@ -221,7 +221,7 @@ class shard_cache {
   // Making.
 
   static std::string normal(const std::string& path) {
-    std::string text = std::filesystem::path(path).lexically_normal().native();
+    std::string text = std::filesystem::absolute(path).lexically_normal().native();
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();
     return text;
   }
@@ -318,14 +318,6 @@ class shard_cache {
     for (const catalog_stream& each : catalog_.streams()) {
       if (!each.has_remote) continue;
       any_remote = true;
-      if (!shard_catalog::lies_in(root, each.directory)) {
-        throw error(errc::invalid_argument,
-                    {.what = "the directory of a stream with a remote lies outside the cache's "
-                             "root " +
-                             root,
-                     .stream = each.name,
-                     .url = each.directory});
-      }
     }
     if (!any_remote) return;
     for (const catalog_stream& each : catalog_.streams()) {
@@ -552,7 +544,7 @@ class shard_cache {
 
   [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
     if (directory_ && catalog_.streams()[stream_number].has_remote) {
-      return directory_->temporary_name();
+      return directory_->temporary_name(stream_number);
     }
     return catalog_.streams()[stream_number].directory + "/.mdstream-" + detail::unique_name() +
            ".tmp";

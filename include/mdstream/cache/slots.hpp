@@ -200,7 +200,6 @@ class slot_table {
 
   /// The owner's end: unmaps what is idle, and leaves the rest to the references.
   void release() noexcept {
-    std::size_t held_slots = 0;
     {
       const std::lock_guard lock(mutex_);
       orphans_.store(1, std::memory_order_relaxed);  // counts this function itself
@@ -212,7 +211,6 @@ class slot_table {
           orphans_.fetch_add(1, std::memory_order_relaxed);
           if (slot.state.compare_exchange_strong(seen, seen | detail::shard_slot::orphaned,
                                                  std::memory_order_acq_rel)) {
-            ++held_slots;
             break;
           }
           orphans_.fetch_sub(1, std::memory_order_relaxed);

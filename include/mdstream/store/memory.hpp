@@ -64,7 +64,9 @@ class memory {
   }
 
   [[nodiscard]] std::string url(std::string_view key) const {
-    return "(memory)" + (key.empty() ? std::string() : "/" + std::string(key));
+    std::string text = "(memory)";
+    if (!key.empty()) text.append("/").append(key);
+    return text;
   }
 
  private:

@@ -1,0 +1,82 @@
+#include <mdstream/async/runtime.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+
+#include "support/catch.hpp"
+
+namespace runtime_test {
+
+namespace mds = mdstream;
+using namespace std::chrono_literals;
+
+TEST_CASE("a runtime has as many workers as asked for", "[async]") {
+  CHECK(mds::runtime(3).threads() == 3);
+  CHECK(mds::runtime().threads() >= 1);
+}
+
+TEST_CASE("work runs on the pool and timers on the io thread", "[async]") {
+  mds::runtime threads(1);
+  std::promise<std::thread::id> worker, timer, handler;
+  threads.post([&] { worker.set_value(std::this_thread::get_id()); });
+  threads.after(1ms, {}, [&](std::error_code failure) {
+    CHECK_FALSE(failure);
+    timer.set_value(std::this_thread::get_id());
+  });
+  asio::post(threads.get_executor(), [&] { handler.set_value(std::this_thread::get_id()); });
+  const std::thread::id io = timer.get_future().get();
+  CHECK(io == handler.get_future().get());
+  CHECK(io != worker.get_future().get());
+  CHECK(io != std::this_thread::get_id());
+}
+
+TEST_CASE("a timer waits its time, or until it is stopped", "[async]") {
+  mds::runtime threads(1);
+  const auto began = std::chrono::steady_clock::now();
+  std::promise<std::error_code> waited;
+  threads.after(20ms, {}, [&](std::error_code failure) { waited.set_value(failure); });
+  CHECK_FALSE(waited.get_future().get());
+  CHECK(std::chrono::steady_clock::now() - began >= 20ms);
+
+  std::stop_source stop;
+  std::promise<std::error_code> stopped;
+  threads.after(1h, stop.get_token(), [&](std::error_code failure) { stopped.set_value(failure); });
+  stop.request_stop();
+  CHECK(stopped.get_future().get() == mds::errc::canceled);
+
+  std::promise<std::error_code> late;
+  threads.after(1h, stop.get_token(), [&](std::error_code failure) { late.set_value(failure); });
+  CHECK(late.get_future().get() == mds::errc::canceled);
+}
+
+TEST_CASE("timers that are stopped while they expire complete once", "[async]") {
+  mds::runtime threads(1);
+  std::atomic<int> completed{0};
+  for (int i = 0; i < 200; ++i) {
+    std::stop_source stop;
+    std::promise<void> done;
+    threads.after(std::chrono::microseconds(i), stop.get_token(), [&](std::error_code) {
+      ++completed;
+      done.set_value();
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    stop.request_stop();
+    done.get_future().wait();
+  }
+  CHECK(completed == 200);
+}
+
+TEST_CASE("a runtime ends with timers pending", "[async]") {
+  const auto began = std::chrono::steady_clock::now();
+  {
+    mds::runtime threads(1);
+    threads.after(1h, {}, [](std::error_code) {});
+  }
+  CHECK(std::chrono::steady_clock::now() - began < 10s);
+}
+
+}  // namespace runtime_test

@@ -1,0 +1,58 @@
+#include <mdstream/store/file.hpp>
+
+#include <set>
+#include <string>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace file_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using scratch_directory::scratch;
+using support::expect_error;
+
+TEST_CASE("errors of files name the path and the reason", "[store]") {
+  const scratch root;
+  expect_error([&] { (void)mds::detail::open_file(root / "absent", O_RDONLY); }, errc::not_found,
+               {root / "absent", "No such file"});
+  const mds::unique_fd fd = mds::detail::open_file(root.path(), O_RDONLY);
+  expect_error([&] { (void)mds::detail::file_size(fd.get(), root.path()); }, errc::io_error,
+               {"regular file"});
+}
+
+TEST_CASE("directories are made with those above them", "[store]") {
+  const scratch root;
+  CHECK(mds::detail::make_directories(root / "a/b/c") == 0);
+  CHECK(mds::detail::make_directories(root / "a/b/c") == 0);
+  mds::detail::replace_file(root / "a/file", mds::as_bytes("x"), mds::detail::durability::cached);
+  CHECK(mds::detail::make_directories(root / "a/file") == ENOTDIR);
+  CHECK(mds::detail::make_directories(root / "a/file/b") == ENOTDIR);
+}
+
+TEST_CASE("the parent of a path", "[store]") {
+  CHECK(mds::detail::parent_of("/a/b") == "/a");
+  CHECK(mds::detail::parent_of("/a") == "/");
+  CHECK(mds::detail::parent_of("a") == ".");
+}
+
+TEST_CASE("a descriptor has one owner", "[store]") {
+  const scratch root;
+  mds::unique_fd one = mds::detail::open_file(root / "x", O_RDWR | O_CREAT);
+  const int number = one.get();
+  mds::unique_fd two = std::move(one);
+  CHECK(two.get() == number);
+  two.reset();
+  CHECK(::fcntl(number, F_GETFD) == -1);
+}
+
+TEST_CASE("names are not repeated", "[store]") {
+  std::set<std::string> names;
+  for (int i = 0; i < 1000; ++i) names.insert(mds::detail::unique_name());
+  CHECK(names.size() == 1000);
+  CHECK(names.begin()->size() == 16);
+}
+
+}  // namespace file_test
