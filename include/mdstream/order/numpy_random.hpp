@@ -138,6 +138,9 @@ class generator {
   /// Skips 64-bit values; the buffered half stays.
   void advance(uint128 draws) noexcept { bits_.advance(draws); }
   [[nodiscard]] const pcg64& bits() const noexcept { return bits_; }
+  /// Goes to where a copy of `bits()` has gone meanwhile; the buffered half stays.
+  void continue_from(const pcg64& bits) noexcept { bits_ = bits; }
+  [[nodiscard]] bool has_half() const noexcept { return has_half_; }
 
   std::uint64_t next64() noexcept { return bits_(); }
 

@@ -109,11 +109,18 @@ class unit_list {
   }
   [[nodiscard]] std::uint64_t end(std::size_t unit) const { return begin(unit + 1); }
 
+  /// First sample id of a unit that is a whole shard, whose ids follow one another; -1 for a part.
+  [[nodiscard]] std::int64_t whole_shard(std::size_t unit) const {
+    if (!own_) return static_cast<std::int64_t>(table_->begin(first_ + unit));
+    const unit_source& from = own_->source[unit];
+    return from.part == whole ? static_cast<std::int64_t>(from.base) : -1;
+  }
+
   /// Sample ids of the unit's places from `offset` on. O(out), for parts of shards O(unit).
   void fill(std::size_t unit, std::uint64_t offset, std::span<std::int64_t> out) const {
-    if (own_ && own_->source[unit].part != whole) return fill_part(unit, offset, out);
-    const std::uint64_t base = own_ ? own_->source[unit].base : table_->begin(first_ + unit);
-    std::iota(out.begin(), out.end(), static_cast<std::int64_t>(base + offset));
+    const std::int64_t base = whole_shard(unit);
+    if (base < 0) return fill_part(unit, offset, out);
+    std::iota(out.begin(), out.end(), base + static_cast<std::int64_t>(offset));
   }
 
   /// The unit that holds a position. O(log units).
