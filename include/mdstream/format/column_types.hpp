@@ -89,9 +89,14 @@ template <byte_string V>
   return {value};
 }
 
+/// What goes into a column of `T`: any number into a float, integers and bool into an integer.
+template <class V, class T>
+concept scalar_for =
+    std::is_integral_v<V> ||
+    ((std::is_floating_point_v<V> || std::same_as<V, float16>) && !std::is_integral_v<T>);
+
 /// Converts to the column's type. Integers out of its range are refused.
-template <element T, class V>
-  requires std::is_arithmetic_v<V> || std::same_as<V, float16>
+template <element T, scalar_for<T> V>
 [[nodiscard]] T scalar_from(V value) {
   if constexpr (std::same_as<V, T>) {
     return value;
@@ -100,7 +105,6 @@ template <element T, class V>
   } else if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(value);
   } else {
-    static_assert(std::is_integral_v<V>, "an integer column takes integers");
     using wide = std::conditional_t<std::is_same_v<V, bool>, unsigned, V>;
     if (!std::in_range<T>(static_cast<wide>(value)))
       throw error(errc::invalid_argument, std::to_string(value) + " does not fit into " +
@@ -154,8 +158,7 @@ struct scalar_type {
                                      std::string(to_string(dtype_of<T>)));
     return load<T>(value.data());
   }
-  template <class V>
-    requires std::is_arithmetic_v<V> || std::same_as<V, float16>
+  template <scalar_for<T> V>
   [[nodiscard]] static encoded_scalar<T> encode(V value) {
     return {scalar_from<T>(value)};
   }

@@ -1,0 +1,52 @@
+#include <mdstream/codec/codec.hpp>
+
+#include <mdstream/codec/none.hpp>
+#include <mdstream/codec/zstd.hpp>
+
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace codec_test {
+
+using both = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
+using only_none = mdstream::any_codec<mdstream::codec::none>;
+
+}  // namespace codec_test
+
+TEST_CASE("a compression's text is taken apart", "[codec]") {
+  using mdstream::parse_compression;
+  CHECK(parse_compression("zstd").name == "zstd");
+  CHECK_FALSE(parse_compression("zstd").level);
+  CHECK(parse_compression("br:11").level == 11);
+  CHECK(parse_compression("").name.empty());
+  for (const char* bad : {"zstd:", "zstd:x", "zstd:-1", "zstd:1x", "zstd: 1", "zstd:1:2",
+                          "zstd:99999999999", "zstd:+1"})
+    support::expect_error([&] { (void)parse_compression(bad); }, mdstream::errc::invalid_argument,
+                          {bad});
+}
+
+TEST_CASE("a codec is chosen by the name in the index", "[codec]") {
+  using codec_test::both;
+  CHECK(both::open("zstd:5").extension() == "zstd");
+  CHECK(both::open("").extension().empty());
+  CHECK(both::served() == "zstd");
+  const auto zip = both::open("zstd").compress(mdstream::as_bytes("some text"));
+  std::string raw(9, ' ');
+  mdstream::diagnostics where;
+  CHECK_FALSE(both::open("zstd").decompress(zip, std::as_writable_bytes(std::span(raw)), where));
+  CHECK(raw == "some text");
+}
+
+TEST_CASE("a codec that the list lacks is an error that says what to add", "[codec]") {
+  using mdstream::errc;
+  support::expect_error(
+      [] { (void)codec_test::only_none::open("zstd:3"); }, errc::unsupported,
+      {"\"zstd:3\"", "<mdstream/codec/zstd.hpp>", "mdstream::zstd", "serves none"});
+  support::expect_error([] { (void)codec_test::both::open("br"); }, errc::unsupported,
+                        {"(zstd)", "<mdstream/codec/br.hpp>", "mdstream::br"});
+  support::expect_error([] { (void)codec_test::both::open("lz4"); }, errc::unsupported,
+                        {"\"lz4\"", "no codec of that name"});
+  support::expect_error([] { (void)mdstream::codec::zstd::open(""); }, errc::unsupported, {"zstd"});
+}
