@@ -1,0 +1,63 @@
+#include <mdstream/schedule/eviction.hpp>
+
+#include <cstdint>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace eviction_test {
+
+namespace mds = mdstream;
+using mds::urgency;
+
+std::vector<std::uint32_t> drain(mds::eviction_queue queue) {
+  std::vector<std::uint32_t> order;
+  while (const auto next = queue.next()) order.push_back(next->shard);
+  return order;
+}
+
+TEST_CASE("the farthest next use goes first, among equals the lowest number", "[schedule]") {
+  const std::vector<mds::eviction_candidate> candidates{
+      {7, 5}, {3, mds::never}, {2, 9}, {9, mds::never}, {1, 5}};
+  CHECK(drain({candidates, urgency::now, 0}) == std::vector<std::uint32_t>{3, 9, 2, 1, 7});
+}
+
+TEST_CASE("what is asked for ahead displaces only what is needed later", "[schedule]") {
+  const std::vector<mds::eviction_candidate> candidates{{0, 3}, {1, 4}, {2, 5}, {3, mds::never}};
+  CHECK(drain({candidates, urgency::ahead, 4}) == std::vector<std::uint32_t>{3, 2});
+  CHECK(drain({candidates, urgency::ahead, mds::never}).empty());
+  CHECK(drain({candidates, urgency::now, 4}).size() == 4);
+}
+
+// Every assignment of next uses out of {0, 1, 2, never} to four shards, every request.
+TEST_CASE("the queue is a permutation in order for every small case", "[schedule]") {
+  const std::uint64_t uses[] = {0, 1, 2, mds::never};
+  for (unsigned code = 0; code < 256; ++code) {
+    std::vector<mds::eviction_candidate> candidates;
+    for (unsigned i = 0; i < 4; ++i) candidates.push_back({i, uses[(code >> (2 * i)) & 3]});
+    for (const std::uint64_t wanted : uses) {
+      for (const urgency why : {urgency::now, urgency::ahead}) {
+        mds::eviction_queue queue(candidates, why, wanted);
+        std::vector<bool> seen(4);
+        mds::eviction_candidate last{0, mds::never};
+        std::size_t count = 0;
+        bool right = true;
+        while (const auto next = queue.next()) {
+          right = right && !seen[next->shard] && next->next_use <= last.next_use &&
+                  (count == 0 || next->next_use < last.next_use || next->shard > last.shard) &&
+                  (why == urgency::now || next->next_use > wanted);
+          seen[next->shard] = true;
+          last = *next;
+          ++count;
+        }
+        std::size_t expected = 0;
+        for (const auto& each : candidates) {
+          expected += why == urgency::now || each.next_use > wanted ? 1 : 0;
+        }
+        REQUIRE((right && count == expected));
+      }
+    }
+  }
+}
+
+}  // namespace eviction_test

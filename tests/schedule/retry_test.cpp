@@ -1,0 +1,45 @@
+#include <mdstream/schedule/retry.hpp>
+
+#include <chrono>
+#include <system_error>
+
+#include "support/catch.hpp"
+
+namespace retry_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using namespace std::chrono_literals;
+
+TEST_CASE("attempts are counted in all, and pauses double with some chance", "[schedule]") {
+  const mds::retry_policy policy{.attempts = 4, .pause = 1s};
+  const std::error_code failure = errc::unavailable;
+  CHECK(mds::pause_before_retry(policy, 1, failure, 0.0) == 1000ms);
+  CHECK(mds::pause_before_retry(policy, 1, failure, 0.5) == 1250ms);
+  CHECK(mds::pause_before_retry(policy, 2, failure, 0.0) == 2000ms);
+  CHECK(mds::pause_before_retry(policy, 3, failure, 0.0) == 4000ms);
+  CHECK_FALSE(mds::pause_before_retry(policy, 4, failure, 0.0));
+  CHECK_FALSE(mds::pause_before_retry({.attempts = 1}, 1, failure, 0.0));
+}
+
+TEST_CASE("a pause is bounded, however many attempts failed", "[schedule]") {
+  const mds::retry_policy policy{.attempts = 5000, .pause = 1s, .longest = 30s};
+  CHECK(mds::pause_before_retry(policy, 6, errc::io_error, 0.9) == 30s);
+  CHECK(mds::pause_before_retry(policy, 4000, errc::io_error, 0.9) == 30s);
+}
+
+TEST_CASE("only what may pass is tried again", "[schedule]") {
+  const mds::retry_policy policy{.attempts = 9};
+  for (const errc code : {errc::corrupt, errc::io_error, errc::unavailable}) {
+    CHECK(mds::pause_before_retry(policy, 1, code, 0.0).has_value());
+  }
+  for (const errc code :
+       {errc::end_of_epoch, errc::canceled, errc::invalid_argument, errc::not_found,
+        errc::out_of_range, errc::schema_mismatch, errc::unsupported, errc::state_mismatch,
+        errc::cache_too_small, errc::no_space, errc::permission_denied}) {
+    CHECK_FALSE(mds::pause_before_retry(policy, 1, code, 0.0).has_value());
+  }
+  CHECK(mds::may_pass(std::make_error_code(std::errc::connection_reset)));
+}
+
+}  // namespace retry_test
