@@ -1,9 +1,15 @@
 #include <mdstream/cache/shard_cache.hpp>
 
-#include <mdstream/cache/load_index.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <atomic>
+#include <future>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "cache/fault_store.hpp"
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -13,17 +19,42 @@ namespace shard_cache_test {
 using namespace cache_test;
 using mds::errc;
 using support::expect_error;
-using memory_cache = cache<mds::store::memory>;
+using memory = mds::store::memory;
+using memory_cache = cache<memory>;
+using faulty = fault_store::store;
+
+/// Waits for an asynchronous call that was started with a handler of its own.
+struct answer {
+  std::error_code code;
+  mds::shard_ref ref;
+  mds::diagnostics where;
+  std::promise<void> done;
+
+  auto handler() {
+    return [this](std::error_code failure, mds::shard_ref found) {
+      code = failure;
+      ref = std::move(found);
+      done.set_value();
+    };
+  }
+  auto prefetch_handler() {
+    return [this](std::error_code failure) {
+      code = failure;
+      done.set_value();
+    };
+  }
+  void wait() { done.get_future().wait(); }
+};
 
 TEST_CASE("a cache fetches every shard once and maps it", "[cache]") {
   const bool zipped = GENERATE(false, true);
   const std::string hash = GENERATE("", "xxh64");
   const dataset data({.shards = 5, .zipped = zipped});
-  const mds::store::memory remote;
+  const memory remote;
   data.put(remote, "train");
   const scratch root;
   mds::runtime threads(2);
-  auto stream = stream_of<mds::store::memory>(data, root / "train", remote);
+  auto stream = stream_of<memory>(data, root / "train", remote);
   stream.prefix = "train";
   stream.validate_hash = hash;
   memory_cache shards(threads, options_of(root.path()), {stream});
@@ -40,21 +71,295 @@ TEST_CASE("a cache fetches every shard once and maps it", "[cache]") {
   CHECK(*shards.usage() == bytes_in(root.path()));
 }
 
+TEST_CASE("shards are numbered over all streams", "[cache]") {
+  const dataset one({.shards = 2, .seed = 1}), two({.shards = 3, .zipped = true, .seed = 2});
+  const memory remote;
+  one.put(remote, "one");
+  two.put(remote, "two");
+  const scratch root;
+  mds::runtime threads(1);
+  auto first = stream_of<memory>(one, root / "one", remote);
+  auto second = stream_of<memory>(two, root / "two", remote);
+  first.prefix = "one";
+  second.prefix = "two";
+  memory_cache shards(threads, options_of(root.path()), {first, second});
+  REQUIRE(shards.shards() == 5);
+  for (std::uint32_t i = 0; i < 2; ++i) CHECK(one.is_right(i, shards.acquire(i).bytes()));
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(two.is_right(i, shards.acquire(2 + i).bytes()));
+  expect_error([&] { (void)shards.acquire(5); }, errc::out_of_range);
+}
+
+TEST_CASE("what is resident is given on the calling thread", "[cache]") {
+  const dataset data({.shards = 1});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  {
+    memory_cache first(threads, options_of(root.path()),
+                       {stream_of<memory>(data, root.path(), remote)});
+    (void)first.acquire(0);
+  }
+  memory_cache second(threads, options_of(root.path()),
+                      {stream_of<memory>(data, root.path(), memory())});
+  std::thread::id ran_on;
+  mds::diagnostics where;
+  second.async_acquire(0, {}, where, [&](std::error_code code, mds::shard_ref ref) {
+    CHECK_FALSE(code);
+    CHECK(data.is_right(0, ref.bytes()));
+    ran_on = std::this_thread::get_id();
+  });
+  CHECK(ran_on == std::this_thread::get_id());
+  CHECK(second.counters().shards_fetched == 0);
+}
+
+TEST_CASE("requests for one shard share one fetch", "[cache]") {
+  const dataset data({.shards = 1});
+  const faulty remote;
+  data.put(remote);
+  remote.control().delay = 20ms;
+  const scratch root;
+  mds::runtime threads(4);
+  cache<faulty> shards(threads, options_of(root.path()),
+                       {stream_of<faulty>(data, root.path(), remote)});
+  std::vector<std::thread> readers;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 8; ++i) {
+    readers.emplace_back([&] { right += data.is_right(0, shards.acquire(0).bytes()) ? 1 : 0; });
+  }
+  for (std::thread& each : readers) each.join();
+  CHECK(right == 8);
+  CHECK(remote.reads_of(dataset::name(0, false)) == 1);
+}
+
 TEST_CASE("a limit is kept and the farthest next use goes first", "[cache]") {
   const dataset data({.shards = 6, .bytes = 4096});
-  const mds::store::memory remote;
+  const memory remote;
   data.put(remote);
   const scratch root;
   mds::runtime threads(2);
   const std::uint64_t limit = data.text().size() + 3 * 4112;
   memory_cache shards(threads, options_of(root.path(), limit),
-                      {stream_of<mds::store::memory>(data, root.path(), remote)});
+                      {stream_of<memory>(data, root.path(), remote)});
   shards.set_next_use([](std::uint32_t shard) { return shard == 1 ? mds::never : shard; });
   for (std::uint32_t i = 0; i < 4; ++i) (void)shards.acquire(i);
   CHECK(files_in(root.path()) ==
         std::vector<std::string>{"shard.00000.mds", "shard.00002.mds", "shard.00003.mds"});
   CHECK(bytes_in(root.path()) <= limit);
   CHECK(*shards.usage() == bytes_in(root.path()));
+}
+
+TEST_CASE("without an oracle the shard that was mapped first goes first", "[cache]") {
+  const dataset data({.shards = 4, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+                      {stream_of<memory>(data, root.path(), remote)});
+  for (const std::uint32_t i : {3U, 1U, 2U}) (void)shards.acquire(i);
+  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
+TEST_CASE("what is held is not evicted; a prefetch is refused, an acquire waits", "[cache]") {
+  const dataset data({.shards = 4, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(2);
+  auto options = options_of(root.path(), data.text().size() + 2 * 4112);
+  options.room_timeout = 100ms;
+  memory_cache shards(threads, options, {stream_of<memory>(data, root.path(), remote)});
+  mds::shard_ref zero = shards.acquire(0);
+  const mds::shard_ref one = shards.acquire(1);
+  answer ahead;
+  shards.async_prefetch(2, {}, ahead.where, ahead.prefetch_handler());
+  ahead.wait();
+  CHECK(ahead.code == errc::cache_too_small);
+  expect_error([&] { (void)shards.acquire(2); }, errc::cache_too_small, {"in use", "shard 2"});
+  CHECK(data.is_right(0, zero.bytes()));
+
+  answer waiting;
+  shards.async_acquire(2, {}, waiting.where, waiting.handler());
+  zero = {};
+  waiting.wait();
+  REQUIRE_FALSE(waiting.code);
+  CHECK(data.is_right(2, waiting.ref.bytes()));
+  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
+TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]") {
+  const dataset data({.shards = 4, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+                      {stream_of<memory>(data, root.path(), remote)});
+  shards.set_next_use([](std::uint32_t shard) { return shard; });
+  const auto prefetch = [&](std::uint32_t shard) {
+    answer done;
+    shards.async_prefetch(shard, {}, done.where, done.prefetch_handler());
+    done.wait();
+    return done.code;
+  };
+  CHECK_FALSE(prefetch(1));
+  CHECK_FALSE(prefetch(3));
+  CHECK_FALSE(prefetch(2));  // 3 is needed later, and goes
+  CHECK(prefetch(3) == errc::cache_too_small);
+  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
+TEST_CASE("a request ahead that becomes urgent is not refused", "[cache]") {
+  const dataset data({.shards = 3, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(2);
+  memory_cache shards(threads, options_of(root.path(), data.text().size() + 4112),
+                      {stream_of<memory>(data, root.path(), remote)});
+  shards.set_next_use([](std::uint32_t shard) { return shard; });
+  for (int round = 0; round < 50; ++round) {
+    (void)shards.acquire(0);
+    answer ahead;
+    shards.async_prefetch(2, {}, ahead.where, ahead.prefetch_handler());
+    CHECK(data.is_right(2, shards.acquire(2).bytes()));
+    ahead.wait();
+  }
+}
+
+TEST_CASE("a limit below what one shard takes names the smallest that works", "[cache]") {
+  const bool keep_zip = GENERATE(false, true);
+  const dataset data({.shards = 3, .bytes = 4096, .zipped = true});
+  const scratch root;
+  mds::runtime threads(1);
+  auto stream = stream_of<memory>(data, root.path(), memory());
+  stream.keep_zip = keep_zip;
+  const std::uint64_t zip = keep_zip ? data.zip(2).size() : 0;
+  const std::uint64_t smallest = data.text().size() + 4112 + zip;
+  expect_error([&] { memory_cache(threads, options_of(root.path(), smallest - 1), {stream}); },
+               errc::cache_too_small, {"smallest that works is " + std::to_string(smallest)});
+  memory_cache enough(threads, options_of(root.path(), smallest), {stream});
+  expect_error([&] { enough.require(smallest); }, errc::cache_too_small,
+               {"smallest that works is " + std::to_string(smallest + data.text().size())});
+}
+
+TEST_CASE("a cancelled request ends alone, the last one ends the fetch", "[cache]") {
+  const dataset data({.shards = 2});
+  const faulty remote;
+  data.put(remote);
+  std::promise<void> entered, release;
+  std::shared_future<void> released = release.get_future().share();
+  std::atomic<int> entries{0};
+  remote.control().before = [&](std::string_view) {
+    if (entries++ == 0) {
+      entered.set_value();
+      released.wait();
+    }
+  };
+  const scratch root;
+  mds::runtime threads(2);
+  cache<faulty> shards(threads, options_of(root.path()),
+                       {stream_of<faulty>(data, root.path(), remote)});
+  std::stop_source first_stop, second_stop;
+  answer first, second, third;
+  shards.async_acquire(0, first_stop.get_token(), first.where, first.handler());
+  entered.get_future().wait();
+  shards.async_acquire(0, second_stop.get_token(), second.where, second.handler());
+  first_stop.request_stop();
+  first.wait();
+  CHECK(first.code == errc::canceled);
+  second_stop.request_stop();
+  second.wait();
+  CHECK(second.code == errc::canceled);
+  shards.async_acquire(0, {}, third.where, third.handler());  // begins anew
+  release.set_value();
+  third.wait();
+  REQUIRE_FALSE(third.code);
+  CHECK(data.is_right(0, third.ref.bytes()));
+
+  std::stop_source before;
+  before.request_stop();
+  answer never;
+  shards.async_acquire(1, before.get_token(), never.where, never.handler());
+  never.wait();
+  CHECK(never.code == errc::canceled);
+}
+
+TEST_CASE("a cache that ends cancels what is under way, and references outlive it", "[cache]") {
+  const dataset data({.shards = 8});
+  const faulty remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(2);
+  mds::shard_ref kept;
+  std::vector<std::unique_ptr<answer>> asked;
+  {
+    cache<faulty> shards(threads, options_of(root.path()),
+                         {stream_of<faulty>(data, root.path(), remote)});
+    kept = shards.acquire(0);
+    remote.control().delay = 5ms;
+    for (std::uint32_t i = 1; i < 8; ++i) {
+      asked.push_back(std::make_unique<answer>());
+      shards.async_acquire(i, {}, asked.back()->where, asked.back()->handler());
+    }
+  }
+  for (const auto& each : asked) {
+    each->wait();
+    CHECK((each->code == errc::canceled || !each->code));
+  }
+  CHECK(data.is_right(0, kept.bytes()));
+}
+
+TEST_CASE("many threads share a cache that holds a third of the data", "[cache]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  const dataset data({.shards = 24, .bytes = 2048, .zipped = true});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(2);
+  const std::uint64_t limit = data.text().size() + 8 * 2064;
+  memory_cache shards(threads, options_of(root.path(), limit),
+                      {stream_of<memory>(data, root.path(), remote)});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> readers;
+  for (unsigned t = 0; t < 4; ++t) {
+    readers.emplace_back([&, t] {
+      std::mt19937 random(seed + t);
+      for (int i = 0; i < 200; ++i) {
+        const auto shard = static_cast<std::uint32_t>(random() % 24);
+        const mds::shard_ref ref = shards.acquire(shard);
+        const mds::shard_ref copy = ref;
+        if (!data.is_right(shard, copy.bytes())) ++wrong;
+      }
+    });
+  }
+  for (std::thread& each : readers) each.join();
+  CHECK(wrong == 0);
+  CHECK(bytes_in(root.path()) <= limit);
+  CHECK(*shards.usage() == bytes_in(root.path()));
+}
+
+TEST_CASE("a small number of mappings is kept to", "[cache]") {
+  const dataset data({.shards = 40});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  auto options = options_of(root.path());
+  options.max_mappings = 5;
+  memory_cache shards(threads, options, {stream_of<memory>(data, root.path(), remote)});
+  const auto mapped = [&] {
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < 40; ++i) count += shards.try_acquire(i) ? 1 : 0;
+    return count;
+  };
+  for (std::uint32_t i = 0; i < 40; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
+  CHECK(mapped() <= 5);
+  std::vector<mds::shard_ref> held;
+  for (std::uint32_t i = 0; i < 10; ++i) held.push_back(shards.acquire(i));  // more than allowed
+  CHECK(mapped() >= 10);
 }
 
 }  // namespace shard_cache_test

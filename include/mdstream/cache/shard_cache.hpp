@@ -220,7 +220,9 @@ class shard_cache {
 
   // Making.
 
+  // Datasets without a remote have no root: nothing is cached.
   static std::string normal(const std::string& path) {
+    if (path.empty()) return path;
     std::string text = std::filesystem::absolute(path).lexically_normal().native();
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();
     return text;
@@ -344,7 +346,7 @@ class shard_cache {
       const std::lock_guard lock(next_use_mutex_);
       oracle = next_use_;
     }
-    return oracle ? (*oracle)(shard) : never;
+    return oracle ? (*oracle)(shard) : never - slots_->mapped_at(shard);
   }
 
   // Requests.

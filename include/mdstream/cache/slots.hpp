@@ -34,6 +34,7 @@ struct shard_slot {
   const std::byte* base = nullptr;
   std::size_t size = 0;
   slot_table* table = nullptr;
+  std::uint64_t mapped_at = 0;  // on the table's count of mappings
   unique_fd pin;  // holds a shared lock on the shard's lock file while the slot is mapped
 
   /// Takes a reference if the shard is mapped.
@@ -120,6 +121,7 @@ class slot_table {
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
     slot.pin = std::move(pin);
+    slot.mapped_at = ++mappings_;
     slot.state.store(detail::shard_slot::mapped | detail::shard_slot::used | 1,
                      std::memory_order_release);
     return shard_ref(&slot);
@@ -153,12 +155,11 @@ class slot_table {
     return resident_.size();
   }
 
-  /// Whether somebody in this process holds a reference.
-  [[nodiscard]] bool held(std::uint32_t shard) const noexcept {
-    const block* const slots = blocks_[shard / block_size].load(std::memory_order_acquire);
-    return slots != nullptr &&
-           (slots->at[shard % block_size].state.load(std::memory_order_relaxed) &
-            detail::shard_slot::counted) != 0;
+  /// How many mappings had been made when the shard was mapped last; 0 when it never was.
+  [[nodiscard]] std::uint64_t mapped_at(std::uint32_t shard) const {
+    const std::lock_guard lock(mutex_);
+    const block* const slots = blocks_[shard / block_size].load(std::memory_order_relaxed);
+    return slots == nullptr ? 0 : slots->at[shard % block_size].mapped_at;
   }
 
  private:
@@ -227,6 +228,7 @@ class slot_table {
   mutable std::mutex mutex_;
   std::vector<std::atomic<block*>> blocks_;
   std::vector<std::uint32_t> resident_;
+  std::uint64_t mappings_ = 0;
   std::atomic<std::size_t> orphans_{0};
 };
 
