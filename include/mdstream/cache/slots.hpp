@@ -235,7 +235,7 @@ class slot_table {
 inline void detail::shard_slot::leave() noexcept {
   const std::uint64_t before = state.fetch_sub(1, std::memory_order_release);
   if ((before & orphaned) == 0 || (before & counted) != 1) return;
-  std::atomic_thread_fence(std::memory_order_acquire);
+  (void)state.load(std::memory_order_acquire);  // after everything the other holders did
   slot_table* const owner = table;
   state.store(0, std::memory_order_relaxed);
   (void)file_mapping::adopt(base, size);
