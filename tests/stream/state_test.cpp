@@ -20,6 +20,7 @@ mds::run_state example() {
                                         .epoch_size = 1000,
                                         .global_batch_size = 64,
                                         .batching = "random",
+                                        .sampling = "balanced",
                                         .shuffle = "py1e",
                                         .shuffle_block_size = 262144}};
 }
@@ -33,7 +34,7 @@ TEST_CASE("a state is one sorted line that reads back the same") {
       text ==
       R"({"epoch": 2, "initial_physical_nodes": 2, "mdstream": {"batching": "random", )"
       R"("dataset": "0000000000001234", "epoch_size": 1000, "global_batch_size": 64, )"
-      R"("mix": "ffffffffffffffff", "shuffle": "py1e", "shuffle_block_size": 262144, "version": 1}, )"
+      R"("mix": "ffffffffffffffff", "sampling": "balanced", "sampling_granularity": 1, "shuffle": "py1e", "shuffle_block_size": 262144, "version": 1}, )"
       R"("num_canonical_nodes": 8, "sample_in_epoch": 640, "shuffle_seed": 9176})");
   const mds::run_state back = mds::parse_state(text);
   CHECK(back.at == state.at);
@@ -62,6 +63,8 @@ TEST_CASE("a state of another run is refused by field and values") {
   refused([](auto& id) { id.epoch_size = 5; }, {"epoch_size 5", "1000"});
   refused([](auto& id) { id.global_batch_size = 32; }, {"global_batch_size 32", "64"});
   refused([](auto& id) { id.batching = "stratified"; }, {"batching \"stratified\"", "\"random\""});
+  refused([](auto& id) { id.sampling = "fixed"; }, {"sampling \"fixed\"", "\"balanced\""});
+  refused([](auto& id) { id.sampling_granularity = 8; }, {"sampling_granularity 8", "1"});
   refused([](auto& id) { id.shuffle = "naive"; }, {"shuffle \"naive\"", "\"py1e\""});
   refused([](auto& id) { id.shuffle_block_size = 4; }, {"shuffle_block_size 4", "262144"});
 }

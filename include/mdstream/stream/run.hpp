@@ -6,6 +6,7 @@
 #include <mdstream/async/asio.hpp>
 #include <mdstream/batch.hpp>
 #include <mdstream/launch/environment.hpp>
+#include <mdstream/order/fingerprint.hpp>
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/policies.hpp>
 #include <mdstream/stream/assembler.hpp>
@@ -128,6 +129,7 @@ class batch_engine {
         corpus_(detail::dataset_part(given)),
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
+        prints_(fingerprint(order_, global_batch_size())),
         progress_(order_.begin_run()),
         assembler_(corpus_.layout()) {
     require_equal_columns();
@@ -283,11 +285,13 @@ class batch_engine {
 
   [[nodiscard]] run_identity identity(const resume_point& at) const {
     const order_options& order = order_.options();
-    return {.dataset = fingerprint_of(order_.shards()),
-            .mix = fingerprint_of(order_.mix(), order),
+    return {.dataset = prints_.dataset,
+            .mix = prints_.mix,
             .epoch_size = order_.epoch_size(),
             .global_batch_size = global_batch_size(),
             .batching = std::string(to_string(order.batching)),
+            .sampling = std::string(to_string(order.sampling)),
+            .sampling_granularity = order.sampling_granularity,
             .shuffle = order.shuffle ? std::string(order_.shuffler_model().name()) : "none",
             .shuffle_block_size = order.shuffle_block_size.value_or(
                 default_shuffle_block_size(at.num_canonical_nodes))};
@@ -299,6 +303,7 @@ class batch_engine {
   std::optional<std::uint64_t> explicit_canonical_nodes_;
   corpus<Policies> corpus_;
   order_engine<typename Policies::shuffler> order_;
+  order_fingerprint prints_;
   progress progress_;
   assembler<Policies> assembler_;
   std::optional<delivery<typename corpus<Policies>::cache_type>> delivery_;

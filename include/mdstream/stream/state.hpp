@@ -4,12 +4,8 @@
 /// that says which run it belongs to.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/fnv.hpp>
 #include <mdstream/core/json.hpp>
-#include <mdstream/order/order_options.hpp>
 #include <mdstream/order/progress.hpp>
-#include <mdstream/order/resample.hpp>
-#include <mdstream/order/weights.hpp>
 
 #include <array>
 #include <charconv>
@@ -24,34 +20,18 @@ namespace mdstream::inline v0 {
 /// What has to be the same for a state to mean anything: where one field differs, the samples that
 /// the saved run had are not those that this run would have had.
 struct run_identity {
-  std::uint64_t dataset = 0;  ///< fingerprint: samples of every shard, in order, stream by stream
-  std::uint64_t mix = 0;      ///< fingerprint: samples of each stream in an epoch, and how drawn
+  std::uint64_t dataset = 0;  ///< fingerprint of the shards' samples, see order/fingerprint.hpp
+  std::uint64_t mix = 0;      ///< fingerprint of the samples of each stream in an epoch
   std::uint64_t epoch_size = 0;
   std::uint64_t global_batch_size = 0;
   std::string batching{};
+  std::string sampling{};
+  std::uint64_t sampling_granularity = 1;
   std::string shuffle{};  ///< the shuffler's name; "none" without one
   std::uint64_t shuffle_block_size = 0;
 
   friend bool operator==(const run_identity&, const run_identity&) = default;
 };
-
-[[nodiscard]] inline std::uint64_t fingerprint_of(const shard_table& shards) {
-  fnv1a hash;
-  for (std::size_t stream = 0; stream < shards.streams(); ++stream) {
-    hash.add(std::uint64_t{shards.first_shard(stream)});
-    for (std::size_t k = shards.first_shard(stream); k < shards.first_shard(stream + 1); ++k)
-      hash.add(shards.size(k));
-  }
-  return hash.value();
-}
-
-[[nodiscard]] inline std::uint64_t fingerprint_of(const stream_mix& mix,
-                                                  const order_options& options) {
-  fnv1a hash;
-  for (const std::uint64_t samples : mix.choose) hash.add(samples);
-  hash.add(to_string(options.sampling)).add(options.sampling_granularity);
-  return hash.value();
-}
 
 /// A state as it is saved and loaded. States of Python have no identity.
 struct run_state {
@@ -98,6 +78,8 @@ inline constexpr int state_version = 1;
           {"epoch_size", id.epoch_size},
           {"global_batch_size", id.global_batch_size},
           {"batching", id.batching},
+          {"sampling", id.sampling},
+          {"sampling_granularity", id.sampling_granularity},
           {"shuffle", id.shuffle},
           {"shuffle_block_size", id.shuffle_block_size}};
 }
@@ -112,6 +94,8 @@ inline constexpr int state_version = 1;
           .epoch_size = from.get<std::uint64_t>("epoch_size"),
           .global_batch_size = from.get<std::uint64_t>("global_batch_size"),
           .batching = from.get<std::string>("batching"),
+          .sampling = from.get<std::string>("sampling"),
+          .sampling_granularity = from.get<std::uint64_t>("sampling_granularity"),
           .shuffle = from.get<std::string>("shuffle"),
           .shuffle_block_size = from.get<std::uint64_t>("shuffle_block_size")};
 }
@@ -170,6 +154,8 @@ inline void require_same_run(const run_identity& saved, const run_identity& here
   require("mix", saved.mix, here.mix, detail::hex);
   require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);
   require("batching", saved.batching, here.batching, quoted);
+  require("sampling", saved.sampling, here.sampling, quoted);
+  require("sampling_granularity", saved.sampling_granularity, here.sampling_granularity, number);
   require("shuffle", saved.shuffle, here.shuffle, quoted);
   require("shuffle_block_size", saved.shuffle_block_size, here.shuffle_block_size, number);
 }
