@@ -1,0 +1,77 @@
+#pragma once
+
+/// The quickstart's datasets: two corpora in a directory that plays the object store, and the
+/// held-out rows beside them.
+
+#include <mdstream/codec/zstd.hpp>
+#include <mdstream/mdstream.hpp>
+
+#include "bigram.hpp"
+#include "corpus.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace quickstart {
+
+namespace mds = mdstream;
+using namespace mds::literals;
+
+struct policies : mds::default_policies {
+  using schema = mds::schema<mds::column<"text", mds::ndarray<std::uint8_t, row_bytes>>>;
+  using codec = mds::codec::zstd;
+  using shuffler = mds::shuffle::py1e;
+  using collator = mds::collate::dense;
+  using stager = mds::stage::host;
+};
+
+inline constexpr double prose_share = 0.7, code_share = 0.3;
+inline constexpr std::size_t held_out_rows = 480;
+
+/// Where everything of one quickstart lies.
+struct places {
+  std::filesystem::path work;
+
+  [[nodiscard]] std::string store() const { return work / "store"; }
+  [[nodiscard]] std::string cache() const { return work / "cache"; }
+  [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }
+  [[nodiscard]] std::filesystem::path chart() const { return work / "loss.svg"; }
+  [[nodiscard]] std::string log(const std::string& run) const {
+    return work / "runs" / (run + ".tsv");
+  }
+};
+
+/// Writes rows as one dataset; returns the number of rows.
+inline std::size_t write_dataset(const std::filesystem::path& where,
+                                 const std::vector<std::uint8_t>& rows) {
+  mds::writer<policies> out(
+      {.out = where.string(), .compression = "zstd:3", .size_limit = 256_KiB});
+  const std::size_t count = rows.size() / row_bytes;
+  for (std::size_t i = 0; i < count; ++i) out.write(corpus::row(rows, i));
+  out.finish();
+  return count;
+}
+
+/// Rows of the mix that no training row shares a file with, the same on every rank.
+[[nodiscard]] inline std::vector<std::uint8_t> read_held_out(const places& where,
+                                                             std::size_t rows) {
+  std::vector<std::uint8_t> mix;
+  const auto add = [&](const std::string& name, double share) {
+    const mds::dataset<policies> dataset({.local = where.store() + "/held-out/" + name});
+    const auto wanted = static_cast<std::size_t>(share * static_cast<double>(rows));
+    for (std::size_t i = 0; i < wanted; ++i) {
+      const auto sample = dataset[i * dataset.size() / wanted];
+      const auto text = sample.template get<"text">();
+      for (std::size_t byte = 0; byte < text.size(); ++byte) mix.push_back(text[byte]);
+    }
+  };
+  add("prose", prose_share);
+  add("code", code_share);
+  return mix;
+}
+
+}  // namespace quickstart

@@ -1,0 +1,117 @@
+// The quickstart in three steps: prepare the datasets, train from them, report.
+
+#include "prepare.hpp"
+#include "report.hpp"
+#include "train.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#ifdef QUICKSTART_MPI
+#include "mpi_exchange.hpp"
+using ranks = quickstart::mpi_exchange;
+#else
+using ranks = quickstart::alone;
+#endif
+
+namespace {
+
+using namespace quickstart;
+
+constexpr const char* usage =
+    "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
+    "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--threads N]\n"
+    "quickstart report  [--work DIR] [--run NAME]\n";
+
+struct usage_error : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+struct arguments {
+  places where{.work = "build/quickstart/work"};
+  prepare_options prepare;
+  train_options train;
+  bool own_prose = false, own_code = false;
+};
+
+std::uint64_t number(const std::string& option, std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw usage_error(option + " takes a number, not '" + std::string(text) + "'");
+  }
+  return value;
+}
+
+// A first --prose or --code takes the place of the default folder, further ones are added.
+void add_folder(std::vector<std::filesystem::path>& folders, bool& own, std::string_view folder) {
+  if (!own) folders.clear();
+  own = true;
+  folders.emplace_back(folder);
+}
+
+arguments parse(std::span<char* const> words) {
+  arguments out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string option = words[i];
+    const auto value = [&]() -> std::string_view {
+      if (++i == words.size()) throw usage_error(option + " needs a value");
+      return words[i];
+    };
+    if (option == "--work")
+      out.where.work = value();
+    else if (option == "--prose")
+      add_folder(out.prepare.prose, out.own_prose, value());
+    else if (option == "--code")
+      add_folder(out.prepare.code, out.own_code, value());
+    else if (option == "--run")
+      out.train.run = value();
+    else if (option == "--resume")
+      out.train.resume = true;
+    else if (option == "--steps")
+      out.train.steps = number(option, value());
+    else if (option == "--threads")
+      out.train.threads = number(option, value());
+    else
+      throw usage_error("no option '" + option + "'");
+  }
+  return out;
+}
+
+void run(std::span<char* const> words) {
+  if (words.empty()) throw usage_error("what to do?");
+  const std::string_view what = words[0];
+  const arguments args = parse(words.subspan(1));
+  if (what == "prepare") {
+    prepare(args.where, args.prepare);
+  } else if (what == "train") {
+    ranks others;
+    training_run<ranks>(args.where, args.train, others)();
+  } else if (what == "report") {
+    report(args.where, args.train.run);
+  } else {
+    throw usage_error("no step '" + std::string(what) + "'");
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  try {
+    run(std::span(words, static_cast<std::size_t>(count)).subspan(1));
+    return 0;
+  } catch (const usage_error& e) {
+    std::fprintf(stderr, "quickstart: %s\n%s", e.what(), usage);
+    return 2;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "quickstart: error: %s\n", e.what());
+    return 1;
+  }
+}
