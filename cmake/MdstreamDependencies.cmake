@@ -47,8 +47,39 @@ macro(mdstream_find_zstd)
   mdstream_import(zstd_library zstd.h zstd)
 endmacro()
 
+macro(mdstream_find_gz)
+  mdstream_import(zlib_library zlib.h z)
+endmacro()
+
+macro(mdstream_find_bz2)
+  mdstream_import(bz2_library bzlib.h bz2)
+endmacro()
+
+macro(mdstream_find_br)
+  mdstream_import(brotlienc_library brotli/encode.h brotlienc)
+  if(NOT mdstream_missing)
+    mdstream_import(brotlidec_library brotli/decode.h brotlidec)
+  endif()
+endmacro()
+
+macro(mdstream_find_snappy)
+  mdstream_import(snappy_library snappy-c.h snappy)
+endmacro()
+
 macro(mdstream_find_xxhash)
   mdstream_import(xxhash_headers xxhash.h)
+endmacro()
+
+macro(mdstream_find_openssl)
+  mdstream_import(crypto_library openssl/evp.h crypto)
+endmacro()
+
+macro(mdstream_find_jpeg)
+  mdstream_import(jpeg_library jpeglib.h jpeg)
+endmacro()
+
+macro(mdstream_find_png)
+  mdstream_import(png_library png.h png)
 endmacro()
 
 # mdstream_find(COMPONENT): sets mdstream_missing to what the component lacks here, or to "".

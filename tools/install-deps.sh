@@ -6,10 +6,11 @@ set -euo pipefail
 packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ca-certificates libasio-dev libzstd-dev libxxhash-dev ;;
+    formats) echo zlib1g-dev libbz2-dev libbrotli-dev libsnappy-dev libssl-dev libjpeg-dev libpng-dev ;;
     test) echo catch2 nlohmann-json3-dev git pkg-config ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build test cli mpi" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats test cli mpi" >&2 && return 2 ;;
   esac
 }
 

@@ -5,9 +5,12 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/core/utf8.hpp>
 #include <mdstream/format/encoding.hpp>
+#include <mdstream/format/images.hpp>
 #include <mdstream/format/ndarray.hpp>
+#include <mdstream/format/text_numbers.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -20,20 +23,29 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
 // Column types. Scalars stand for themselves: std::uint8_t ... std::int64_t, float16, float,
 // double.
 
-struct bytes;      ///< bytes: read as bytes_view
-struct str;        ///< text in UTF-8: read as std::string_view, checked
-struct int_;       ///< Python's int in 64 bits: read as std::int64_t
-struct json_text;  ///< JSON: read as its text, std::string_view
-struct pil;        ///< an image as Pillow holds it: read as its encoded bytes
-struct jpeg;       ///< a JPEG file: read as its bytes
-struct png;        ///< a PNG file: read as its bytes
-struct pkl;        ///< a Python pickle: read as its bytes, never executed
+struct bytes;        ///< bytes: read as bytes_view
+struct str;          ///< text in UTF-8: read as std::string_view, checked
+struct int_;         ///< Python's int in 64 bits: read as std::int64_t
+struct str_int;      ///< an integer of any size: read as json::big_integer
+struct str_float;    ///< a double as text: read as double
+struct str_decimal;  ///< Python's Decimal: read as decimal
+struct json_text;    ///< JSON: read as its text, std::string_view, checked
+struct pil;          ///< an image's pixels: read as pil_image
+struct jpeg;         ///< a JPEG file: read as its bytes
+struct png;          ///< a PNG file: read as its bytes
+struct jpeg_array;   ///< JPEG files: read as image_files
+struct pkl;          ///< a Python pickle: read as its bytes, never executed
+
+/// A list of images, for T = pil, jpeg and png: read as std::vector<pil_image> or image_files.
+template <class T>
+struct list;
 
 /// An array. `ndarray<T, D...>` fixes element type and shape (read as `unaligned_view<T>`),
 /// `ndarray<T>` the type (read as `ndarray_view<T>`), `ndarray<>` neither (read as `any_ndarray`).
@@ -56,6 +68,12 @@ struct encoded_scalar {
   T value;
   [[nodiscard]] static constexpr std::size_t size() noexcept { return sizeof(T); }
   void copy_to(std::byte* out) const noexcept { store_to(out, value); }
+};
+
+struct encoded_text {
+  std::string text;
+  [[nodiscard]] std::size_t size() const noexcept { return text.size(); }
+  void copy_to(std::byte* out) const noexcept { std::memcpy(out, text.data(), text.size()); }
 };
 
 struct encoded_array {
@@ -184,6 +202,36 @@ struct text_type {
   }
 };
 
+/// JSON text, checked.
+[[nodiscard]] inline std::string_view checked_json(bytes_view value) {
+  const std::string_view text = checked_text(value);
+  json::reader in(text);
+  (void)in.skip();
+  in.finish();
+  return text;
+}
+
+template <encoding_kind Kind>
+struct taking_bytes {
+  static constexpr encoding type{.kind = Kind};
+  template <byte_string V>
+  [[nodiscard]] static encoded_bytes encode(const V& value) {
+    return {bytes_of(value)};
+  }
+};
+
+template <encoding_kind Kind>
+struct image_files_type : taking_bytes<Kind> {
+  using taking_bytes<Kind>::encode;
+  using view = image_files;
+  [[nodiscard]] static view decode(bytes_view value) {
+    return Kind == encoding_kind::jpeg_array ? parse_jpeg_array(value) : parse_image_list(value);
+  }
+  [[nodiscard]] static encoded_text encode(const image_files& files) {
+    return {Kind == encoding_kind::jpeg_array ? make_jpeg_array(files) : make_image_list(files)};
+  }
+};
+
 template <class V>
 concept element_range = std::ranges::contiguous_range<V> && std::ranges::sized_range<V> &&
                         element<std::remove_cv_t<std::ranges::range_value_t<V>>>;
@@ -242,9 +290,98 @@ struct column_traits<bytes> : detail::plain_bytes_type<encoding_kind::bytes> {};
 template <>
 struct column_traits<str> : detail::text_type<encoding_kind::str> {};
 template <>
-struct column_traits<json_text> : detail::text_type<encoding_kind::json> {};
+struct column_traits<str_int> : detail::taking_bytes<encoding_kind::str_int> {
+  using taking_bytes::encode;
+  using view = json::big_integer;
+  [[nodiscard]] static view decode(bytes_view value) {
+    if (auto parsed = parse_python_int(detail::checked_text(value))) return *std::move(parsed);
+    throw error(errc::corrupt, "a text is not an integer");
+  }
+  template <std::integral V>
+    requires(!std::same_as<V, bool>)
+  [[nodiscard]] static detail::encoded_text encode(V value) {
+    return {std::to_string(value)};
+  }
+  [[nodiscard]] static detail::encoded_text encode(const json::big_integer& value) {
+    if (const auto parsed = parse_python_int(value.digits)) return {parsed->digits};
+    throw error(errc::invalid_argument, "a text is not an integer");
+  }
+};
+
 template <>
-struct column_traits<pil> : detail::plain_bytes_type<encoding_kind::pil> {};
+struct column_traits<str_float> : detail::taking_bytes<encoding_kind::str_float> {
+  using taking_bytes::encode;
+  using view = double;
+  [[nodiscard]] static view decode(bytes_view value) {
+    if (const auto parsed = parse_python_float(detail::checked_text(value))) return *parsed;
+    throw error(errc::corrupt, "a text is not a number");
+  }
+  [[nodiscard]] static detail::encoded_text encode(double value) {
+    detail::encoded_text out;
+    json::append_repr(out.text, value);
+    return out;
+  }
+};
+
+template <>
+struct column_traits<str_decimal> : detail::taking_bytes<encoding_kind::str_decimal> {
+  using taking_bytes::encode;
+  using view = decimal;
+  [[nodiscard]] static view decode(bytes_view value) {
+    if (auto parsed = parse_decimal(detail::checked_text(value))) return *std::move(parsed);
+    throw error(errc::corrupt, "a text is not a decimal number");
+  }
+  [[nodiscard]] static detail::encoded_text encode(const decimal& value) {
+    return {to_string(value)};
+  }
+};
+
+template <>
+struct column_traits<json_text> : detail::taking_bytes<encoding_kind::json> {
+  using taking_bytes::encode;
+  using view = std::string_view;
+  [[nodiscard]] static view decode(bytes_view value) { return detail::checked_json(value); }
+  /// JSON text, which is stored as Python's json.dumps would have it.
+  [[nodiscard]] static detail::encoded_text encode(std::string_view text) {
+    try {
+      return encode(json::parse(text));
+    } catch (const error& e) {
+      throw error(errc::invalid_argument, e.where());
+    }
+  }
+  [[nodiscard]] static detail::encoded_text encode(const json::value& value) {
+    return {json::dump(value)};
+  }
+};
+
+template <>
+struct column_traits<pil> : detail::taking_bytes<encoding_kind::pil> {
+  using taking_bytes::encode;
+  using view = pil_image;
+  [[nodiscard]] static view decode(bytes_view value) { return parse_pil(value); }
+  [[nodiscard]] static detail::encoded_text encode(const pil_image& image) {
+    detail::encoded_text out;
+    append_pil(out.text, image);
+    return out;
+  }
+};
+
+template <>
+struct column_traits<list<pil>> : detail::taking_bytes<encoding_kind::list_pil> {
+  using taking_bytes::encode;
+  using view = std::vector<pil_image>;
+  [[nodiscard]] static view decode(bytes_view value) { return parse_pil_list(value); }
+  [[nodiscard]] static detail::encoded_text encode(const view& images) {
+    return {make_pil_list(images)};
+  }
+};
+
+template <>
+struct column_traits<jpeg_array> : detail::image_files_type<encoding_kind::jpeg_array> {};
+template <>
+struct column_traits<list<jpeg>> : detail::image_files_type<encoding_kind::list_jpeg> {};
+template <>
+struct column_traits<list<png>> : detail::image_files_type<encoding_kind::list_png> {};
 template <>
 struct column_traits<jpeg> : detail::plain_bytes_type<encoding_kind::jpeg> {};
 template <>

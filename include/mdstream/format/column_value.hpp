@@ -20,13 +20,22 @@ namespace mdstream::inline v0 {
 
 /// A value of any encoding. Views what it was made from: bytes, text and arrays have to outlive it.
 ///
-/// Reading gives: bytes_view for `bytes`, images and pickles; std::string_view for `str` and
-/// `json`; std::int64_t or std::uint64_t for integers; double for floats, to which every one
-/// converts exactly; any_ndarray for arrays. Writing takes the same, and converts what fits.
+/// | encoding | reading gives | writing also takes |
+/// |---|---|---|
+/// | any | | bytes_view, stored as it is |
+/// | bytes, jpeg, png, pkl | bytes_view | |
+/// | str | std::string_view | |
+/// | json | std::string_view, the text | json::value |
+/// | int, int8 ... int64 | std::int64_t | what fits; for sized integers also doubles (cut off) and
+/// text | | uint8 ... uint64 | std::uint64_t | as above | | float16, float32, float64 | double |
+/// integers and text | | str_int | json::big_integer | std::int64_t, std::uint64_t | | str_float |
+/// double | | | str_decimal | decimal | | | ndarray | any_ndarray | | | pil | pil_image | | |
+/// list[pil] | std::vector<pil_image> | | | jpeg_array, list[jpeg], list[png] | image_files | |
 class column_value {
  public:
   using storage = std::variant<bytes_view, std::string_view, bool, std::int64_t, std::uint64_t,
-                               double, any_ndarray>;
+                               double, any_ndarray, json::big_integer, decimal, pil_image,
+                               std::vector<pil_image>, image_files, const json::value*>;
 
   column_value() = default;
   column_value(bytes_view value) : data_(value) {}
@@ -41,6 +50,13 @@ class column_value {
   column_value(float value) : data_(double{value}) {}
   column_value(float16 value) : data_(double{float{value}}) {}
   column_value(const any_ndarray& value) : data_(value) {}
+  column_value(json::big_integer value) : data_(std::move(value)) {}
+  column_value(decimal value) : data_(std::move(value)) {}
+  column_value(const pil_image& value) : data_(value) {}
+  column_value(std::vector<pil_image> value) : data_(std::move(value)) {}
+  column_value(image_files value) : data_(std::move(value)) {}
+  /// A tree for a `json` column. It has to outlive this.
+  column_value(const json::value* value) : data_(value) {}
   template <detail::byte_string V>
     requires(!std::same_as<V, bytes_view>)
   column_value(const V& value) : data_(detail::bytes_of(value)) {}
@@ -93,25 +109,38 @@ decltype(auto) visit_scalar_kind(encoding_kind kind, F&& f) {
 
 }  // namespace detail
 
+/// The value that `value` holds in a column of the encoding `type`. It views both.
+/// Throws errc::corrupt if the bytes are no such value.
+[[nodiscard]] inline column_value decode_value(const encoding& type, bytes_view value) {
+  switch (type.kind) {
+    case encoding_kind::str: return column_traits<str>::decode(value);
+    case encoding_kind::json: return column_traits<json_text>::decode(value);
+    case encoding_kind::str_int: return column_traits<str_int>::decode(value);
+    case encoding_kind::str_float: return column_traits<str_float>::decode(value);
+    case encoding_kind::str_decimal: return column_traits<str_decimal>::decode(value);
+    case encoding_kind::ndarray: return parse_ndarray(type, value);
+    case encoding_kind::pil: return parse_pil(value);
+    case encoding_kind::list_pil: return parse_pil_list(value);
+    case encoding_kind::jpeg_array:
+    case encoding_kind::jpegarray: return parse_jpeg_array(value);
+    case encoding_kind::list_jpeg:
+    case encoding_kind::list_png: return parse_image_list(value);
+    default: break;
+  }
+  if (scalar_dtype(type.kind) != dtype::none) return detail::decode_scalar(type.kind, value);
+  return value;
+}
+
 /// The value of column `column` in an MDS sample. It views the sample and the layout.
 /// Throws errc::corrupt, naming the column, if the bytes are no such value.
 [[nodiscard]] inline column_value read_column(const sample_layout& layout, bytes_view sample,
                                               std::size_t column) {
   const bytes_view value = layout.locate(sample, column);
-  const column_layout& about = layout[column];
   try {
-    switch (about.type.kind) {
-      case encoding_kind::str:
-      case encoding_kind::json: return detail::checked_text(value);
-      case encoding_kind::ndarray: return parse_ndarray(about.type, value);
-      default:
-        if (scalar_dtype(about.type.kind) != dtype::none)
-          return detail::decode_scalar(about.type.kind, value);
-        return value;
-    }
+    return decode_value(layout[column].type, value);
   } catch (const error& e) {
     diagnostics where = e.where();
-    where.column = about.name;
+    where.column = layout[column].name;
     throw error(e.code(), std::move(where));
   }
 }
@@ -121,117 +150,5 @@ decltype(auto) visit_scalar_kind(encoding_kind kind, F&& f) {
                                               std::string_view name) {
   return read_column(layout, sample, layout.at(name));
 }
-
-/// Encodes values of columns that are known at run time; remembers one sample.
-class sample_encoder {
- public:
-  /// Precondition: an MDS layout, which outlives the encoder.
-  explicit sample_encoder(const sample_layout& layout) : layout_(&layout) {
-    parts_.resize(layout.size());
-  }
-
-  /// Encodes a sample. Values may come in any order; those of other columns are ignored.
-  /// Throws errc::invalid_argument, naming the column, if a value is missing or does not fit.
-  /// The values have to outlive `copy_to`.
-  void encode(const named_value* first, std::size_t count) {
-    for (std::size_t i = 0; i < layout_->size(); ++i) {
-      const column_layout& about = (*layout_)[i];
-      const named_value* found = nullptr;
-      for (std::size_t k = 0; k < count; ++k)
-        if (first[k].name == about.name) found = first + k;
-      if (found == nullptr)
-        throw error(
-            errc::invalid_argument,
-            diagnostics{.what = "the sample has no value for a column", .column = about.name});
-      try {
-        parts_[i] = encode_value(about.type, found->value);
-      } catch (const error& e) {
-        diagnostics where = e.where();
-        where.column = about.name;
-        throw error(e.code(), std::move(where));
-      }
-    }
-  }
-
-  /// Bytes of the encoded sample.
-  [[nodiscard]] std::uint64_t size() const {
-    std::uint64_t sum = 4 * std::uint64_t{layout_->variable_columns()};
-    for (const part& each : parts_) sum += size_of_part(each);
-    return sum;
-  }
-
-  /// Writes `size()` bytes.
-  void copy_to(std::byte* out) const {
-    std::byte* sizes = out;
-    out += 4 * layout_->variable_columns();
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      const std::uint64_t bytes = size_of_part(parts_[i]);
-      if (!(*layout_)[i].size) {
-        store_to(sizes, static_cast<std::uint32_t>(bytes));
-        sizes += 4;
-      }
-      std::visit([out](const auto& p) { p.copy_to(out); }, parts_[i]);
-      out += bytes;
-    }
-  }
-
- private:
-  struct scalar_part {
-    std::byte bytes[8];
-    std::size_t count;
-    [[nodiscard]] std::size_t size() const noexcept { return count; }
-    void copy_to(std::byte* out) const noexcept { std::memcpy(out, bytes, count); }
-  };
-  using part = std::variant<detail::encoded_bytes, scalar_part, detail::encoded_array>;
-
-  static std::uint64_t size_of_part(const part& each) {
-    return std::visit([](const auto& p) { return std::uint64_t{p.size()}; }, each);
-  }
-
-  static part encode_value(const encoding& type, const column_value& value) {
-    if (const bytes_view* raw = std::get_if<bytes_view>(&value.get()))
-      return detail::encode_verbatim(type, *raw);
-    if (scalar_dtype(type.kind) != dtype::none) return encode_scalar(type.kind, value);
-    if (type.kind == encoding_kind::ndarray) {
-      const any_ndarray* array = std::get_if<any_ndarray>(&value.get());
-      if (array == nullptr) refuse(type);
-      return detail::encoded_array{make_ndarray_header(type, array->type(), array->shape()),
-                                   array->bytes()};
-    }
-    const std::string_view* text = std::get_if<std::string_view>(&value.get());
-    if (text == nullptr) refuse(type);
-    if (type.kind == encoding_kind::str) return column_traits<str>::encode(*text);
-    if (type.kind == encoding_kind::json) return column_traits<json_text>::encode(*text);
-    refuse(type);
-  }
-
-  static part encode_scalar(encoding_kind kind, const column_value& value) {
-    return detail::visit_scalar_kind(kind, [&]<class T>(T) -> part {
-      return std::visit(
-          [&](const auto& v) -> part {
-            using V = std::remove_cvref_t<decltype(v)>;
-            constexpr bool number = std::is_arithmetic_v<V>;
-            constexpr bool fits = std::is_integral_v<V> || !std::is_integral_v<T>;
-            if constexpr (number && fits) {
-              scalar_part out{};
-              store_to(out.bytes, detail::scalar_from<T>(v));
-              out.count = sizeof(T);
-              return out;
-            } else {
-              refuse(encoding{.kind = kind});
-            }
-          },
-          value.get());
-    });
-  }
-
-  [[noreturn]] static void refuse(const encoding& type) {
-    throw error(errc::invalid_argument,
-                "a value of this type does not go into a column of encoding " + to_string(type));
-  }
-
-  const sample_layout* layout_;
-  std::vector<part> parts_;
-};
 
 }  // namespace mdstream::inline v0

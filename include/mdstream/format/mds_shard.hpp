@@ -21,13 +21,21 @@ class mds_shard_view {
  public:
   mds_shard_view() = default;
 
-  /// `shard`: the bytes of the file; `samples`: how many the index says it has. O(1): offsets are
-  /// checked as they are used.
-  /// Throws errc::corrupt, naming the byte, if the shard is shorter than its header or holds
-  /// another number of samples.
-  mds_shard_view(bytes_view shard, std::uint64_t samples) : shard_(shard), samples_(samples) {
+  /// `shard`: the bytes of the file; `samples`: how many the index says it has; `sample_size`: the
+  /// bytes of every sample where all columns are of fixed size, else 0. O(1): offsets are checked
+  /// as they are used, and not needed at all where samples have one size. Throws errc::corrupt,
+  /// naming the byte, if the shard is shorter than its header, or holds another number of samples
+  /// or samples of another size.
+  mds_shard_view(bytes_view shard, std::uint64_t samples, std::uint64_t sample_size = 0)
+      : shard_(shard), samples_(samples), sample_size_(sample_size) {
     if (shard.size() < 4 || (shard.size() - 4) / 4 < samples_ + 1) fail_header();
     if (load<std::uint32_t>(shard.data()) != samples_) fail_samples();
+    if (sample_size_ == 0) return;
+    first_ = load<std::uint32_t>(shard.data() + 4);
+    if (first_ < 8 + 4 * samples_ || first_ > shard.size() ||
+        (shard.size() - first_) / sample_size_ != samples_ ||
+        (shard.size() - first_) % sample_size_ != 0)
+      fail_sizes();
   }
 
   /// The number of samples.
@@ -39,6 +47,8 @@ class mds_shard_view {
   /// equal, or leave the shard; both name sample and byte.
   [[nodiscard]] bytes_view operator[](std::uint64_t i) const {
     if (i >= samples_) fail_index(i);
+    if (sample_size_ != 0)
+      return {shard_.data() + first_ + i * sample_size_, static_cast<std::size_t>(sample_size_)};
     const std::byte* at = shard_.data() + 4 + 4 * static_cast<std::size_t>(i);
     const std::uint32_t begin = load<std::uint32_t>(at);
     const std::uint32_t end = load<std::uint32_t>(at + 4);
@@ -52,10 +62,10 @@ class mds_shard_view {
     return load<std::uint32_t>(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
   }
 
-  /// Hints that sample `i` is read soon: brings its offsets into the processor's cache.
-  /// Precondition: i < size().
-  void prefetch_offsets(std::uint64_t i) const noexcept {
-    __builtin_prefetch(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
+  /// Hints that the sample is asked for soon: brings what `operator[]` reads into the processor's
+  /// cache. Precondition: i < size().
+  void prefetch(std::uint64_t i) const noexcept {
+    if (sample_size_ == 0) __builtin_prefetch(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
   }
 
   [[nodiscard]] bytes_view bytes() const noexcept { return shard_; }
@@ -75,6 +85,15 @@ class mds_shard_view {
                                     std::to_string(load<std::uint32_t>(shard_.data())) +
                                     " samples, the index says " + std::to_string(samples_),
                             .byte = 0});
+  }
+
+  [[noreturn]] void fail_sizes() const {
+    throw error(errc::corrupt, diagnostics{.what = "the shard's " + std::to_string(samples_) +
+                                                   " samples, of " + std::to_string(sample_size_) +
+                                                   " bytes each, do not fill it from byte " +
+                                                   std::to_string(first_) + " to its end at " +
+                                                   std::to_string(shard_.size()),
+                                           .byte = 4});
   }
 
   [[noreturn]] void fail_index(std::uint64_t i) const {
@@ -98,6 +117,8 @@ class mds_shard_view {
 
   bytes_view shard_;
   std::uint64_t samples_ = 0;
+  std::uint64_t sample_size_ = 0;
+  std::uint64_t first_ = 0;  // offset of sample 0, where samples have one size
 };
 
 }  // namespace mdstream::inline v0

@@ -3,8 +3,8 @@
 /// Writes MDS datasets, as Python's MDSWriter does: the same split into shards, the same bytes, the
 /// same index.
 
-#include <mdstream/format/column_value.hpp>
 #include <mdstream/format/mds_shard_builder.hpp>
+#include <mdstream/format/sample_encoder.hpp>
 #include <mdstream/format/schema.hpp>
 #include <mdstream/writer/detail/shard_uploader.hpp>
 #include <mdstream/writer/options.hpp>

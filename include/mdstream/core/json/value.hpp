@@ -5,10 +5,12 @@
 #include <mdstream/core/json/reader.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -30,6 +32,16 @@ using object = std::vector<member>;
 /// An integer of any size, as decimal digits with an optional minus.
 struct big_integer {
   std::string digits{};
+
+  /// The value as `T`, or nothing if it does not fit.
+  template <std::integral T>
+  [[nodiscard]] std::optional<T> as() const noexcept {
+    T out{};
+    const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    if (result.ec != std::errc{} || result.ptr != digits.data() + digits.size())
+      return std::nullopt;
+    return out;
+  }
 
   friend bool operator==(const big_integer&, const big_integer&) = default;
 };
@@ -105,12 +117,9 @@ class value {
 
   template <std::integral T>
   [[nodiscard]] T integer(std::string_view key) const {
-    const std::string& text = digits(key);
-    T out{};
-    const auto result = std::from_chars(text.data(), text.data() + text.size(), out);
-    if (result.ec != std::errc{} || result.ptr != text.data() + text.size())
-      fail("an integer of " + std::to_string(8 * sizeof(T)) + " bits", key);
-    return out;
+    const auto value_as = get<big_integer>(kind::integer, key).template as<T>();
+    if (!value_as) fail("an integer of " + std::to_string(8 * sizeof(T)) + " bits", key);
+    return *value_as;
   }
 
   [[nodiscard]] double real(std::string_view key) const {

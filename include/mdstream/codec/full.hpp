@@ -1,0 +1,17 @@
+#pragma once
+
+/// All codecs of the format by name. Link mdstream::zstd, ::gz, ::bz2, ::br and ::snappy.
+
+#include <mdstream/codec/br.hpp>
+#include <mdstream/codec/bz2.hpp>
+#include <mdstream/codec/gz.hpp>
+#include <mdstream/codec/none.hpp>
+#include <mdstream/codec/snappy.hpp>
+#include <mdstream/codec/zstd.hpp>
+
+namespace mdstream::inline v0 {
+
+using full_codec =
+    any_codec<codec::none, codec::zstd, codec::gz, codec::bz2, codec::br, codec::snappy>;
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,176 @@
+#pragma once
+
+/// Numbers that are stored as text: Python's int, float and Decimal, read as tolerantly and written
+/// as exactly as Python does.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/json/number.hpp>
+#include <mdstream/core/json/value.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace mdstream::inline v0 {
+
+namespace detail {
+
+[[nodiscard]] constexpr bool is_ascii_digit(char c) noexcept { return c >= '0' && c <= '9'; }
+
+/// `text` without `_` between digits, and without ASCII space around it; nothing where a `_` is
+/// elsewhere.
+[[nodiscard]] inline std::optional<std::string> plain_number_text(std::string_view text) {
+  constexpr std::string_view spaces = " \t\n\r\v\f\x1c\x1d\x1e\x1f";
+  const std::size_t first = text.find_first_not_of(spaces);
+  if (first == std::string_view::npos) return std::nullopt;
+  text = text.substr(first, text.find_last_not_of(spaces) - first + 1);
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      out += text[i];
+    } else if (i == 0 || i + 1 == text.size() || !is_ascii_digit(text[i - 1]) ||
+               !is_ascii_digit(text[i + 1])) {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+[[nodiscard]] constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if ((a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + 32) : a[i]) != b[i]) return false;
+  return true;
+}
+
+[[nodiscard]] constexpr std::size_t count_digits(std::string_view text, std::size_t from) noexcept {
+  std::size_t end = from;
+  while (end < text.size() && is_ascii_digit(text[end])) ++end;
+  return end - from;
+}
+
+}  // namespace detail
+
+/// Python's `int(text)`, of any size: spaces around it, a sign, `_` between digits. Nothing where
+/// Python fails. The result has no leading zeros, and no minus if it is 0.
+[[nodiscard]] inline std::optional<json::big_integer> parse_python_int(std::string_view text) {
+  const std::optional<std::string> plain = detail::plain_number_text(text);
+  if (!plain) return std::nullopt;
+  std::string_view digits = *plain;
+  const bool negative = digits.front() == '-';
+  if (negative || digits.front() == '+') digits.remove_prefix(1);
+  if (digits.empty() || detail::count_digits(digits, 0) != digits.size()) return std::nullopt;
+  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+  const bool zero = digits == "0";
+  return json::big_integer{(negative && !zero ? "-" : "") + std::string(digits)};
+}
+
+/// Python's `float(text)`: as `parse_python_int`, and `inf`, `infinity` and `nan` in any case.
+[[nodiscard]] inline std::optional<double> parse_python_float(std::string_view text) {
+  const std::optional<std::string> plain = detail::plain_number_text(text);
+  if (!plain) return std::nullopt;
+  std::string_view rest = *plain;
+  const bool negative = rest.front() == '-';
+  if (negative || rest.front() == '+') rest.remove_prefix(1);
+  const auto signed_value = [negative](double v) { return negative ? -v : v; };
+  for (const std::string_view name : {"inf", "infinity"})
+    if (detail::equals_ignoring_case(rest, name))
+      return signed_value(std::numeric_limits<double>::infinity());
+  if (detail::equals_ignoring_case(rest, "nan"))
+    return signed_value(std::numeric_limits<double>::quiet_NaN());
+  if (rest.empty() || !(detail::is_ascii_digit(rest.front()) || rest.front() == '.'))
+    return std::nullopt;
+  double value = 0;
+  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (end != rest.data() + rest.size()) return std::nullopt;
+  if (failure == std::errc::result_out_of_range) return signed_value(json::to_double(rest));
+  if (failure != std::errc{}) return std::nullopt;
+  return signed_value(value);
+}
+
+/// A number of Python's decimal.Decimal: its digits and exponent count, 1.0 and 1.00 are two.
+struct decimal {
+  bool negative = false;
+  std::string digits{};        ///< of the coefficient, without leading zeros; "0" for zero
+  std::int64_t exponent = 0;   ///< the value is digits * 10^exponent
+  std::string_view special{};  ///< "Infinity", "NaN" or "sNaN"; then digits are a NaN's payload
+
+  friend bool operator==(const decimal&, const decimal&) = default;
+};
+
+/// Python's `Decimal(text)`; nothing where Python fails.
+[[nodiscard]] inline std::optional<decimal> parse_decimal(std::string_view text) {
+  using detail::count_digits;
+  // Decimal takes `_` anywhere between other characters; it does not come from Decimal's own text.
+  const std::optional<std::string> plain = detail::plain_number_text(text);
+  if (!plain) return std::nullopt;
+  std::string_view rest = *plain;
+  decimal out;
+  out.negative = rest.front() == '-';
+  if (out.negative || rest.front() == '+') rest.remove_prefix(1);
+  for (const std::string_view name : {"inf", "infinity"})
+    if (detail::equals_ignoring_case(rest, name)) {
+      out.special = "Infinity";
+      return out;
+    }
+  for (const std::string_view name : {"snan", "nan"}) {
+    if (!detail::equals_ignoring_case(rest.substr(0, name.size()), name)) continue;
+    rest.remove_prefix(name.size());
+    if (count_digits(rest, 0) != rest.size()) return std::nullopt;
+    out.special = name == "nan" ? "NaN" : "sNaN";
+    while (!rest.empty() && rest.front() == '0') rest.remove_prefix(1);
+    out.digits = rest;
+    return out;
+  }
+  const std::size_t whole = count_digits(rest, 0);
+  out.digits = rest.substr(0, whole);
+  rest.remove_prefix(whole);
+  if (!rest.empty() && rest.front() == '.') {
+    const std::size_t fraction = count_digits(rest, 1);
+    out.digits.append(rest, 1, fraction);
+    out.exponent = -static_cast<std::int64_t>(fraction);
+    rest.remove_prefix(1 + fraction);
+  }
+  if (out.digits.empty()) return std::nullopt;
+  if (!rest.empty()) {
+    if (rest.front() != 'e' && rest.front() != 'E') return std::nullopt;
+    rest.remove_prefix(rest.size() > 1 && rest[1] == '+' ? 2 : 1);
+    std::int64_t exponent = 0;
+    const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), exponent);
+    constexpr std::int64_t most = 999'999'999'999'999'999;  // of Python's decimal
+    if (failure != std::errc{} || end != rest.data() + rest.size() || exponent > most ||
+        exponent < -2 * most)
+      return std::nullopt;
+    out.exponent += exponent;
+  }
+  const std::size_t first = out.digits.find_first_not_of('0');
+  out.digits.erase(0, first == std::string::npos ? out.digits.size() - 1 : first);
+  return out;
+}
+
+/// Python's `str(Decimal)`: positional if the exponent is at most 0 and the number is at least
+/// 1E-6, else scientific.
+[[nodiscard]] inline std::string to_string(const decimal& value) {
+  std::string out(value.negative ? "-" : "");
+  if (!value.special.empty()) return out.append(value.special).append(value.digits);
+  const auto count = static_cast<std::int64_t>(value.digits.size());
+  const std::int64_t adjusted = value.exponent + count - 1;
+  if (value.exponent > 0 || adjusted < -6) {
+    out += value.digits[0];
+    if (count > 1) out.append(".").append(value.digits, 1);
+    return out.append(adjusted < 0 ? "E" : "E+").append(std::to_string(adjusted));
+  }
+  const std::int64_t whole = count + value.exponent;  // digits before the point
+  if (value.exponent == 0) return out + value.digits;
+  if (whole <= 0)
+    return out.append("0.").append(static_cast<std::size_t>(-whole), '0').append(value.digits);
+  const auto split = static_cast<std::size_t>(whole);
+  return out.append(value.digits, 0, split).append(".").append(value.digits, split);
+}
+
+}  // namespace mdstream::inline v0
