@@ -232,7 +232,7 @@ class cache_directory {
     ++journal_->head.membership;
     facts_.need = bytes;
     members_->update(facts_);
-    survey(change);
+    look_for_dead();
     const std::uint64_t indexes = index_bytes();
     const std::uint64_t smallest = indexes + bytes + others_need_;
     change.finish();
@@ -346,8 +346,7 @@ class cache_directory {
     members_.emplace(own_ + "/live", facts_);
     register_streams();
     const bool usable = journal_->read();
-    const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
-    take(sums);
+    const member_sums sums = survey_members();
     if (!usable || sums.found_dead || sums.alive == 0) {
       recount(sums.reserved);
     } else {
@@ -464,8 +463,7 @@ class cache_directory {
   /// Takes over what other processes did since this one last looked.
   void catch_up() {
     if (!journal_->read()) {
-      const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
-      take(sums);
+      const member_sums sums = survey_members();
       recount(sums.reserved);
       rescan();
       journal_->end_change();
@@ -474,10 +472,7 @@ class cache_directory {
     } else {
       apply_records();
     }
-    if (journal_->head.membership != seen_membership_) {
-      take(members_->survey([](std::string_view) {}));
-      seen_membership_ = journal_->head.membership;
-    }
+    if (journal_->head.membership != seen_membership_) look_for_dead();
   }
 
   void apply_records() {
@@ -505,14 +500,21 @@ class cache_directory {
     others_need_ = sums.needs;
   }
 
-  /// Looks for processes that died; counts anew when there is one.
-  void survey(transaction& change) {
+  /// Removes what dead processes left, and takes over what the live ones say.
+  member_sums survey_members() {
     const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
     take(sums);
-    if (!sums.found_dead) return;
-    change.modify();
-    recount(sums.reserved);
-    rescan();
+    return sums;
+  }
+
+  /// Looks for processes that died; counts anew when there is one.
+  void look_for_dead() {
+    const member_sums sums = survey_members();
+    if (sums.found_dead) {
+      recount(sums.reserved);
+      rescan();
+    }
+    seen_membership_ = journal_->head.membership;
   }
 
   /// Deletes the temporary files of a process that is gone.
@@ -565,7 +567,7 @@ class cache_directory {
   [[nodiscard]] bool make_room(std::uint32_t shard, std::uint64_t bytes, urgency why,
                                transaction& change) {
     if (fits(bytes)) return true;
-    survey(change);
+    look_for_dead();
     if (evict_unused_streams(bytes, change)) return true;
     eviction_queue queue(candidates(shard), why, next_use(shard));
     while (const std::optional<eviction_candidate> victim = queue.next()) {

@@ -1,0 +1,235 @@
+// Several processes on one cache: one copy, one limit, killed at any time.
+
+#include <mdstream/cache/cache_directory.hpp>
+
+#include <mdstream/store/local.hpp>
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cache/fixture.hpp"
+#include "cache/kill_dataset.hpp"
+#include "support/catch.hpp"
+
+extern char** environ;
+
+namespace processes_test {
+
+using namespace cache_test;
+
+/// A run of worker.cpp. Killed with its object if it still runs.
+class process {
+ public:
+  process(std::vector<std::string> arguments, std::string output) : output_(std::move(output)) {
+    arguments.insert(arguments.begin(), MDSTREAM_CACHE_WORKER);
+    std::vector<char*> raw;
+    for (std::string& each : arguments) raw.push_back(each.data());
+    raw.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_addopen(&actions, 1, output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                       0666);
+    ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    const int failure = ::posix_spawn(&pid_, raw[0], &actions, nullptr, raw.data(), environ);
+    ::posix_spawn_file_actions_destroy(&actions);
+    if (failure != 0) throw std::runtime_error("cannot run " + arguments[0]);
+  }
+  process(process&& other) noexcept
+      : pid_(std::exchange(other.pid_, 0)), output_(std::move(other.output_)) {}
+  process& operator=(process&& other) noexcept {
+    std::swap(pid_, other.pid_);
+    std::swap(output_, other.output_);
+    return *this;
+  }
+  ~process() {
+    if (pid_ > 0) kill();
+  }
+
+  void kill() {
+    ::kill(pid_, SIGKILL);
+    (void)wait();
+  }
+  /// The exit status; -1 when a signal ended it.
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, 0), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  [[nodiscard]] std::string output() const {
+    std::ostringstream text;
+    text << std::ifstream(output_).rdbuf();
+    return text.str();
+  }
+
+ private:
+  pid_t pid_ = 0;
+  std::string output_;
+};
+
+/// A remote directory with the dataset, a cache beside it, and what the workers said.
+struct place {
+  scratch directory{};
+  dataset data{kill_shape};
+  std::string remote = directory / "remote";
+  std::string root = directory / "cache";
+  int started = 0;
+
+  place() {
+    data.put(mds::store::local(remote));
+    fs::create_directories(root);
+  }
+
+  process start(std::uint64_t limit, unsigned seed, int rounds, bool keep_zip = false) {
+    return process({root, remote, std::to_string(limit), std::to_string(seed),
+                    std::to_string(rounds), keep_zip ? "1" : "0"},
+                   directory / ("worker-" + std::to_string(started++)));
+  }
+
+  [[nodiscard]] std::uint64_t limit_for(unsigned shards) const {
+    return data.text().size() + shards * kill_shard_bytes;
+  }
+
+  /// After a clean process has come and gone, nothing but the shards is left, and the sum is right.
+  void check_clean() {
+    mds::runtime threads(1);
+    auto stream = stream_of<mds::store::local>(data, root + "/train", mds::store::local(remote));
+    cache<mds::store::local> shards(threads, options_of(root), {stream});
+    CHECK(*shards.usage() == bytes_in(root));
+    CHECK(fs::is_empty(root + "/.mdstream/tmp"));
+    for (std::uint32_t i = 0; i < data.shards(); ++i) {
+      const std::string raw = root + "/train/" + dataset::name(i, false);
+      if (fs::exists(raw)) CHECK(data.is_right(i, read_file(raw)));
+    }
+    for (const std::string& name : files_in(root)) {
+      CHECK(name.find("tmp") == std::string::npos);
+    }
+  }
+
+  void check_remote() const {
+    for (std::uint32_t i = 0; i < data.shards(); ++i) {
+      CHECK(read_file(remote + '/' + dataset::name(i, true)) == data.zip(i));
+    }
+  }
+};
+
+std::pair<std::uint64_t, std::uint64_t> counts(const process& from) {
+  std::istringstream text(from.output());
+  std::uint64_t fetched = 0, evicted = 0;
+  text >> fetched >> evicted;
+  return {fetched, evicted};
+}
+
+/// Bytes beneath a directory while others change it, files in the making included.
+std::uint64_t bytes_now(const std::string& directory) {
+  std::uint64_t sum = 0;
+  std::error_code failure;
+  for (fs::recursive_directory_iterator at(directory, failure);
+       !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
+    std::error_code gone;
+    const std::string& path = at->path().native();
+    const bool counts = path.find("/.mdstream/") == std::string::npos ||
+                        path.find("/.mdstream/tmp/") != std::string::npos;
+    const std::uint64_t bytes = counts && at->is_regular_file(gone) ? at->file_size(gone) : 0;
+    if (!gone) sum += bytes;
+  }
+  return sum;
+}
+
+TEST_CASE("eight processes on one cache fetch every shard once", "[cache][processes]") {
+  place here;
+  std::vector<process> workers;
+  for (unsigned i = 0; i < 8; ++i) workers.push_back(here.start(0, i, 200));
+  std::uint64_t fetched = 0;
+  for (process& each : workers) {
+    const int status = each.wait();
+    INFO(each.output());
+    CHECK(status == 0);
+    fetched += counts(each).first;
+  }
+  CHECK(fetched == kill_shape.shards);
+  here.check_clean();
+}
+
+TEST_CASE("processes with different limits keep the smallest", "[cache][processes]") {
+  place here;
+  const std::uint64_t small = here.limit_for(8), large = here.limit_for(20);
+  std::vector<process> workers;
+  for (unsigned i = 0; i < 3; ++i) {
+    workers.push_back(here.start(i == 0 ? small : large, 100 + i, 300, i == 2));
+  }
+  std::uint64_t most = 0;
+  for (int i = 0; i < 100; ++i) {
+    most = std::max(most, bytes_now(here.root));
+    std::this_thread::sleep_for(2ms);
+  }
+  CHECK(most > small / 2);
+  CHECK(most <= large);
+  std::uint64_t evicted = 0;
+  const int first = workers[0].wait();
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const int status = i == 0 ? first : workers[i].wait();
+    INFO(workers[i].output());
+    CHECK(status == 0);
+    evicted += counts(workers[i]).second;
+  }
+  CHECK(evicted > 0);
+  CHECK(bytes_in(here.root) <= large);
+  here.check_clean();
+  here.check_remote();
+}
+
+/// MDSTREAM_LONG_TESTS in the environment: a thousand kills instead of forty.
+int kills() { return std::getenv("MDSTREAM_LONG_TESTS") != nullptr ? 1000 : 40; }
+
+TEST_CASE("processes killed at any time leave nothing to clean", "[cache][processes]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  place here;
+  const bool limited = GENERATE(true, false);
+  const std::uint64_t limit = limited ? here.limit_for(20) : 0;
+  const auto again = [&] {
+    return here.start(limit, static_cast<unsigned>(random()), 100'000, limited);
+  };
+  std::vector<process> workers;
+  for (int i = 0; i < 8; ++i) workers.push_back(again());
+  for (int i = 0; i < kills(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 25));
+    process& victim = workers[random() % workers.size()];
+    victim.kill();
+    const std::string said = victim.output();
+    INFO(said);
+    REQUIRE(said.empty());
+    victim = again();
+    if (!limited && i % 10 == 9) fs::remove_all(here.root + "/train/" + dataset::name(0, false));
+  }
+  for (process& each : workers) each.kill();
+  for (const process& each : workers) CHECK(each.output().empty());
+  if (limited) CHECK(bytes_in(here.root) <= limit);
+  here.check_clean();
+  here.check_remote();
+
+  std::vector<process> last;  // and it all still works
+  for (unsigned i = 0; i < 4; ++i) last.push_back(here.start(limit, i, 50, limited));
+  for (process& each : last) {
+    const int status = each.wait();
+    INFO(each.output());
+    CHECK(status == 0);
+  }
+  here.check_clean();
+}
+
+}  // namespace processes_test
