@@ -75,21 +75,46 @@ class dealt_sequence {
     read_rows(first, first + count);
     loaded_begin_ = first * per_batch;
     loaded_.resize(count * per_batch);
-    auto out = loaded_.begin();
+    std::int64_t* out = loaded_.data();
     for (std::uint64_t batch = first; batch < first + count; ++batch)
       for (std::uint64_t node = first_node_; node < last_node_; ++node)
-        for (std::uint64_t rank = 0; rank < deal_.ranks(); ++rank)
-          for (std::uint64_t b = 0; b < deal_.batch_size(); ++b)
-            *out++ = at(node, rank, batch * deal_.batch_size() + b);
+        for (std::uint64_t rank = 0; rank < deal_.ranks(); ++rank, out += deal_.batch_size())
+          deal_batch(node, rank, batch * deal_.batch_size(), out);
+  }
+
+  /// The i-th sample of a rank and those that follow in its batch: equal steps through the columns,
+  /// up to the few at the end that are repeated or missing.
+  void deal_batch(std::uint64_t node, std::uint64_t rank, std::uint64_t i,
+                  std::int64_t* out) const {
+    const std::uint64_t end = i + deal_.batch_size();
+    const std::uint64_t own = deal_.places_per_node();
+    const std::uint64_t plain_end =
+        own > rank ? std::min(end, (own - rank + deal_.ranks() - 1) / deal_.ranks()) : 0;
+    if (deal_.cut() && i < plain_end) {
+      const std::uint64_t flat = deal_.flat_of(node, rank + i * deal_.ranks());
+      const std::uint64_t step = deal_.nodes() * deal_.ranks();
+      const std::uint64_t row_step = step % deal_.rows(), column_step = step / deal_.rows();
+      std::uint64_t row = flat % deal_.rows(), column = flat / deal_.rows();
+      for (; i < plain_end; ++i) {
+        const row_window& window = rows_[row - first_row_];
+        *out++ = window.ids[deal_.entry(row, column) - window.first];
+        row += row_step;
+        column += column_step;
+        if (row >= deal_.rows()) {
+          row -= deal_.rows();
+          ++column;
+        }
+      }
+    }
+    for (; i < end; ++i) *out++ = at(node, rank, i);
   }
 
   [[nodiscard]] std::int64_t at(std::uint64_t node, std::uint64_t rank, std::uint64_t i) const {
     if (i >= deal_.samples_per_rank()) return partition::padding;
     const std::uint64_t flat = deal_.flat_of(node, rank + i * deal_.ranks());
     if (!deal_.cut()) return rows_[0].ids[deal_.place_of_flat(flat)];
-    const std::uint64_t row = flat % deal_.rows(), column = flat / deal_.rows();
-    const row_window& window = rows_[row - first_row_];
-    return window.ids[deal_.entry(row, column) - window.first];
+    const row_window& window = rows_[flat % deal_.rows() - first_row_];
+    return window.ids[deal_.entry(flat % deal_.rows(), flat / deal_.rows()) - window.first];
   }
 
   /// Reads of each row what the batches first … last - 1 need of it.

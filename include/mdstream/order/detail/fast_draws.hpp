@@ -10,52 +10,72 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
-/// Draws `interval(i)` for i = count - 1 down to 1 and hands each to `accept(i, value)`; also
-/// values that are rejected are handed over, before the one for the same i that is not.
-/// Precondition: count <= 2^32.
+/// Draws `interval(i)` for i = count - 1 down to 1 from the generator at `at`, and hands each to
+/// `accept(i, value)`; also values that are rejected are handed over, before the one for the same i
+/// that is not. Returns where the generator stands then. Everything goes by value to stay in
+/// registers. Precondition: count <= 2^32.
 template <class Accept>
-void draw_intervals(numpy::generator& random, std::uint64_t count, Accept accept) {
-  if (count < 2) return;
+[[nodiscard]] inline numpy::snapshot draw_intervals(numpy::snapshot at, numpy::uint128 increment,
+                                                    std::uint64_t count, Accept accept) {
+  if (count < 2) return at;
   std::uint64_t i = count - 1;
-  const auto try_one = [&](std::uint64_t value) {
+  const auto draw = [&i, &accept](std::uint64_t value) {
     accept(i, value);
     i -= value <= i ? 1 : 0;
   };
-  while (i > 0) {
-    // The mask stays the same while i stays above half of it.
-    const std::uint64_t mask = ~std::uint64_t{0} >> std::countl_zero(i);
-    const std::uint64_t half = mask >> 1;
-    if (random.has_half()) try_one(random.next32() & mask);
-    if (i > half + 1) {
-      numpy::pcg64 bits = random.bits();
-      do {
-        const std::uint64_t both = bits();
-        try_one(both & mask);
-        try_one((both >> 32) & mask);
-      } while (i > half + 1);
-      random.continue_from(bits);
-    }
-    while (i > half) try_one(random.next32() & mask);
+  const auto mask_of = [](std::uint64_t x) { return ~std::uint64_t{0} >> std::countl_zero(x); };
+  if (at.has_half) {
+    draw(at.half & mask_of(i));
+    at.has_half = false;
+    at.half = 0;
   }
+  numpy::pcg64 bits(at.state, increment);
+  const auto draw_two = [&] {
+    const std::uint64_t both = bits();
+    draw(both & 0xffff'ffff & mask_of(i));
+    draw((both >> 32) & mask_of(i));
+  };
+  while (i > 32) {
+    // The mask stays the same while i stays above half of it.
+    const std::uint64_t mask = mask_of(i) & 0xffff'ffff, half = mask >> 1;
+    while (i > half + 1) {
+      const std::uint64_t both = bits();
+      draw(both & mask);
+      draw((both >> 32) & mask);
+    }
+    while (i > half) draw_two();
+  }
+  // Two draws bring i down by two at most, and the last one, for i = 1, is never rejected.
+  while (i > 1) draw_two();
+  if (i == 1) {
+    const std::uint64_t both = bits();
+    draw(both & 1);
+    at.half = static_cast<std::uint32_t>(both >> 32);
+    at.has_half = true;
+  }
+  at.state = bits.state();
+  return at;
 }
 
-/// Consumes the draws of a shuffle of `count` items.
-inline void skip_shuffle(numpy::generator& random, std::uint64_t count) {
-  for (; count > std::uint64_t{1} << 32; --count) static_cast<void>(random.interval(count - 1));
-  draw_intervals(random, count, [](std::uint64_t, std::uint64_t) {});
+/// Where a generator stands after a shuffle of `count` items. Precondition: count <= 2^32.
+[[nodiscard]] inline numpy::snapshot after_shuffle(const numpy::snapshot& at,
+                                                   numpy::uint128 increment, std::uint64_t count) {
+  return draw_intervals(at, increment, count, [](std::uint64_t, std::uint64_t) {});
 }
 
-/// Writes what `shuffle` makes of 0 … out.size() - 1. `scratch` has the same size.
-inline void shuffled_indices(numpy::generator& random, std::span<std::uint32_t> out,
-                             std::span<std::uint32_t> scratch) {
-  draw_intervals(random, out.size(), [partner = scratch.data()](std::uint64_t i, std::uint64_t j) {
-    partner[i] = static_cast<std::uint32_t>(j);
-  });
+/// Writes what `shuffle` makes of 0 … out.size() - 1. `scratch` has the same size, up to 2^32.
+inline void shuffled_indices(const numpy::snapshot& at, numpy::uint128 increment,
+                             std::span<std::uint32_t> out, std::span<std::uint32_t> scratch) {
+  std::uint32_t* const partner = scratch.data();
+  static_cast<void>(draw_intervals(
+      at, increment, out.size(),
+      [partner](std::uint64_t i, std::uint64_t j) { partner[i] = static_cast<std::uint32_t>(j); }));
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint32_t>(i);
-  for (std::size_t i = out.size(); i-- > 1;) std::swap(out[i], out[scratch[i]]);
+  for (std::size_t i = out.size(); i-- > 1;) std::swap(out[i], out[partner[i]]);
 }
 
 /// Jumps of one generator by any distance, a multiplication for each set bit of it.

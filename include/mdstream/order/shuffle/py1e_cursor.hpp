@@ -4,6 +4,7 @@
 
 #include <mdstream/order/detail/exact_double.hpp>
 #include <mdstream/order/detail/fast_draws.hpp>
+#include <mdstream/order/shuffle/bucket_pool.hpp>
 #include <mdstream/order/shuffle/py1e_plan.hpp>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ struct py1e_element {
 /// Scratch memory that the cursors of one reader share. About 100 KB and 16 bytes for each sample
 /// of the largest span.
 struct py1e_workspace {
-  static constexpr int width_bits = 13;
+  static constexpr int width_bits = 14;
   static constexpr std::uint64_t width = std::uint64_t{1} << width_bits;
 
   std::vector<std::uint32_t> order{}, scratch{};
@@ -40,34 +41,38 @@ struct py1e_workspace {
     order.resize(size);
     scratch.resize(size);
     ids.resize(size);
-    numpy::generator random = plan.shuffle_generator(at);
-    detail::shuffled_indices(random, order, scratch);
-    const unit_list& units = plan.units();
-    const std::uint64_t in_unit = at.begin - units.begin(at.unit);
-    if (const std::int64_t base = units.whole_shard(at.unit); base >= 0) {
+    detail::shuffled_indices(py1e_plan::shuffle_state(at), plan.increment(), order, scratch);
+    if (at.part == span::whole) {
       for (std::size_t k = 0; k < size; ++k)
-        ids[k] = base + static_cast<std::int64_t>(in_unit + order[k]);
+        ids[k] = static_cast<std::int64_t>(at.first + order[k]);
       return;
     }
     part.resize(size);
-    units.fill(at.unit, in_unit, part);
+    plan.units().fill(at.part, at.first, part);
     for (std::size_t k = 0; k < size; ++k) ids[k] = part[order[k]];
   }
 
-  /// Counting sort by whole position, then insertion. Writes the ids.
-  void sort(std::span<const py1e_element> from, std::vector<std::int64_t>& out) {
-    counts.fill(0);
+  /// Counting sort of a bucket by whole position, then insertion. Writes the ids.
+  void sort(const detail::bucket_pool<py1e_element>& from, std::uint64_t bucket,
+            std::vector<std::int64_t>& out) {
     const auto slot = [](const py1e_element& e) {
-      return static_cast<std::size_t>(std::bit_cast<double>(e.position)) & (width - 1);
+      return static_cast<std::size_t>(
+                 static_cast<std::int64_t>(std::bit_cast<double>(e.position))) &
+             (width - 1);
     };
-    for (const py1e_element& e : from) ++counts[slot(e)];
+    counts.fill(0);
     std::uint32_t total = 0;
+    from.for_each_run(bucket, [&](const py1e_element* e, const py1e_element* end) {
+      for (; e != end; ++e) ++counts[slot(*e)];
+    });
     for (std::uint32_t& c : counts) total += std::exchange(c, total);
-    sorted.resize(from.size());
-    for (const py1e_element& e : from) sorted[counts[slot(e)]++] = e;
+    sorted.resize(total);
+    from.for_each_run(bucket, [&](const py1e_element* e, const py1e_element* end) {
+      for (; e != end; ++e) sorted[counts[slot(*e)]++] = *e;
+    });
     for (std::size_t i = 1; i < sorted.size(); ++i)
       if (sorted[i - 1].position > sorted[i].position) insert(i);
-    out.resize(from.size());
+    out.resize(total);
     for (std::size_t i = 0; i < sorted.size(); ++i) out[i] = sorted[i].id;
   }
 
@@ -93,14 +98,8 @@ class py1e_cursor {
         spans_(plan_->spans(node)),
         begin_(spans_.front().place),
         size_(spans_.back().place - begin_),
-        reach_(plan_->largest_block() / 2 + 1) {
-    std::uint64_t largest = 0;
-    for (std::size_t i = 0; i < count(); ++i) largest = std::max(largest, size_of(i));
-    if (largest > std::uint64_t{1} << 32)
-      throw error(errc::unsupported, "py1e over a shard of more than 2^32 samples");
-    const std::uint64_t open = (std::min(2 * reach_, size_) + largest) / width + 3;
-    buckets_.resize(std::bit_ceil(open));
-  }
+        reach_(plan_->largest_block() / 2 + 1),
+        buckets_(open_buckets()) {}
 
   /// Ids at places first … of the node. Forward is cheap.
   void read(std::uint64_t first, std::span<std::int64_t> out, py1e_workspace& work) {
@@ -123,8 +122,10 @@ class py1e_cursor {
   [[nodiscard]] std::uint64_t size_of(std::size_t i) const {
     return spans_[i + 1].place - spans_[i].place;
   }
-  [[nodiscard]] std::vector<py1e_element>& bucket(std::uint64_t b) {
-    return buckets_[b & (buckets_.size() - 1)];
+  [[nodiscard]] std::size_t open_buckets() const {
+    std::uint64_t largest = 0;
+    for (std::size_t i = 0; i < count(); ++i) largest = std::max(largest, size_of(i));
+    return std::bit_ceil((std::min(2 * reach_, size_) + largest) / width + 3);
   }
 
   void go_to(std::uint64_t place, py1e_workspace& work) {
@@ -147,7 +148,7 @@ class py1e_cursor {
 
   /// Empties the window and goes to the first span that may reach a bucket, or a later one.
   void start_at(std::uint64_t target, py1e_workspace& work) {
-    for (auto& b : buckets_) b.clear();
+    buckets_.clear();
     ready_.clear();
     next_bucket_ = target;
     const std::uint64_t border = target << width_bits;
@@ -165,9 +166,8 @@ class py1e_cursor {
     const std::uint64_t end = (next_bucket_ + 1) << width_bits;
     while (next_span_ < count() && offset(next_span_) < end + reach_) add_span(work);
     ready_begin_ += ready_.size();
-    std::vector<py1e_element>& from = bucket(next_bucket_++);
-    work.sort(from, ready_);
-    from.clear();
+    work.sort(buckets_, next_bucket_, ready_);
+    buckets_.clear(next_bucket_++);
   }
 
   /// Draws the ids and positions of a span and drops them into their buckets. Positions below the
@@ -178,22 +178,24 @@ class py1e_cursor {
     if (size == 0) return;
     const py1e_plan::entry& at = spans_[i];
     work.shuffle_span(*plan_, at, size);
-    numpy::pcg64 bits = plan_->position_generator(at);
     const auto block = static_cast<double>(py1e_plan::block_of(at));
     const double cutoff = std::max((block - static_cast<double>(size)) / 2, 0.0);
     const std::uint64_t off = offset(i);
     const double low = std::max(-cutoff, -static_cast<double>(off));
     const double range = std::min(cutoff, static_cast<double>(size_ - off - size)) - low;
-    for (std::uint64_t k = 0; k < size; ++k) {
-      const double u = static_cast<double>(bits() >> 11) * (1.0 / 9007199254740992.0);
+    numpy::pcg64 bits = plan_->position_generator(at);
+    // Signed, because that is one instruction where the way from or to unsigned is a branch.
+    auto own = static_cast<std::int64_t>(off);
+    for (const std::int64_t id : work.ids) {
+      const double u =
+          static_cast<double>(static_cast<std::int64_t>(bits() >> 11)) * (1.0 / 9007199254740992.0);
       const double shift = detail::exact_add(low, detail::exact_mul(range, u));
-      const double position = detail::exact_add(static_cast<double>(off + k), shift);
-      const std::uint64_t b = static_cast<std::uint64_t>(position) >> width_bits;
-      if (b < next_bucket_) {
+      const double position = detail::exact_add(static_cast<double>(own++), shift);
+      const auto b = static_cast<std::uint64_t>(static_cast<std::int64_t>(position)) >> width_bits;
+      if (b >= next_bucket_)
+        buckets_.push(b, {std::bit_cast<std::uint64_t>(position), id});
+      else
         ++ready_begin_;
-        continue;
-      }
-      bucket(b).push_back({std::bit_cast<std::uint64_t>(position), work.ids[k]});
     }
   }
 
@@ -203,7 +205,7 @@ class py1e_cursor {
   std::uint64_t size_;
   std::uint64_t reach_;  ///< farther than any position lies from its sample's own place
 
-  std::vector<std::vector<py1e_element>> buckets_;
+  detail::bucket_pool<py1e_element> buckets_;
   bool open_ = false;
   std::size_t next_span_ = 0;
   std::uint64_t next_bucket_ = 0;

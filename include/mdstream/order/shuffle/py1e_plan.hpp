@@ -25,8 +25,8 @@ class py1e_plan {
   /// A span and the generator's states at it.
   struct entry {
     std::uint64_t place = 0;  ///< first place in the shuffled epoch, before samples move
-    std::uint64_t begin = 0;  ///< first place in the unshuffled epoch
-    std::uint32_t unit = 0;
+    std::uint64_t first = 0;  ///< see `span`
+    std::uint32_t part = span::whole;
     std::uint32_t half = 0;   ///< see `numpy::snapshot`
     std::uint64_t block = 0;  ///< twice the drawn block size, plus one where there is a half
     std::uint64_t shuffle_state[2]{};   ///< before the span's own shuffle; low word first
@@ -67,16 +67,14 @@ class py1e_plan {
   /// First place of a node in the shuffled epoch; `nodes()` is allowed.
   [[nodiscard]] std::uint64_t begin(std::size_t node) const { return entries_[first_[node]].place; }
 
-  /// The generator as it is before a span's shuffle.
-  [[nodiscard]] numpy::generator shuffle_generator(const entry& at) const {
-    numpy::generator out = random_;
-    out.restore(
-        {.state = wide(at.shuffle_state), .half = at.half, .has_half = (at.block & 1) != 0});
-    return out;
+  /// Where the generator stands before a span's shuffle.
+  [[nodiscard]] static numpy::snapshot shuffle_state(const entry& at) noexcept {
+    return {.state = wide(at.shuffle_state), .half = at.half, .has_half = (at.block & 1) != 0};
   }
+  [[nodiscard]] numpy::uint128 increment() const noexcept { return random_.bits().increment(); }
   /// The raw generator as it is before a span's positions.
   [[nodiscard]] numpy::pcg64 position_generator(const entry& at) const {
-    return {wide(at.position_state), random_.bits().increment()};
+    return {wide(at.position_state), increment()};
   }
   [[nodiscard]] static std::uint64_t block_of(const entry& at) noexcept { return at.block >> 1; }
 
@@ -92,30 +90,32 @@ class py1e_plan {
   }
 
   void note_shuffles(std::span<const span> spans, std::uint64_t place) {
+    numpy::snapshot at = random_.save();
     for (const span& s : spans) {
-      const numpy::snapshot at = random_.save();
+      if (s.size > std::uint64_t{1} << 32)
+        throw error(errc::unsupported, "py1e over a shard of more than 2^32 samples");
       entry& e = entries_.emplace_back();
       e.place = place;
-      e.begin = s.begin;
-      e.unit = s.unit;
+      e.first = s.first;
+      e.part = s.part;
       e.half = at.half;
       e.block = at.has_half ? 1U : 0U;
       split(at.state, e.shuffle_state);
-      detail::skip_shuffle(random_, s.size);
+      at = detail::after_shuffle(at, increment(), s.size);
       place += s.size;
     }
+    random_.restore(at);
     end_of_node_ = place;
   }
 
   void note_positions(std::size_t node, const detail::jump_table& jump) {
-    const numpy::uint128 increment = random_.bits().increment();
     for (std::size_t i = first_[node]; i < entries_.size(); ++i) {
       entry& e = entries_[i];
       e.block |= static_cast<std::uint64_t>(random_.integers(sizes_.low, sizes_.high)) << 1;
       const numpy::uint128 state = random_.bits().state();
       split(state, e.position_state);
       const std::uint64_t end = i + 1 < entries_.size() ? entries_[i + 1].place : end_of_node_;
-      random_.continue_from({jump(state, end - e.place), increment});
+      random_.continue_from({jump(state, end - e.place), increment()});
     }
   }
 

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +26,23 @@ struct shuffle_task {
 
 namespace shuffle {
 
-/// A stretch of one unit: places begin … begin + size - 1 of the unshuffled epoch.
+/// A stretch of one unit. Of a whole shard it holds the sample ids from `first` on; of a part of a
+/// shard the unit's places from `first` on, and then `part` is the unit's number.
 struct span {
-  std::uint64_t begin;
-  std::uint32_t unit;
+  static constexpr std::uint32_t whole = ~std::uint32_t{0};
+  std::uint64_t first;
   std::uint64_t size;
+  std::uint32_t part = whole;
 };
+
+/// Sample ids of a span, from its place `offset` on.
+inline void fill_ids(const unit_list& units, const span& s, std::uint64_t offset,
+                     std::span<std::int64_t> out) {
+  if (s.part == span::whole)
+    std::iota(out.begin(), out.end(), static_cast<std::int64_t>(s.first + offset));
+  else
+    units.fill(s.part, s.first + offset, out);
+}
 
 /// The spans of all canonical nodes, one node after another.
 struct node_spans {
@@ -66,8 +78,8 @@ struct node_spans {
     }
     if (k < order.size() && done < limit) {
       const std::uint64_t room = limit - done;
-      out.spans.push_back({.begin = order[k].begin, .unit = order[k].unit, .size = room});
-      order[k].begin += room;
+      out.spans.push_back({.first = order[k].first, .size = room, .part = order[k].part});
+      order[k].first += room;
       order[k].size -= room;
       done = limit;
     }
@@ -81,10 +93,13 @@ struct node_spans {
 [[nodiscard]] inline std::vector<span> whole_units(const unit_list& units) {
   std::vector<span> out;
   out.reserve(units.units());
-  for (std::size_t u = 0; u < units.units(); ++u)
-    out.push_back({.begin = units.begin(u),
-                   .unit = static_cast<std::uint32_t>(u),
-                   .size = units.end(u) - units.begin(u)});
+  for (std::size_t u = 0; u < units.units(); ++u) {
+    const std::uint64_t size = units.end(u) - units.begin(u);
+    if (const std::int64_t id = units.whole_shard(u); id >= 0)
+      out.push_back({.first = static_cast<std::uint64_t>(id), .size = size});
+    else
+      out.push_back({.first = 0, .size = size, .part = static_cast<std::uint32_t>(u)});
+  }
   return out;
 }
 

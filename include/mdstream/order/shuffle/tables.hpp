@@ -18,7 +18,7 @@ inline void append_span(ids& out, const span& s) {
   const std::size_t at = out.size();
   out.resize(at + s.size);
   std::iota(out.begin() + static_cast<std::ptrdiff_t>(at), out.end(),
-            static_cast<std::int64_t>(s.begin));
+            static_cast<std::int64_t>(s.first));
 }
 
 [[nodiscard]] inline std::span<std::int64_t> part(ids& x, std::uint64_t begin, std::uint64_t size) {
@@ -48,8 +48,8 @@ inline ids table_py2s(const shuffle_task& task) {
   ids flat;
   for (span& s : order) {
     append_span(flat, s);
-    s.begin = flat.size() - s.size;
-    run.shuffle(part(flat, s.begin, s.size));
+    s.first = flat.size() - s.size;
+    run.shuffle(part(flat, s.first, s.size));
   }
   node_spans nodes = cut_at_nodes(order, task.units.size(), task.num_canonical_nodes);
   numpy::generator random = epoch_generator(task);
@@ -57,7 +57,7 @@ inline ids table_py2s(const shuffle_task& task) {
   for (std::size_t node = 0; node < nodes.nodes(); ++node) {
     random.shuffle(nodes.of(node));
     for (const span& s : nodes.of(node)) {
-      const auto piece = part(flat, s.begin, s.size);
+      const auto piece = part(flat, s.first, s.size);
       random.shuffle(piece);
       out.insert(out.end(), piece.begin(), piece.end());
     }

@@ -1,0 +1,96 @@
+#pragma once
+
+/// Buckets that grow one after the other and are emptied as a whole, from memory that they hand to
+/// each other.
+
+#include <mdstream/version.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// A power of two of buckets of `T`, addressed modulo their number. Memory: what lies in them, in
+/// blocks of 8 KiB, plus half a block for each bucket in use.
+template <class T>
+  requires std::is_trivially_copyable_v<T>
+class bucket_pool {
+ public:
+  explicit bucket_pool(std::size_t buckets) : next_(buckets), blocks_(buckets) {}
+
+  void push(std::uint64_t bucket, const T& value) {
+    const std::size_t i = index(bucket);
+    // Blocks are aligned to their size, so a full one is known by its end; so is a bucket with
+    // none.
+    if (reinterpret_cast<std::uintptr_t>(next_[i]) % block_bytes == 0) add_block(i);
+    *next_[i]++ = value;
+  }
+
+  /// Calls `use(begin, end)` for the bucket's values, a run at a time, as they were pushed.
+  template <class Use>
+  void for_each_run(std::uint64_t bucket, Use use) const {
+    const std::size_t i = index(bucket);
+    for (const block* b = blocks_[i].first; b != nullptr; b = b->following)
+      use(static_cast<const T*>(b->items),
+          b == blocks_[i].last ? static_cast<const T*>(next_[i]) : b->items + block::capacity);
+  }
+
+  void clear(std::uint64_t bucket) noexcept {
+    const std::size_t i = index(bucket);
+    if (chain& c = blocks_[i]; c.first != nullptr) {
+      c.last->following = free_;
+      free_ = c.first;
+      c = {};
+    }
+    next_[i] = nullptr;
+  }
+
+  void clear() noexcept {
+    for (std::size_t i = 0; i < next_.size(); ++i) clear(i);
+  }
+
+ private:
+  static constexpr std::size_t block_bytes = 8192;
+  /// The values fill the block up to its end.
+  struct alignas(block_bytes) block {
+    static constexpr std::size_t capacity = block_bytes / sizeof(T) - 1;
+    block* following;
+    alignas(sizeof(T)) T items[capacity];
+  };
+  static_assert(sizeof(block) == block_bytes && sizeof(block*) <= sizeof(T) &&
+                block_bytes % sizeof(T) == 0);
+
+  struct chain {
+    block* first = nullptr;
+    block* last = nullptr;
+  };
+
+  [[nodiscard]] std::size_t index(std::uint64_t bucket) const noexcept {
+    return bucket & (next_.size() - 1);
+  }
+
+  void add_block(std::size_t i) {
+    if (free_ == nullptr) {
+      owned_.push_back(std::make_unique_for_overwrite<block>());
+      free_ = owned_.back().get();
+      free_->following = nullptr;
+    }
+    block* const b = std::exchange(free_, free_->following);
+    b->following = nullptr;
+    chain& c = blocks_[i];
+    (c.first == nullptr ? c.first : c.last->following) = b;
+    c.last = b;
+    next_[i] = b->items;
+  }
+
+  std::vector<T*> next_;  ///< where each bucket's next value goes
+  std::vector<chain> blocks_;
+  std::vector<std::unique_ptr<block>> owned_{};
+  block* free_ = nullptr;
+};
+
+}  // namespace mdstream::inline v0::detail
