@@ -6,8 +6,8 @@
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/mdstream.hpp>
 
-#include "bigram.hpp"
 #include "corpus.hpp"
+#include "places.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -27,22 +27,6 @@ struct policies : mds::default_policies {
   using shuffler = mds::shuffle::py1e;
   using collator = mds::collate::dense;
   using stager = mds::stage::host;
-};
-
-inline constexpr double prose_share = 0.7, code_share = 0.3;
-inline constexpr std::size_t held_out_rows = 480;
-
-/// Where everything of one quickstart lies.
-struct places {
-  std::filesystem::path work;
-
-  [[nodiscard]] std::string store() const { return work / "store"; }
-  [[nodiscard]] std::string cache() const { return work / "cache"; }
-  [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }
-  [[nodiscard]] std::filesystem::path chart() const { return work / "loss.svg"; }
-  [[nodiscard]] std::string log(const std::string& run) const {
-    return work / "runs" / (run + ".tsv");
-  }
 };
 
 /// Writes rows as one dataset; returns the number of rows.

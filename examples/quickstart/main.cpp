@@ -7,19 +7,10 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
-#include <functional>
-#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
-
-#ifdef QUICKSTART_MPI
-#include "mpi_exchange.hpp"
-using ranks = quickstart::mpi_exchange;
-#else
-using ranks = quickstart::alone;
-#endif
 
 namespace {
 
@@ -92,8 +83,7 @@ void run(std::span<char* const> words) {
   if (what == "prepare") {
     prepare(args.where, args.prepare);
   } else if (what == "train") {
-    ranks others;
-    training_run<ranks>(args.where, args.train, others)();
+    train(args.where, args.train);
   } else if (what == "report") {
     report(args.where, args.train.run);
   } else {

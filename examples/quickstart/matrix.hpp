@@ -32,13 +32,13 @@ void multiply_tile(const Real* a, std::size_t a_stride, const Real* b, std::size
 }  // namespace detail
 
 /// C += A B for row-major matrices: A is rows x inner, B is inner x columns. `rows` has to be a
-/// multiple of 4 and `columns` of 16.
+/// multiple of 8 and `columns` of 32.
 template <class Real>
 void multiply_add(const Real* a, const Real* b, Real* c, std::size_t rows, std::size_t inner,
                   std::size_t columns) {
-  for (std::size_t j = 0; j < columns; j += 16) {
-    for (std::size_t r = 0; r < rows; r += 4) {
-      detail::multiply_tile<4, 16>(a + r * inner, inner, b + j, columns, c + r * columns + j,
+  for (std::size_t j = 0; j < columns; j += 32) {
+    for (std::size_t r = 0; r < rows; r += 8) {
+      detail::multiply_tile<8, 32>(a + r * inner, inner, b + j, columns, c + r * columns + j,
                                    columns, inner);
     }
   }

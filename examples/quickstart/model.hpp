@@ -19,7 +19,7 @@ namespace quickstart {
 inline constexpr std::size_t alphabet = 256;
 
 /// Where the model's parts lie in one flat vector of parameters; gradients have the same layout.
-/// `hidden` is a multiple of 16.
+/// `hidden` is a multiple of 32.
 struct model_shape {
   std::size_t context = 16;
   std::size_t hidden = 128;

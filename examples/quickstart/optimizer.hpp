@@ -2,6 +2,7 @@
 
 /// Adam, and what a training step hands on from one run to the next.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -40,12 +41,15 @@ class adam {
     const double mean_fill = 1.0 - std::pow(options_.mean_decay, t);
     const double square_fill = 1.0 - std::pow(options_.square_decay, t);
     const auto scale = static_cast<float>(rate(step) * std::sqrt(square_fill) / mean_fill);
+    const float keep_mean = options_.mean_decay, keep_square = options_.square_decay;
+    const float* const slope = gradient.data();
+    float* const mean = &mean_[first];
+    float* const square = &square_[first];
+    float* const out = &parameters[first];
     for (std::size_t i = 0; i < gradient.size(); ++i) {
-      float& mean = mean_[first + i];
-      float& square = square_[first + i];
-      mean += (1.0F - options_.mean_decay) * (gradient[i] - mean);
-      square += (1.0F - options_.square_decay) * (gradient[i] * gradient[i] - square);
-      parameters[first + i] -= scale * mean / (std::sqrt(square) + 1e-8F);
+      mean[i] = keep_mean * mean[i] + (1.0F - keep_mean) * slope[i];
+      square[i] = keep_square * square[i] + (1.0F - keep_square) * slope[i] * slope[i];
+      out[i] -= scale * mean[i] / (std::sqrt(square[i]) + 1e-8F);
     }
   }
 

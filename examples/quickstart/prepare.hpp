@@ -2,13 +2,9 @@
 
 /// `quickstart prepare`: texts of this machine become the datasets, and the yardstick is measured.
 
-#include "data.hpp"
+#include "places.hpp"
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 namespace quickstart {
@@ -18,34 +14,8 @@ struct prepare_options {
   std::vector<std::filesystem::path> code = {"/usr/include"};
 };
 
-[[nodiscard]] inline double read_bigram_loss(const places& where) {
-  std::ifstream file(where.bigram());
-  double loss = 0.0;
-  if (!(file >> loss)) {
-    throw std::runtime_error("no prepared data in " + where.work.string() +
-                             ": run 'quickstart prepare' first");
-  }
-  return loss;
-}
-
-inline void prepare(const places& where, const prepare_options& options) {
-  std::filesystem::remove_all(where.work);
-  const std::pair<corpus_source, double> sources[] = {
-      {{"prose", options.prose, is_prose}, prose_share},
-      {{"code", options.code, is_code}, code_share}};
-  bigram_table bigrams;
-  for (const auto& [source, share] : sources) {
-    const corpus rows = collect(source, {.most = 6'000'000});
-    const std::filesystem::path store = where.store();
-    const std::size_t train = write_dataset(store / source.name, rows.train);
-    const std::size_t held_out = write_dataset(store / "held-out" / source.name, rows.held_out);
-    std::printf("%-5s  %6zu rows of %zu bytes in %s, %zu held out\n", source.name.c_str(), train,
-                row_bytes, (store / source.name).c_str(), held_out);
-    bigrams.add(rows.train, share);
-  }
-  const double loss = bigrams.loss(read_held_out(where, held_out_rows));
-  std::ofstream(where.bigram()) << loss << '\n';
-  std::printf("bigram table  %.3f nats a byte on held-out text\n", loss);
-}
+/// Replaces all that lies in the work folder. Throws std::runtime_error where a corpus is too
+/// small.
+void prepare(const places& where, const prepare_options& options);
 
 }  // namespace quickstart

@@ -3,8 +3,7 @@
 /// `quickstart report`: the loss curve as a chart, and whether the model learnt what it had to.
 
 #include "chart.hpp"
-#include "data.hpp"
-#include "prepare.hpp"
+#include "places.hpp"
 #include "run_log.hpp"
 
 #include <algorithm>
@@ -16,6 +15,17 @@
 #include <vector>
 
 namespace quickstart {
+
+/// The bigram table's held-out loss, as `prepare` measured it.
+[[nodiscard]] inline double read_bigram_loss(const places& where) {
+  std::ifstream file(where.bigram());
+  double loss = 0.0;
+  if (!(file >> loss)) {
+    throw std::runtime_error("no prepared data in " + where.work.string() +
+                             ": run 'quickstart prepare' first");
+  }
+  return loss;
+}
 
 /// The mean of this many steps is one point of the training curve.
 inline constexpr std::size_t smoothing = 10;

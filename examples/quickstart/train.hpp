@@ -1,150 +1,25 @@
 #pragma once
 
-/// `quickstart train`: the training loop, written once for one process and for several.
+/// `quickstart train`: the options of a run.
 
-#include "checkpoint.hpp"
-#include "data.hpp"
-#include "digest.hpp"
-#include "progress.hpp"
-#include "run_log.hpp"
-#include "training.hpp"
+#include "places.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <filesystem>
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <thread>
-#include <vector>
 
 namespace quickstart {
 
 struct train_options {
   std::string run = "calm";
   bool resume = false;  // from the run's last checkpoint
-  std::uint64_t steps = 640;
-  std::uint64_t save_every = 40;
-  std::uint64_t evaluate_every = 40;
+  std::uint64_t steps = 1600;
+  std::uint64_t save_every = 50;
+  std::uint64_t evaluate_every = 50;
   std::size_t threads = 0;  // of this process; 0: its share of the cores
 };
 
-inline constexpr std::size_t global_batch = 24;
-
-template <class Exchange>
-class training_run {
- public:
-  training_run(const places& where, const train_options& options, Exchange& exchange)
-      : where_(where),
-        options_(options),
-        exchange_(exchange),
-        trainer_({.context = 10, .hidden = 128}, {.rate = 4e-3, .steps = options.steps}, exchange,
-                 threads()),
-        loader_(loader_options()),
-        store_(where.store()),
-        held_out_(read_held_out(where, held_out_rows)) {}
-
-  void operator()() {
-    if (options_.resume) resume();
-    if (leads()) log_.emplace(where_.log(options_.run), step_);
-    while (step_ < options_.steps) epoch();
-  }
-
- private:
-  [[nodiscard]] bool leads() const { return exchange_.rank() == 0; }
-
-  [[nodiscard]] std::size_t threads() const {
-    if (options_.threads != 0) return options_.threads;
-    const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    return std::clamp(cores / exchange_.ranks(), std::size_t{1}, groups / exchange_.ranks());
-  }
-
-  // All ranks of a machine share one cache directory.
-  [[nodiscard]] auto loader_options() const {
-    return mds::loader<policies>::options{
-        .streams = {{.remote = where_.store() + "/prose", .proportion = prose_share},
-                    {.remote = where_.store() + "/code", .proportion = code_share}},
-        .local = where_.cache(),
-        .cache_limit = 5_MiB,
-        .global_batch_size = global_batch,
-        .seed = 9176,
-        .epoch_size = 400 * global_batch,
-        .shuffle_block_size = 2'000,
-        .num_canonical_nodes = 1,
-        .predownload = 1'000};
-  }
-
-  void epoch() {
-    auto epoch = loader_.epoch();
-    auto waiting = stopwatch::clock::now();
-    for (auto& batch : epoch) {
-      watch_.stalled(stopwatch::clock::now() - waiting);
-      // A last batch that is not full holds repeats or fewer rows: it is left out.
-      if (batch.size() == global_batch / exchange_.ranks()) learn(batch);
-      if (step_ == options_.steps) return;
-      waiting = stopwatch::clock::now();
-    }
-  }
-
-  void learn(mds::loader<policies>::batch_type& rows) {
-    rows.ready_on(nullptr);
-    const auto text = rows.template get<"text">();
-    const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text.row(i)); };
-    log_entry entry{.step = step_};
-    entry.digest = batch_digest(exchange_, rows.size(), row);
-    entry.loss = trainer_.step(step_, rows.size(), row);
-    ++step_;
-    if (step_ % options_.evaluate_every == 0 || step_ == options_.steps) {
-      entry.held_out = held_out_loss_ = trainer_.evaluate(held_out_rows, [&](std::size_t i) {
-        return std::span<const std::uint8_t>(corpus::row(held_out_, i));
-      });
-    }
-    loss_ = loss_ == 0.0 ? entry.loss : 0.95 * loss_ + 0.05 * entry.loss;
-    ++done_here_;
-    if (leads()) {
-      log_->add(entry);
-      line_.show({.step = step_,
-                  .steps = options_.steps,
-                  .samples = done_here_ * global_batch,
-                  .loss = loss_,
-                  .held_out = held_out_loss_},
-                 watch_, step_ == options_.steps);
-      if (step_ % options_.save_every == 0) save();
-    }
-  }
-
-  [[nodiscard]] std::string checkpoint_key() const { return "checkpoints/" + options_.run; }
-
-  // The store replaces an object at once: a kill in the middle leaves the last checkpoint.
-  void save() {
-    store_.write(checkpoint_key(),
-                 pack({.step = step_, .loader_state = loader_.state()}, trainer_));
-  }
-
-  void resume() {
-    std::vector<std::byte> bytes(store_.size(checkpoint_key()));
-    store_.read(checkpoint_key(), 0, bytes);
-    const checkpoint last = unpack(bytes, trainer_);
-    loader_.load_state(last.loader_state);
-    step_ = last.step;
-    if (leads()) {
-      std::fprintf(stderr, "run '%s' goes on at step %llu on %zu rank%s\n", options_.run.c_str(),
-                   static_cast<unsigned long long>(step_), exchange_.ranks(),
-                   exchange_.ranks() == 1 ? "" : "s");
-    }
-  }
-
-  places where_;
-  train_options options_;
-  Exchange& exchange_;
-  trainer<Exchange> trainer_;
-  mds::loader<policies> loader_;
-  mds::store::local store_;
-  std::vector<std::uint8_t> held_out_;
-  std::optional<run_log> log_;
-  progress_line line_;
-  stopwatch watch_;
-  std::uint64_t step_ = 0, done_here_ = 0;
-  double loss_ = 0.0, held_out_loss_ = 0.0;
-};
+/// Trains this process's part of a run; all ranks call it.
+void train(const places& where, const train_options& options);
 
 }  // namespace quickstart

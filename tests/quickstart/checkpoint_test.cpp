@@ -14,7 +14,7 @@ constexpr quickstart::adam_options optimizer{.rate = 1e-2, .warm_up = 1, .steps 
 struct run {
   quickstart::alone exchange;
   quickstart::trainer<quickstart::alone> trainer;
-  explicit run(std::size_t hidden = 16)
+  explicit run(std::size_t hidden = 32)
       : trainer({.context = 2, .hidden = hidden}, optimizer, exchange, 1) {}
 
   double step(std::uint64_t number) {
@@ -40,7 +40,7 @@ TEST_CASE("a run goes on from a checkpoint to the same bits", "[quickstart]") {
 }
 
 TEST_CASE("a checkpoint that is cut short or of another model is refused", "[quickstart]") {
-  checkpoint_test::run small, large(32);
+  checkpoint_test::run small, large(64);
   const auto bytes = quickstart::pack({}, small.trainer);
   CHECK_THROWS_AS(quickstart::unpack(bytes, large.trainer), std::runtime_error);
   for (std::size_t size = 0; size < bytes.size(); size += 997) {

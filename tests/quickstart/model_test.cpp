@@ -10,7 +10,7 @@
 
 namespace model_test {
 
-constexpr quickstart::model_shape small{.context = 3, .hidden = 16};
+constexpr quickstart::model_shape small{.context = 3, .hidden = 32};
 
 inline std::vector<std::uint8_t> random_row(std::size_t bytes, std::uint32_t seed) {
   std::mt19937 random(seed);

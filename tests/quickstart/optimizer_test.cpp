@@ -24,7 +24,7 @@ TEST_CASE("the rate warms up and falls to a tenth", "[quickstart]") {
 }
 
 TEST_CASE("training on a text that repeats learns it", "[quickstart]") {
-  const quickstart::model_shape shape{.context = 4, .hidden = 16};
+  const quickstart::model_shape shape{.context = 4, .hidden = 32};
   auto parameters = quickstart::initial_parameters(shape, 1);
   const std::string_view text = "the quick brown fox jumps over the lazy dog. ";
   std::vector<std::uint8_t> row;

@@ -68,7 +68,7 @@ inline outcome run(std::size_t ranks, std::size_t threads) {
   std::vector<outcome> outcomes(ranks);
   quickstart::in_parallel(ranks, [&](std::size_t rank) {
     exchange mine(meeting, rank);
-    quickstart::trainer<exchange> trainer({.context = 3, .hidden = 16},
+    quickstart::trainer<exchange> trainer({.context = 3, .hidden = 32},
                                           {.rate = 1e-2, .warm_up = 1, .steps = 5}, mine, threads);
     for (std::uint32_t step = 0; step < 5; ++step) {
       const auto rows = batch(step);
@@ -106,7 +106,7 @@ TEST_CASE("a number of ranks that breaks the groups is refused", "[quickstart]")
   training_test::exchange mine(meeting, 0);
   std::string message;
   try {
-    quickstart::trainer<training_test::exchange>({.context = 3, .hidden = 16}, {}, mine, 1);
+    quickstart::trainer<training_test::exchange>({.context = 3, .hidden = 32}, {}, mine, 1);
   } catch (const std::invalid_argument& e) {
     message = e.what();
   }

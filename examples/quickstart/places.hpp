@@ -1,0 +1,32 @@
+#pragma once
+
+/// What the steps of the quickstart agree on: where everything lies, and the mix.
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+namespace quickstart {
+
+inline constexpr double prose_share = 0.7, code_share = 0.3;
+
+/// Rows of a batch, over all ranks.
+inline constexpr std::size_t global_batch = 24;
+
+/// Rows of the mix that the held-out loss is measured on; a multiple of 6.
+inline constexpr std::size_t held_out_rows = 480;
+
+/// Where everything of one quickstart lies.
+struct places {
+  std::filesystem::path work;
+
+  [[nodiscard]] std::string store() const { return (work / "store").string(); }
+  [[nodiscard]] std::string cache() const { return (work / "cache").string(); }
+  [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }
+  [[nodiscard]] std::filesystem::path chart() const { return work / "loss.svg"; }
+  [[nodiscard]] std::filesystem::path log(const std::string& run) const {
+    return work / "runs" / (run + ".tsv");
+  }
+};
+
+}  // namespace quickstart
