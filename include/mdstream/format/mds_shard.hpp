@@ -32,9 +32,10 @@ class mds_shard_view {
     if (load<std::uint32_t>(shard.data()) != samples_) fail_samples();
     if (sample_size_ == 0) return;
     first_ = load<std::uint32_t>(shard.data() + 4);
+    std::uint64_t expected = 0;
     if (first_ < 8 + 4 * samples_ || first_ > shard.size() ||
-        (shard.size() - first_) / sample_size_ != samples_ ||
-        (shard.size() - first_) % sample_size_ != 0)
+        __builtin_mul_overflow(samples_, sample_size_, &expected) ||
+        expected != shard.size() - first_)
       fail_sizes();
   }
 
@@ -62,10 +63,11 @@ class mds_shard_view {
     return load<std::uint32_t>(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
   }
 
-  /// Hints that the sample is asked for soon: brings what `operator[]` reads into the processor's
-  /// cache. Precondition: i < size().
+  /// Hints that the sample is read soon: brings its offsets into the processor's cache, or the
+  /// sample's first bytes where no offsets are needed. Precondition: i < size().
   void prefetch(std::uint64_t i) const noexcept {
-    if (sample_size_ == 0) __builtin_prefetch(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
+    __builtin_prefetch(sample_size_ == 0 ? shard_.data() + 4 + 4 * static_cast<std::size_t>(i)
+                                         : shard_.data() + first_ + i * sample_size_);
   }
 
   [[nodiscard]] bytes_view bytes() const noexcept { return shard_; }

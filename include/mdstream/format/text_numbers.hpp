@@ -66,8 +66,10 @@ namespace detail {
   if (negative || digits.front() == '+') digits.remove_prefix(1);
   if (digits.empty() || detail::count_digits(digits, 0) != digits.size()) return std::nullopt;
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
-  const bool zero = digits == "0";
-  return json::big_integer{(negative && !zero ? "-" : "") + std::string(digits)};
+  json::big_integer out;
+  if (negative && digits != "0") out.digits += '-';
+  out.digits += digits;
+  return out;
 }
 
 /// Python's `float(text)`: as `parse_python_int`, and `inf`, `infinity` and `nan` in any case.
