@@ -2,13 +2,14 @@
 
 /// The directory in which the processes of a node meet to share one copy of each shard.
 ///
-/// `<root>/.mdstream` holds
-///   lock               the directory lock: an exclusive flock(2) around every change
-///   journal            bytes in use, and what came and went (journal.hpp)
-///   live/<id>          one file for each process, locked for its life (members.hpp)
-///   streams/<key>      one file for each directory of shards, its path inside; users hold it
-///   shared shards/<key>-<n>   the lock of a shard: shared pins it, exclusive fetches or evicts it
-///   tmp/<id>-<n>       files in the making
+/// `<root>/.mdstream` holds:
+///
+/// - `lock`: the directory lock, an exclusive flock(2) around every change.
+/// - `journal`: the bytes in use, and what came and went (journal.hpp).
+/// - `live/<id>`: one file for each process, locked for its life (members.hpp).
+/// - `streams/<key>`: one file for each directory that shards are fetched into; its path is inside.
+/// - `shards/<key>-<n>`: the lock of a shard: shared pins it, exclusive fetches or evicts it.
+/// - `tmp/<id>-<n>`: files in the making.
 ///
 /// The directory lock may be waited for while a shard's lock is held; under the directory lock a
 /// shard's lock is only tried. So nobody waits in a circle.
@@ -33,6 +34,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -71,6 +73,9 @@ class cache_directory {
         hooks_(std::move(calls)),
         flags_(catalog.shards(), absent) {
     facts_.limit = limit;
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (stream.has_remote) keys_.emplace(stream.key, &stream);
+    }
     const std::lock_guard guard(mutex_);
     open_files();
     const dir_lock lock(*this);
@@ -214,11 +219,11 @@ class cache_directory {
     change.finish();
   }
 
-  /// Deletes a shard that is damaged. Precondition: its stream has a remote.
-  void discard(std::uint32_t shard) {
+  /// Deletes a damaged file of a stream that has a remote.
+  void discard(const std::string& path) {
     const std::lock_guard guard(mutex_);
     transaction change(*this);
-    delete_files(shard, change);
+    change.remove_file(path);
     change.finish();
   }
 
@@ -343,7 +348,9 @@ class cache_directory {
   }
 
   void join() {
-    members_.emplace(own_ + "/live", facts_);
+    std::vector<std::uint64_t> keys;
+    for (const auto& [key, stream] : keys_) keys.push_back(key);
+    members_.emplace(own_ + "/live", facts_, keys);
     register_streams();
     const bool usable = journal_->read();
     const member_sums sums = survey_members();
@@ -361,7 +368,6 @@ class cache_directory {
 
   void reopen_if_deleted() {
     if (detail::is_linked(lock_.get()) && members_ && members_->listed()) return;
-    stream_locks_.clear();
     members_.reset();
     open_files();
     const dir_lock lock(*this);
@@ -371,60 +377,55 @@ class cache_directory {
   /// Marks every directory that shards are fetched into, so that others know that what lies there
   /// can be fetched again.
   void register_streams() {
-    for (const catalog_stream& stream : catalog_.streams()) {
-      if (!stream.has_remote) continue;
-      ensure_directory(stream.directory + '/');
-      const std::string path = own_ + "/streams/" + detail::hex_digits(stream.key);
-      unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
-      detail::lock_file(fd.get(), lock_kind::shared, path);
-      const std::string_view relative = shard_catalog::relative_to(root_, stream.directory);
-      if (detail::file_size(fd.get(), path) != relative.size()) {
-        detail::write_at(fd.get(), 0, as_bytes(relative), path);
+    for (const auto& [key, stream] : keys_) {
+      ensure_directory(stream->directory + '/');
+      const std::string path = own_ + "/streams/" + detail::hex_digits(key);
+      const std::string_view relative = shard_catalog::relative_to(root_, stream->directory);
+      struct stat info{};
+      if (::stat(path.c_str(), &info) == 0 &&
+          static_cast<std::size_t>(info.st_size) == relative.size()) {
+        continue;
       }
-      stream_locks_.push_back(std::move(fd));
+      const unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT | O_TRUNC);
+      detail::write_at(fd.get(), 0, as_bytes(relative), path);
     }
+    read_registered();
   }
 
   // Counting. The caller holds the directory lock.
 
-  struct registered_stream {
-    std::string marker;
-    std::string directory;
-  };
-
-  [[nodiscard]] std::vector<registered_stream> registered() const {
-    std::vector<registered_stream> found;
+  /// Reads which directories shards are fetched into, by this process or any other, now or once.
+  void read_registered() {
+    directories_.clear();
+    unowned_.clear();
     std::error_code failure;
     std::filesystem::directory_iterator at(own_ + "/streams", failure);
     for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-      const std::string marker = at->path().native();
-      const unique_fd fd = detail::try_open(marker, O_RDONLY);
-      if (!fd) continue;
-      std::string relative(static_cast<std::size_t>(detail::file_size(fd.get(), marker)), '\0');
-      (void)detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(relative)), marker);
-      if (relative.starts_with('/')) {
-        found.push_back({marker, relative});
-      } else if (relative.empty() || key_is_safe(relative)) {
-        found.push_back({marker, relative.empty() ? root_ : root_ + '/' + relative});
+      const std::uint64_t key = std::strtoull(at->path().filename().c_str(), nullptr, 16);
+      if (const auto own = keys_.find(key); own != keys_.end()) {
+        directories_.push_back(own->second->directory);
+        continue;
       }
+      const std::string directory = registered_directory(at->path().native());
+      if (directory.empty()) continue;
+      directories_.push_back(directory);
+      unowned_.push_back({key, directory});
     }
-    return found;
+    std::sort(directories_.begin(), directories_.end());
   }
 
-  [[nodiscard]] static std::vector<std::string> directories_of(
-      const std::vector<registered_stream>& streams) {
-    std::vector<std::string> all;
-    for (const registered_stream& stream : streams) all.push_back(stream.directory);
-    return all;
+  [[nodiscard]] std::string registered_directory(const std::string& marker) const {
+    const std::string path = read_text(marker);
+    if (path.empty()) return root_;
+    if (path.starts_with('/')) return path;
+    return key_is_safe(path) ? root_ + '/' + path : std::string();
   }
 
   /// Counts the bytes that lie in all registered directories.
   void recount(std::uint64_t reserved_by_others) {
-    const std::vector<registered_stream> streams = registered();
-    const std::vector<std::string> all = directories_of(streams);
     std::uint64_t used = 0;
-    for (const std::string& directory : all) {
-      detail::for_each_file(directory, all,
+    for (const std::string& directory : directories_) {
+      detail::for_each_file(directory, directories_,
                             [&](std::string_view, std::uint64_t bytes) { used += bytes; });
     }
     journal_->restart(used, reserved_by_others + facts_.reserved);
@@ -432,10 +433,9 @@ class cache_directory {
 
   /// Looks which shards of this process's own streams are there.
   void rescan() {
-    const std::vector<std::string> all = directories_of(registered());
     for (const catalog_stream& stream : catalog_.streams()) {
       if (stream.has_remote) {
-        detail::scan_stream(stream, all, flags_.data() + stream.first);
+        detail::scan_stream(stream, directories_, flags_.data() + stream.first);
       }
     }
     generation_ = journal_->head.generation;
@@ -472,16 +472,17 @@ class cache_directory {
     } else {
       apply_records();
     }
-    if (journal_->head.membership != seen_membership_) look_for_dead();
+    if (journal_->head.membership != seen_membership_) {
+      read_registered();
+      look_for_dead();
+    }
   }
 
   void apply_records() {
     for (const journal_record& record : journal_->records_from(next_record_)) {
-      for (const catalog_stream& stream : catalog_.streams()) {
-        if (stream.key == record.stream && record.shard < stream.shards) {
-          flags_[stream.first + record.shard] = static_cast<std::uint8_t>(record.there);
-        }
-      }
+      const auto at = keys_.find(record.stream);
+      if (at == keys_.end() || record.shard >= at->second->shards) continue;
+      flags_[at->second->first + record.shard] = static_cast<std::uint8_t>(record.there);
     }
     next_record_ = journal_->head.records;
   }
@@ -490,10 +491,6 @@ class cache_directory {
     std::uint64_t smallest = facts_.limit;
     if (sums.smallest_limit != 0) {
       smallest = smallest == 0 ? sums.smallest_limit : std::min(smallest, sums.smallest_limit);
-    }
-    unowned_.clear();
-    for (registered_stream& stream : registered()) {
-      if (!is_own(stream.directory)) unowned_.push_back(std::move(stream));
     }
     limit_.store(smallest, std::memory_order_relaxed);
     others_.store(sums.alive, std::memory_order_relaxed);
@@ -520,7 +517,7 @@ class cache_directory {
   /// Deletes the temporary files of a process that is gone.
   void forget(std::string_view id) const {
     unlink_names(own_ + "/tmp", std::string(id) + '-');
-    for (const std::string& directory : directories_of(registered())) {
+    for (const std::string& directory : directories_) {
       if (!same_file_system(directory)) {
         unlink_names(directory, temporary_prefix + std::string(id) + '-');
       }
@@ -544,7 +541,7 @@ class cache_directory {
 
   [[nodiscard]] std::uint64_t index_bytes() const {
     std::uint64_t sum = 0;
-    for (const std::string& directory : directories_of(registered())) {
+    for (const std::string& directory : directories_) {
       struct stat info{};
       if (::stat((directory + "/index.json").c_str(), &info) == 0) {
         sum += static_cast<std::uint64_t>(info.st_size);
@@ -611,30 +608,22 @@ class cache_directory {
   /// the index beside them names.
   bool evict_unused_streams(std::uint64_t bytes, transaction& change) {
     if (unowned_.empty()) return false;
-    const std::vector<std::string> all = directories_of(registered());
-    for (const registered_stream& stream : unowned_) {
-      const unique_fd fd = detail::try_open(stream.marker, O_RDWR);
-      if (!fd || !detail::try_lock_file(fd.get(), lock_kind::exclusive, stream.marker)) {
-        continue;
-      }
+    const std::vector<std::uint64_t> used = members_->streams_of_others();
+    for (const unowned_stream& stream : unowned_) {
+      if (std::binary_search(used.begin(), used.end(), stream.key)) continue;
       std::vector<std::string> names;
       const std::string index = read_text(stream.directory + "/index.json");
-      detail::for_each_file(stream.directory, all, [&](std::string_view name, std::uint64_t) {
-        if (index.find('"' + std::string(name) + '"') != std::string::npos) {
-          names.emplace_back(name);
-        }
-      });
+      detail::for_each_file(stream.directory, directories_,
+                            [&](std::string_view name, std::uint64_t) {
+                              const std::string quoted = '"' + std::string(name) + '"';
+                              if (index.find(quoted) != std::string::npos) names.emplace_back(name);
+                            });
       for (const std::string& name : names) {
         change.remove_file(stream.directory + '/' + name);
         if (fits(bytes)) return true;
       }
     }
     return false;
-  }
-
-  [[nodiscard]] bool is_own(const std::string& directory) const {
-    return std::any_of(catalog_.streams().begin(), catalog_.streams().end(),
-                       [&](const catalog_stream& s) { return s.directory == directory; });
   }
 
   [[nodiscard]] static std::string read_text(const std::string& path) {
@@ -691,11 +680,16 @@ class cache_directory {
   unique_fd lock_;
   std::optional<cache_journal> journal_;
   std::optional<cache_members> members_;
-  std::vector<unique_fd> stream_locks_;
+  std::unordered_map<std::uint64_t, const catalog_stream*> keys_;  // own streams with a remote
   member_facts facts_;
   std::uint64_t temporaries_ = 0;
   std::uint64_t others_need_ = 0;
-  std::vector<registered_stream> unowned_;  // directories of other jobs, past or present
+  std::vector<std::string> directories_;  // that shards are fetched into, by anybody; sorted
+  struct unowned_stream {
+    std::uint64_t key;
+    std::string directory;
+  };
+  std::vector<unowned_stream> unowned_;  // those of other jobs, past or present
   std::uint64_t generation_ = 0;
   std::uint64_t next_record_ = 0;
   std::uint64_t seen_membership_ = 0;

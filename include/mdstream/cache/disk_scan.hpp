@@ -19,7 +19,7 @@
 namespace mdstream::inline v0::detail {
 
 /// Calls `visit(relative name, bytes)` for every regular file beneath `directory`, but not for what
-/// is in `.mdstream` or in one of `elsewhere`, directories that are counted by themselves.
+/// is in `.mdstream` or in one of `elsewhere`, sorted, directories that are counted by themselves.
 /// Directories that can not be read count as empty.
 template <class Visit>
 void for_each_file(const std::string& directory, const std::vector<std::string>& elsewhere,
@@ -33,7 +33,7 @@ void for_each_file(const std::string& directory, const std::vector<std::string>&
     std::error_code ignored;
     if (at->is_directory(ignored)) {
       if (at->path().filename() == ".mdstream" ||
-          std::find(elsewhere.begin(), elsewhere.end(), path) != elsewhere.end()) {
+          std::binary_search(elsewhere.begin(), elsewhere.end(), path)) {
         at.disable_recursion_pending();
       }
       continue;

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,13 +46,16 @@ struct member_sums {
 class cache_members {
  public:
   /// Makes and locks this process's file in `directory`.
-  cache_members(std::string directory, const member_facts& facts)
+  /// `streams` are the keys of the directories that it fetches shards into.
+  cache_members(std::string directory, const member_facts& facts,
+                std::span<const std::uint64_t> streams)
       : directory_(std::move(directory)),
         id_(std::to_string(::getpid()) + '-' + detail::unique_name()),
         path_(directory_ + '/' + id_) {
     file_ = detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL);
     detail::lock_file(file_.get(), lock_kind::exclusive, path_);
     update(facts);
+    detail::write_at(file_.get(), sizeof(record), std::as_bytes(streams), path_);
   }
   cache_members(const cache_members&) = delete;
   cache_members& operator=(const cache_members&) = delete;
@@ -90,6 +94,22 @@ class cache_members {
       }
     });
     return sums;
+  }
+
+  /// The keys of the directories that other processes use, sorted.
+  [[nodiscard]] std::vector<std::uint64_t> streams_of_others() const {
+    std::vector<std::uint64_t> keys;
+    for_each_other([&](const std::string&, const std::string& path, int fd) {
+      const std::uint64_t bytes = detail::file_size(fd, path);
+      if (bytes <= sizeof(record)) return;
+      std::vector<std::uint64_t> found((bytes - sizeof(record)) / sizeof(std::uint64_t));
+      const std::size_t got =
+          detail::read_at(fd, sizeof(record), std::as_writable_bytes(std::span(found)), path);
+      keys.insert(keys.end(), found.begin(),
+                  found.begin() + static_cast<std::ptrdiff_t>(got / sizeof(std::uint64_t)));
+    });
+    std::sort(keys.begin(), keys.end());
+    return keys;
   }
 
   /// The smallest cursor among the other processes of this order; `own` when there is none.

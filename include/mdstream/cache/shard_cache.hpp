@@ -537,11 +537,21 @@ class shard_cache {
          .files = catalog_.files(trip->shard),
          .directory = catalog_.streams()[number].directory,
          .temporary_name = [this, number] { return temporary_name(number); },
+         .discard = [this](const std::string& path) { discard(path); },
          .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); }},
         trip->entry->stop.get_token(), trip->where,
         [this, trip, held](std::error_code code, std::optional<fetched_shard> got) {
           fetched(trip, std::move(*held), code, std::move(got));
         });
+  }
+
+  /// Deletes a damaged file that the remote has too.
+  void discard(const std::string& path) {
+    if (directory_) {
+      directory_->discard(path);
+    } else {
+      ::unlink(path.c_str());
+    }
   }
 
   [[nodiscard]] std::string temporary_name(std::size_t stream_number) {

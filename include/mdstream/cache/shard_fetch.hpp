@@ -57,8 +57,9 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     const Remote* remote = nullptr;  ///< null: only the compressed file beside it can serve
     const fetch_rules* rules = nullptr;
     shard_files files{};
-    std::string directory{};                        ///< of the shard
-    std::function<std::string()> temporary_name{};  ///< a new path on the same file system
+    std::string directory{};                            ///< of the shard
+    std::function<std::string()> temporary_name{};      ///< a new path on the same file system
+    std::function<void(const std::string&)> discard{};  ///< deletes a damaged compressed file
     std::function<void()> on_failed_attempt{};
   };
   using handler = unique_function<void(std::error_code, std::optional<fetched_shard>)>;
@@ -132,7 +133,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
       unzip(zip.bytes(), zip_path);
     } catch (const error& e) {
       if (e.code() != errc::corrupt || request_.remote == nullptr) throw;
-      ::unlink(zip_path.c_str());  // fetched again: the remote has it
+      request_.discard(zip_path);  // the remote has it
       return false;
     }
     finish();
