@@ -7,7 +7,9 @@
 #include <mdstream/format/encoding.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
+#include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::collate {
@@ -39,5 +41,24 @@ template <collator Collator>
   }
   return sources;
 }
+
+namespace detail {
+
+template <class Collator, class Schema, std::size_t... I>
+[[nodiscard]] consteval bool accepts_columns(std::index_sequence<I...>) {
+  return (Collator::accepts(source_of(Schema::template declared<I>::traits::type)) && ...);
+}
+
+}  // namespace detail
+
+/// Whether a collator takes every column of a compile-time schema. What a dynamic schema will hold
+/// is asked at open: see `sources_of`.
+template <collator Collator, class Schema>
+inline constexpr bool accepts_schema = [] {
+  if constexpr (Schema::is_dynamic)
+    return true;
+  else
+    return detail::accepts_columns<Collator, Schema>(std::make_index_sequence<Schema::size>());
+}();
 
 }  // namespace mdstream::inline v0::collate

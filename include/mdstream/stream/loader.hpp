@@ -36,6 +36,10 @@ namespace mdstream::inline v0 {
 /// epoch, number of canonical nodes and global batch size.
 template <class Policies = default_policies>
 class loader {
+  static_assert(detail::checked_policies<Policies>::value);
+  static_assert(collate::accepts_schema<typename Policies::collator, typename Policies::schema>,
+                "mdstream: the collator does not take every column of policies::schema (dense "
+                "takes values of one size only)");
   using engine = batch_engine<Policies>;
 
  public:

@@ -1,0 +1,26 @@
+// says: mdstream: policies::store has to model openable_store
+// says: read
+#include <mdstream/mdstream.hpp>
+
+namespace {
+namespace mds = mdstream;
+
+struct my_store {
+  static bool serves(std::string_view) { return true; }
+  static my_store open(std::string_view) { return {}; }
+  std::uint64_t size(std::string_view) const { return 0; }
+#ifdef CORRECTED
+  std::size_t read(std::string_view, std::uint64_t, mds::mutable_bytes) const { return 0; }
+#endif
+  void write(std::string_view, mds::bytes_view) const {}
+  std::vector<mds::object_info> list(std::string_view) const { return {}; }
+  void remove(std::string_view) const {}
+  std::string url(std::string_view) const { return {}; }
+};
+
+struct policies : mds::default_policies {
+  using store = my_store;
+};
+}  // namespace
+
+void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }
