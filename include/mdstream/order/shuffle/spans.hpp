@@ -47,9 +47,8 @@ inline void fill_ids(const unit_list& units, const span& s, std::uint64_t offset
 /// The spans of all canonical nodes, one node after another.
 struct node_spans {
   std::vector<span> spans;
-  std::vector<std::size_t> first;  ///< first span of each node, and the number of all
-  std::vector<std::uint64_t>
-      begin;  ///< first place of each node in the shuffled epoch, and the end
+  std::vector<std::size_t> first;    ///< first span of each node, and the number of all
+  std::vector<std::uint64_t> begin;  ///< first shuffled place of each node, and the end
 
   [[nodiscard]] std::size_t nodes() const noexcept { return first.size() - 1; }
   [[nodiscard]] std::span<const span> of(std::size_t node) const {
@@ -103,17 +102,18 @@ struct node_spans {
   return out;
 }
 
-inline void check_nodes(std::uint64_t nodes) {
+[[nodiscard]] inline std::uint64_t checked_nodes(std::uint64_t nodes) {
   if (nodes == 0 || nodes > 0xffff'ffff) detail::refuse(std::to_string(nodes) + " canonical nodes");
+  return nodes;
 }
 
 /// Deals the units in the order that the run's seed fixes for all epochs, and shuffles the spans
 /// inside each node with the epoch's generator, which goes on from there.
 [[nodiscard]] inline node_spans deal_spans(const shuffle_task& task, numpy::generator& epoch) {
-  check_nodes(task.num_canonical_nodes);
+  const std::uint64_t nodes = checked_nodes(task.num_canonical_nodes);
   std::vector<span> order = whole_units(task.units);
   numpy::generator(task.seed).shuffle(order);
-  node_spans out = cut_at_nodes(std::move(order), task.units.size(), task.num_canonical_nodes);
+  node_spans out = cut_at_nodes(std::move(order), task.units.size(), nodes);
   for (std::size_t node = 0; node < out.nodes(); ++node) epoch.shuffle(out.of(node));
   return out;
 }
