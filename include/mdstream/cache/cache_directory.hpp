@@ -7,7 +7,7 @@
 /// - `lock`: the directory lock, an exclusive flock(2) around every change.
 /// - `journal`: the bytes in use, and what came and went (journal.hpp).
 /// - `live/<id>`: one file for each process, locked for its life (members.hpp).
-/// - `streams/<key>`: one file for each directory that shards are fetched into; its path is inside.
+/// - `streams`: the directories that shards are or were fetched into, each path with a zero byte.
 /// - `shards/<key>-<n>`: the lock of a shard: shared pins it, exclusive fetches or evicts it.
 /// - `tmp/<id>-<n>`: files in the making.
 ///
@@ -338,7 +338,7 @@ class cache_directory {
   // Joining, and coming back after the directory was deleted.
 
   void open_files() {
-    for (const char* part : {"/live", "/streams", "/shards", "/tmp"}) {
+    for (const char* part : {"/live", "/shards", "/tmp"}) {
       if (const int failure = detail::make_directories(own_ + part); failure != 0) {
         throw system_failure(failure, "cannot make the cache's directory", own_ + part);
       }
@@ -377,19 +377,32 @@ class cache_directory {
   /// Marks every directory that shards are fetched into, so that others know that what lies there
   /// can be fetched again.
   void register_streams() {
+    const std::string path = own_ + "/streams";
+    std::string text = read_text(path);
+    text.resize(text.rfind('\0') + 1);  // a process died while it wrote what is cut off here
+    const std::vector<std::string> known = split_paths(text);
+    const std::size_t before = text.size();
     for (const auto& [key, stream] : keys_) {
-      ensure_directory(stream->directory + '/');
-      const std::string path = own_ + "/streams/" + detail::hex_digits(key);
       const std::string_view relative = shard_catalog::relative_to(root_, stream->directory);
-      struct stat info{};
-      if (::stat(path.c_str(), &info) == 0 &&
-          static_cast<std::size_t>(info.st_size) == relative.size()) {
-        continue;
-      }
-      const unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT | O_TRUNC);
-      detail::write_at(fd.get(), 0, as_bytes(relative), path);
+      if (std::binary_search(known.begin(), known.end(), relative)) continue;
+      text.append(relative).push_back('\0');
+    }
+    if (text.size() > before) {
+      const unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
+      detail::write_at(fd.get(), before, as_bytes(std::string_view(text).substr(before)), path);
     }
     read_registered();
+  }
+
+  /// Sorted.
+  [[nodiscard]] static std::vector<std::string> split_paths(std::string_view text) {
+    std::vector<std::string> paths;
+    for (std::size_t end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
+      paths.emplace_back(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
   }
 
   // Counting. The caller holds the directory lock.
@@ -398,27 +411,16 @@ class cache_directory {
   void read_registered() {
     directories_.clear();
     unowned_.clear();
-    std::error_code failure;
-    std::filesystem::directory_iterator at(own_ + "/streams", failure);
-    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-      const std::uint64_t key = std::strtoull(at->path().filename().c_str(), nullptr, 16);
-      if (const auto own = keys_.find(key); own != keys_.end()) {
-        directories_.push_back(own->second->directory);
-        continue;
-      }
-      const std::string directory = registered_directory(at->path().native());
-      if (directory.empty()) continue;
+    for (const std::string& path : split_paths(read_text(own_ + "/streams"))) {
+      if (!path.empty() && !path.starts_with('/') && !key_is_safe(path)) continue;
+      const std::string directory = path.starts_with('/') ? path
+                                    : path.empty()        ? root_
+                                                          : root_ + '/' + path;
       directories_.push_back(directory);
-      unowned_.push_back({key, directory});
+      const std::uint64_t key = shard_catalog::key_of(path);
+      if (!keys_.contains(key)) unowned_.push_back({key, directory});
     }
     std::sort(directories_.begin(), directories_.end());
-  }
-
-  [[nodiscard]] std::string registered_directory(const std::string& marker) const {
-    const std::string path = read_text(marker);
-    if (path.empty()) return root_;
-    if (path.starts_with('/')) return path;
-    return key_is_safe(path) ? root_ + '/' + path : std::string();
   }
 
   /// Counts the bytes that lie in all registered directories.
@@ -535,8 +537,8 @@ class cache_directory {
   /// Whether a file made in `tmp` can be renamed into the directory.
   [[nodiscard]] bool same_file_system(const std::string& directory) const {
     struct stat ours{}, theirs{};
-    return ::stat(own_.c_str(), &ours) == 0 && ::stat(directory.c_str(), &theirs) == 0 &&
-           ours.st_dev == theirs.st_dev;
+    return ::stat(directory.c_str(), &theirs) != 0 ||
+           (::stat(own_.c_str(), &ours) == 0 && ours.st_dev == theirs.st_dev);
   }
 
   [[nodiscard]] std::uint64_t index_bytes() const {

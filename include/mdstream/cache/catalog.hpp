@@ -56,7 +56,7 @@ class shard_catalog {
     std::uint64_t total = 0;
     for (catalog_stream& stream : streams_) {
       stream.first = static_cast<std::uint32_t>(total);
-      stream.key = fnv1a().add(relative_to(root, stream.directory)).value();
+      stream.key = key_of(relative_to(root, stream.directory));
       total += stream.shards;
       if (total > 0xffffffffU) {
         throw error(errc::invalid_argument, "the streams have more than 2^32 shards together");
@@ -102,6 +102,11 @@ class shard_catalog {
     const catalog_stream& stream = stream_of(shard);
     where.stream = stream.name;
     where.shard = shard - stream.first;
+  }
+
+  /// The key of the stream whose directory is `relative` to the root.
+  [[nodiscard]] static std::uint64_t key_of(std::string_view relative) {
+    return fnv1a().add(relative).value();
   }
 
   /// The rest of `directory` beneath `root`; the whole of it when it lies elsewhere.

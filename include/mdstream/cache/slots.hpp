@@ -34,7 +34,8 @@ struct shard_slot {
   const std::byte* base = nullptr;
   std::size_t size = 0;
   slot_table* table = nullptr;
-  std::uint64_t mapped_at = 0;  // on the table's count of mappings
+  std::uint64_t mapped_at = 0;       // on the table's count of mappings
+  std::atomic<bool> checked{false};  // see shard_ref::check_once
   unique_fd pin;  // holds a shared lock on the shard's lock file while the slot is mapped
 
   /// Takes a reference if the shard is mapped.
@@ -76,6 +77,15 @@ class shard_ref {
 
   /// The whole raw shard, of exactly the size that the index states. Precondition: not empty.
   [[nodiscard]] bytes_view bytes() const noexcept { return {slot_->base, slot_->size}; }
+
+  /// Calls `check()`, which throws for bytes that are no shard, unless it has returned before for
+  /// this mapping. Any thread; two may both be the first.
+  template <class Check>
+  void check_once(const Check& check) const {
+    if (slot_->checked.load(std::memory_order_relaxed)) return;
+    check();
+    slot_->checked.store(true, std::memory_order_relaxed);
+  }
 
   [[nodiscard]] explicit operator bool() const noexcept { return slot_ != nullptr; }
 
@@ -120,6 +130,7 @@ class slot_table {
     resident_.push_back(shard);
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
+    slot.checked.store(false, std::memory_order_relaxed);
     slot.pin = std::move(pin);
     slot.mapped_at = ++mappings_;
     slot.state.store(detail::shard_slot::mapped | detail::shard_slot::used | 1,
