@@ -83,3 +83,31 @@ TEST_CASE("shards that contradict themselves are refused at sample and byte", "[
                           {"header", "sample 0", "byte 4"});
   }
 }
+
+TEST_CASE("samples of one size are found without their offsets, which are checked at once",
+          "[mds_shard]") {
+  using mdstream::errc;
+  using mdstream::mds_shard_view;
+  const auto good = mds_shard_test::shard_of({"four", "five", "nine"});
+  const mds_shard_view shard(good, 3, 4);
+  shard.check_offsets();
+  CHECK(mdstream::as_text(shard[0]) == "four");
+  CHECK(mdstream::as_text(shard[2]) == "nine");
+  support::expect_error([&] { (void)shard[3]; }, errc::out_of_range, {"sample 3"});
+
+  SECTION("other sizes, also such that would overflow") {
+    for (const std::uint64_t size :
+         {std::uint64_t{3}, std::uint64_t{5}, ~std::uint64_t{0}, std::uint64_t{1} << 63})
+      support::expect_error([&] { (void)mds_shard_view(good, 3, size); }, errc::corrupt,
+                            {"byte 4"});
+  }
+  SECTION("an offset that is not where its sample lies") {
+    for (const std::size_t which : {1U, 2U, 3U}) {
+      auto bad = good;
+      mds_shard_test::set_u32(bad, 4 + 4 * which, 25);
+      const mds_shard_view damaged(bad, 3, 4);
+      support::expect_error([&] { damaged.check_offsets(); }, errc::corrupt,
+                            {"sample " + std::to_string(which - 1)});
+    }
+  }
+}

@@ -149,7 +149,7 @@ inline bool same(const column_value& got, const ordered_json& v, mdstream::encod
         } else if constexpr (std::is_same_v<T, bytes_view>) {
           return v.at("t") == "bytes" &&
                  mdstream::as_text(value) == mdstream::as_text(expected->as<bytes_view>());
-        } else if constexpr (std::is_same_v<T, std::string_view>) {
+        } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
           return v.at("t") == "str" && value == expected->as<std::string_view>();
         } else if constexpr (std::is_same_v<T, mdstream::any_ndarray>) {
           if (v.at("t") != "ndarray") return false;

@@ -142,7 +142,7 @@ TEST_CASE("a sample that can not be written names its column and leaves the writ
   support::expect_error(write({{"s", "x"}, {"u", 256}}), errc::invalid_argument,
                         {"256", "column \"u\""});
   support::expect_error(write({{"s", "x"}, {"u", -1}}), errc::invalid_argument, {"-1"});
-  support::expect_error(write({{"s", "x"}, {"u", "1"}}), errc::invalid_argument, {"column \"u\""});
+  support::expect_error(write({{"s", "x"}, {"u", "1x"}}), errc::invalid_argument, {"column \"u\""});
   support::expect_error(write({{"s", 1}, {"u", 1}}), errc::invalid_argument, {"column \"s\""});
   support::expect_error(write({{"s", "\xFF"}, {"u", 1}}), errc::invalid_argument,
                         {"column \"s\"", "UTF-8"});

@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -18,7 +19,8 @@
 
 namespace mdstream::inline v0 {
 
-/// A value of any encoding. Views what it was made from: bytes, text and arrays have to outlive it.
+/// A value of any encoding. Views what it was made from: bytes, text and arrays have to outlive it
+/// (text that had to be unescaped, as in JSONL rows, it holds itself).
 ///
 /// | encoding | reading gives | writing also takes |
 /// |---|---|---|
@@ -33,9 +35,9 @@ namespace mdstream::inline v0 {
 /// list[pil] | std::vector<pil_image> | | | jpeg_array, list[jpeg], list[png] | image_files | |
 class column_value {
  public:
-  using storage = std::variant<bytes_view, std::string_view, bool, std::int64_t, std::uint64_t,
-                               double, any_ndarray, json::big_integer, decimal, pil_image,
-                               std::vector<pil_image>, image_files, const json::value*>;
+  using storage = std::variant<bytes_view, std::string_view, std::string, bool, std::int64_t,
+                               std::uint64_t, double, any_ndarray, json::big_integer, decimal,
+                               pil_image, std::vector<pil_image>, image_files, const json::value*>;
 
   column_value() = default;
   column_value(bytes_view value) : data_(value) {}
@@ -63,11 +65,29 @@ class column_value {
 
   [[nodiscard]] const storage& get() const noexcept { return data_; }
 
-  /// The value as `T`, one of the types of `storage`.
+  /// The text, if it is one.
+  [[nodiscard]] std::optional<std::string_view> text() const noexcept {
+    if (const auto* view = std::get_if<std::string_view>(&data_)) return *view;
+    if (const auto* own = std::get_if<std::string>(&data_)) return std::string_view(*own);
+    return std::nullopt;
+  }
+
+  /// A text that the value itself holds.
+  [[nodiscard]] static column_value owning(std::string text) {
+    column_value out;
+    out.data_ = std::move(text);
+    return out;
+  }
+
+  /// The value as `T`, one of the types of `storage`; texts are all std::string_view.
   /// Throws errc::schema_mismatch if it is another one.
   template <class T>
-  [[nodiscard]] const T& as() const {
-    if (const T* found = std::get_if<T>(&data_)) return *found;
+  [[nodiscard]] decltype(auto) as() const {
+    if constexpr (std::same_as<T, std::string_view>) {
+      if (const auto text = this->text()) return std::string_view(*text);
+    } else if (const T* found = std::get_if<T>(&data_)) {
+      return (*found);
+    }
     throw error(errc::schema_mismatch, "the column's value is of another type than asked for");
   }
 

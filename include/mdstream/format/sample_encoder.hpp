@@ -84,7 +84,7 @@ template <element T>
         [&]<class V>(const V& v) -> T {
           if constexpr (std::is_arithmetic_v<V>) {
             return number_from<T>(v, kind);
-          } else if constexpr (std::same_as<V, std::string_view>) {
+          } else if constexpr (std::convertible_to<const V&, std::string_view>) {
             if (kind == encoding_kind::int_) refuse_value(encoding{.kind = kind});
             return number_from_text<T>(v);
           } else if constexpr (std::same_as<V, json::big_integer>) {

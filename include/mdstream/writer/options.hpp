@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where and how a writer writes.
+/// Where and how writers write.
 
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/format/sample_layout.hpp>
@@ -44,6 +44,13 @@ class store_target {
   std::variant<std::string, Store> place_;
 };
 
+/// What a writer does with a dataset that is already there.
+enum class existing_dataset {
+  refuse,   ///< it is an error, and nothing is changed
+  replace,  ///< its index goes first, then its shards
+  append,   ///< new shards follow; columns have to be the same
+};
+
 /// Options of a writer; the names and defaults are those of Python's MDSWriter.
 template <object_store Store>
 struct writer_options {
@@ -60,9 +67,30 @@ struct writer_options {
   /// Threads that hash, compress and store finished shards while the next is written; 0: the
   /// calling thread does. Each holds a shard in memory. The output does not depend on it.
   unsigned max_workers = 2;
-  /// Replace a dataset that is there: its index goes first, then its shards. Otherwise a dataset
-  /// that is there is an error.
+  /// Replace a dataset that is there: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
+  existing_dataset existing = existing_dataset::refuse;
+};
+
+/// Options of a row_writer; names and defaults are those of Python's JSONWriter and XSVWriter.
+template <object_store Store>
+struct row_writer_options {
+  store_target<Store> out{};  ///< as in writer_options, like all that is not described
+  shard_format format = shard_format::json;  ///< json, csv, tsv or xsv
+  /// Names and cell types: "str", "int", "float".
+  std::vector<column_spec> columns{};
+  /// What ends a row. In JSONL it has to be white space of JSON.
+  std::string newline = "\n";
+  /// What is between the fields of a row. For xsv only: csv has ",", tsv a tab.
+  std::string separator{};
+  std::string compression{};
+  std::vector<std::string> hashes{};
+  /// Bytes of rows that a shard may have; 0: no limit. Neither XSV's first line nor meta files
+  /// count.
+  byte_size size_limit{std::uint64_t{1} << 26};
+  unsigned max_workers = 2;
+  bool exist_ok = false;
+  existing_dataset existing = existing_dataset::refuse;
 };
 
 }  // namespace mdstream::inline v0

@@ -6,20 +6,18 @@
 #include <mdstream/format/mds_shard_builder.hpp>
 #include <mdstream/format/sample_encoder.hpp>
 #include <mdstream/format/schema.hpp>
-#include <mdstream/writer/detail/shard_uploader.hpp>
+#include <mdstream/writer/detail/dataset_sink.hpp>
 #include <mdstream/writer/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -44,15 +42,13 @@ class writer {
   /// store throws.
   explicit writer(options opts)
       : layout_(make_layout(opts)),
-        limit_(checked_limit(opts.size_limit.value)),
+        limit_(detail::checked_size_limit(opts.size_limit.value)),
         encoder_(layout_),
         config_(make_config(layout_, opts)),
-        config_text_(json::dump(config_, json::key_order::sorted)),
-        uploader_(std::move(opts.out).open(), shard_format::mds, config_, opts.compression,
-                  opts.hashes, opts.max_workers),
-        builder_(make_builder()) {
-    prepare_store(opts.exist_ok);
-  }
+        sink_(opts, shard_format::mds, config_, layout_,
+              [text = json::dump(config_, json::key_order::sorted), limit = limit_] {
+                return std::make_unique<builder>(text, limit);
+              }) {}
 
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
@@ -87,22 +83,19 @@ class writer {
   }
 
   /// Stores the last shard, waits for all, and writes the index. Afterwards nothing can be written.
-  void finish() {
-    require_open();
-    if (builder_->samples() != 0) flush();
-    uploader_.wait();
-    uploader_.publish_index();
-    finished_ = true;
-  }
+  void finish() { sink_.finish(); }
 
   /// Samples written so far.
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// Shards completed so far.
-  [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
+  [[nodiscard]] std::uint64_t shards() const noexcept { return sink_.shards(); }
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout_; }
 
  private:
-  using builder_ptr = std::unique_ptr<mds_shard_builder>;
+  struct builder : mds_shard_builder {
+    using mds_shard_builder::mds_shard_builder;
+    void fill(detail::finished_shard& shard) { shard.data = finish(); }
+  };
 
   static sample_layout make_layout(const options& opts) {
     if constexpr (schema::is_dynamic) {
@@ -114,13 +107,6 @@ class writer {
     }
   }
 
-  static std::uint64_t checked_limit(std::uint64_t bytes) {
-    if (bytes > mds_shard_builder::max_bytes)
-      throw error(errc::invalid_argument, "size_limit is " + std::to_string(bytes) +
-                                              " bytes; a shard has to stay below 4 GiB");
-    return bytes;
-  }
-
   static json::object make_config(const sample_layout& layout, const options& opts) {
     json::array names;
     json::array encodings;
@@ -130,42 +116,12 @@ class writer {
       encodings.emplace_back(each.encoding_text);
       sizes.push_back(each.size ? json::value(*each.size) : json::value());
     }
-    json::array hashes;
-    for (std::size_t i = 0; i < opts.hashes.size(); ++i) {
-      if (i > 0 && opts.hashes[i] <= opts.hashes[i - 1])
-        throw error(errc::invalid_argument, "hashes must be unique and in sorted order");
-      hashes.emplace_back(opts.hashes[i]);
-    }
-    const std::uint64_t limit = opts.size_limit.value;
-    return {{"column_encodings", std::move(encodings)},
-            {"column_names", std::move(names)},
-            {"column_sizes", std::move(sizes)},
-            {"compression", opts.compression.empty() ? json::value() : opts.compression},
-            {"format", "mds"},
-            {"hashes", std::move(hashes)},
-            {"size_limit", limit == 0 ? json::value() : json::value(limit)},
-            {"version", 2}};
-  }
-
-  [[nodiscard]] builder_ptr make_builder() const {
-    return std::make_unique<mds_shard_builder>(config_text_, limit_);
-  }
-
-  void prepare_store(bool exist_ok) {
-    const store& target = uploader_.store();
-    const bool has_index = exists(target, index_file_name);
-    const std::vector<object_info> shards = store_list(target, "shard.");
-    if (!has_index && shards.empty()) return;
-    if (!exist_ok)
-      throw error(errc::invalid_argument,
-                  diagnostics{.what = "a dataset is already there; set exist_ok to replace it",
-                              .url = target.url("")});
-    if (has_index) store_remove(target, index_file_name);
-    for (const object_info& each : shards) store_remove(target, each.key);
-  }
-
-  void require_open() {
-    if (finished_) throw error(errc::invalid_argument, "the writer is already finished");
+    json::object out = detail::common_config(shard_format::mds, opts.compression, opts.hashes,
+                                             opts.size_limit.value);
+    out.emplace_back("column_encodings", std::move(encodings));
+    out.emplace_back("column_names", std::move(names));
+    out.emplace_back("column_sizes", std::move(sizes));
+    return out;
   }
 
   template <std::size_t I, class V>
@@ -207,47 +163,19 @@ class writer {
 
   /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.
   std::byte* place(std::uint64_t bytes) {
-    require_open();
-    if (limit_ != 0 && limit_ < builder_->file_size() + 4 + bytes) flush();
-    std::byte* at = builder_->add(bytes);
+    sink_.require_open();
+    if (limit_ != 0 && limit_ < sink_.builder().file_size() + 4 + bytes) sink_.flush();
+    std::byte* at = sink_.builder().add(bytes);
     ++samples_;
     return at;
-  }
-
-  void flush() {
-    builder_ptr next = take_spare();
-    detail::finished_shard shard{.number = shards_, .samples = builder_->samples()};
-    shard.data = builder_->finish();
-    shard.release = [this, full = std::move(builder_)]() mutable {
-      full->clear();
-      const std::lock_guard lock(spare_mutex_);
-      spare_.push_back(std::move(full));
-    };
-    builder_ = std::move(next);
-    ++shards_;
-    uploader_.submit(std::move(shard));
-  }
-
-  builder_ptr take_spare() {
-    const std::lock_guard lock(spare_mutex_);
-    if (spare_.empty()) return make_builder();
-    builder_ptr out = std::move(spare_.back());
-    spare_.pop_back();
-    return out;
   }
 
   sample_layout layout_;
   std::uint64_t limit_;
   sample_encoder encoder_;
   json::object config_;
-  std::string config_text_;
-  std::mutex spare_mutex_;
-  std::vector<builder_ptr> spare_;
-  detail::shard_uploader<store, typename Policies::codec, typename Policies::hash> uploader_;
-  builder_ptr builder_;
+  detail::dataset_sink<store, typename Policies::codec, typename Policies::hash, builder> sink_;
   std::uint64_t samples_ = 0;
-  std::uint64_t shards_ = 0;
-  bool finished_ = false;
 };
 
 }  // namespace mdstream::inline v0

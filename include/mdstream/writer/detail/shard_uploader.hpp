@@ -10,6 +10,7 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/store/operations.hpp>
+#include <mdstream/writer/detail/index_text.hpp>
 
 #include <condition_variable>
 #include <cstddef>
@@ -98,15 +99,15 @@ class shard_uploader {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  /// Writes the index of all shards, in the order of their numbers. Call `wait` before.
-  void publish_index() {
+  /// Writes the index: the entries of `before`, then all shards in the order of their numbers. Call
+  /// `wait` before.
+  void publish_index(const std::vector<std::string>& before) {
+    std::vector<std::string> entries;
+    for (auto& [number, entry] : entries_) entries.push_back(std::move(entry));
     std::string text = "{\"shards\": [";
     bool first = true;
-    for (const auto& [number, entry] : entries_) {
-      if (!first) text += ", ";
-      first = false;
-      text += entry;
-    }
+    append_entries(text, before, first);
+    append_entries(text, entries, first);
     text += "], \"version\": 2}";
     publish(store_, index_file_name, as_bytes(text));
   }
