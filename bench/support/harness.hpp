@@ -46,7 +46,8 @@ inline double resident_mb() {
 
 inline figures summarise(std::vector<double> rates, double cpu_s) {
   std::ranges::sort(rates);
-  return {.median = rates[rates.size() / 2], .min = rates.front(), .max = rates.back(), .cpu_s = cpu_s};
+  return {
+      .median = rates[rates.size() / 2], .min = rates.front(), .max = rates.back(), .cpu_s = cpu_s};
 }
 
 /// Measures `contenders` in alternating turns and prints them. The first is what the ratios are of.
@@ -70,10 +71,11 @@ inline void run_case(const std::string& bench, const std::string& name, const st
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const figures f = summarise(rates[i], cpu[i]);
     std::printf(
-        "{\"bench\":\"%s\",\"case\":\"%s\",\"who\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"min\":%.4g,"
+        "{\"bench\":\"%s\",\"case\":\"%s\",\"who\":\"%s\",\"value\":%.4g,\"unit\":\"%s\",\"min\":%."
+        "4g,"
         "\"max\":%.4g,\"cpu_s\":%.3f,\"rss_mb\":%.0f}\n",
-        bench.c_str(), name.c_str(), contenders[i].who.c_str(), f.median, unit.c_str(), f.min, f.max,
-        f.cpu_s, resident_mb());
+        bench.c_str(), name.c_str(), contenders[i].who.c_str(), f.median, unit.c_str(), f.min,
+        f.max, f.cpu_s, resident_mb());
     if (i == 0) {
       first = f.median;
       continue;

@@ -13,23 +13,11 @@ namespace mdstream::inline v0::collate {
 
 namespace detail {
 
-/// Samples of a shuffled batch lie anywhere in the mapped shards: their first lines are asked for
-/// this many samples before they are copied, so that the misses overlap.
-inline constexpr std::size_t prefetch_distance = 8;
-
-inline void prefetch(const sample_bytes& sample) noexcept {
-  constexpr std::uint64_t line = 64, lines = 4;  // from there on the hardware follows by itself
-  for (std::uint64_t at = 0; at < sample.size && at < lines * line; at += line)
-    __builtin_prefetch(sample.data + at);
-}
-
 /// A batch of one fixed-size column: each sample is its value.
 inline void copy_whole_samples(const collate_plan& plan, std::byte* to) noexcept {
   const std::uint64_t bytes = plan.sources[0].value_bytes;
-  for (std::uint64_t i = 0; i < plan.sample_count; ++i) {
-    if (i + prefetch_distance < plan.sample_count) prefetch(plan.samples[i + prefetch_distance]);
+  for (std::uint64_t i = 0; i < plan.sample_count; ++i)
     std::memcpy(to + i * bytes, plan.samples[i].data, bytes);
-  }
 }
 
 /// Where the next value of an output goes.
@@ -79,8 +67,6 @@ inline void execute(const collate_plan& plan, std::byte* slab) {
   }
   const std::span sources(plan.sources, plan.source_count);
   for (std::uint64_t i = 0; i < plan.sample_count; ++i) {
-    if (i + detail::prefetch_distance < plan.sample_count)
-      detail::prefetch(plan.samples[i + detail::prefetch_distance]);
     for_each_value(sources, plan.variable_count, plan.samples[i],
                    [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
                      detail::append(cursors[column], sources[column], value, bytes);

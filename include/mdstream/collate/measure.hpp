@@ -104,10 +104,28 @@ inline void check_size_header(std::span<const source_column> sources, std::uint3
 
 }  // namespace detail
 
+namespace detail {
+
+/// Where all columns have a fixed size there is nothing to walk.
+inline void measure_fixed(std::span<const source_column> sources,
+                          std::span<const sample_bytes> samples, std::span<column_measure> out) {
+  std::uint64_t expected = 0;
+  for (std::size_t k = 0; k < sources.size(); ++k) {
+    const std::uint64_t bytes = sources[k].value_bytes;
+    expected += bytes;
+    out[k] = {.total = bytes * samples.size(), .longest = samples.empty() ? 0 : bytes};
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    if (samples[i].size != expected) check_size_header(sources, 0, samples[i], i);
+}
+
+}  // namespace detail
+
 /// Checks every sample against the columns and sums up their lengths.
 /// `out` has one element for each source. Linear in samples × columns; throws `bad_sample`.
 inline void measure(std::span<const source_column> sources, std::uint32_t variable_count,
                     std::span<const sample_bytes> samples, std::span<column_measure> out) {
+  if (variable_count == 0) return detail::measure_fixed(sources, samples, out);
   std::ranges::fill(out, column_measure{});
   for (std::size_t i = 0; i < samples.size(); ++i) {
     detail::check_size_header(sources, variable_count, samples[i], i);

@@ -48,6 +48,16 @@ void store_to(std::byte* at, const T& value) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+/// Hints that these bytes are read soon: asks for their first cache lines. The hardware follows by
+/// itself after a few.
+inline void prefetch_lines(bytes_view bytes) noexcept {
+  constexpr std::size_t line = 64, most = 4 * line;
+  if (bytes.empty()) return;
+  const std::size_t end = bytes.size() < most ? bytes.size() : most;
+  for (std::size_t at = 0; at < end; at += line) __builtin_prefetch(bytes.data() + at);
+  __builtin_prefetch(bytes.data() + end - 1);  // bytes of no alignment reach into one line more
+}
+
 /// A read-only sequence of `T` in memory of any alignment. Elements come by value, through memcpy.
 /// Owns nothing: valid as long as the bytes are.
 template <class T>

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -130,6 +131,13 @@ template <std::size_t N>
   return static_cast<std::uint64_t>(*value);
 }
 
+template <std::integral T>
+[[nodiscard]] constexpr std::uint64_t not_negative(T value) {
+  if (value < T{0})
+    throw error(errc::invalid_argument, "a size of " + std::to_string(value) + " is negative");
+  return static_cast<std::uint64_t>(value);
+}
+
 }  // namespace detail
 
 /// A number of bytes: from a number, or from a text as "1.5gb" (1 kb = 1024), which throws
@@ -138,7 +146,8 @@ struct byte_size {
   std::uint64_t value = 0;
 
   byte_size() = default;
-  constexpr byte_size(std::uint64_t bytes) noexcept : value(bytes) {}
+  template <std::integral T>
+  constexpr byte_size(T bytes) : value(detail::not_negative(bytes)) {}
   byte_size(std::string_view text)
       : value(detail::in_range(detail::parse_bytes(text), text,
                                "a size in bytes, as 100gb, 64MB or 1024")) {}
@@ -153,7 +162,8 @@ struct sample_count {
   std::uint64_t value = 0;
 
   sample_count() = default;
-  constexpr sample_count(std::uint64_t samples) noexcept : value(samples) {}
+  template <std::integral T>
+  constexpr sample_count(T samples) : value(detail::not_negative(samples)) {}
   sample_count(std::string_view text)
       : value(detail::in_range(detail::parse_count(text), text,
                                "a number of samples, as 100k, 1.5b or 1024")) {}

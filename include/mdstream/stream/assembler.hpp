@@ -33,14 +33,17 @@ class assembler {
         variable_count_(static_cast<std::uint32_t>(layout.variable_columns())),
         measures_(columns_->sources.size()) {}
 
-  /// Fills `out` with the samples of `from`, whose bytes `bytes_of(location)` gives.
+  /// Fills `out` with the samples of `from`; `bytes_of(location)` gives the bytes of one.
   /// Throws `collate::bad_sample` for a sample that contradicts itself, and what `bytes_of` throws.
   template <class BytesOf>
   void build(const upcoming_batch& from, const BytesOf& bytes_of, parts& out) {
+    // Samples of a shuffled batch lie anywhere: all are asked for before the first is copied, so
+    // that their cache misses overlap.
     samples_.clear();
     for (const sample_location at : from.locations) {
       const bytes_view bytes = bytes_of(at);
       samples_.push_back({bytes.data(), bytes.size()});
+      prefetch_lines(bytes);
     }
     collate::measure(columns_->sources, variable_count_, samples_, measures_);
     out.columns = columns_;

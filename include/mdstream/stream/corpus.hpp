@@ -53,6 +53,7 @@ class corpus {
       sizes.insert(sizes.end(), own.begin(), own.end());
     }
     locate_ = shard_locator(sizes);
+    sample_size_ = common_sample_size();
     cache_ = std::make_unique<cache_type>(
         threads_, cache_options{.root = places.root, .limit = given.cache_limit.value},
         std::move(cached));
@@ -75,11 +76,23 @@ class corpus {
   /// The columns of the first stream's first shard.
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout(0); }
 
+  /// A mapped shard as samples. Throws `errc::corrupt` naming stream, shard and byte.
+  [[nodiscard]] mds_shard_view view(const shard_ref& shard, std::uint32_t number) const {
+    try {
+      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
+      shard.check_once([&samples] { samples.check_offsets(); });
+      return samples;
+    } catch (const error& e) {
+      throw error(e.code(), placed(e.where(), number));
+    }
+  }
+
   /// The bytes of a sample in its mapped shard.
   /// Throws `errc::corrupt` naming stream, shard, sample and byte.
   [[nodiscard]] bytes_view bytes(const shard_ref& shard, sample_location at) const {
+    const mds_shard_view samples = view(shard, at.shard);
     try {
-      return mds_shard_view(shard.bytes(), locate_.shard_samples(at.shard))[at.index];
+      return samples[at.index];
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), at.shard));
     }
@@ -193,6 +206,15 @@ class corpus {
     }
   }
 
+  /// Bytes of every sample of every shard; 0 where they differ.
+  [[nodiscard]] std::uint64_t common_sample_size() const {
+    const std::uint64_t size = layout().fixed_sample_size().value_or(0);
+    for (const stream_part& part : parts_)
+      for (const shard_config& config : part.index->configs())
+        if (config.layout.fixed_sample_size() != size) return 0;
+    return size;
+  }
+
   [[nodiscard]] const stream_part& stream_of(std::uint32_t shard) const noexcept {
     std::size_t i = parts_.size() - 1;
     while (parts_[i].first_shard > shard) --i;
@@ -204,6 +226,7 @@ class corpus {
   std::vector<stream_part> parts_;
   std::vector<std::vector<std::uint64_t>> stream_shards_;
   shard_locator locate_;
+  std::uint64_t sample_size_ = 0;
   std::uint32_t next_shard_ = 0;
   std::unique_ptr<cache_type> cache_;  // last: its shards go before the indexes and the threads
 };

@@ -10,10 +10,13 @@
 #include <mdstream/schedule/fetch_window.hpp>
 #include <mdstream/stream/lookahead.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +34,8 @@ struct delivery_limits {
   std::size_t requests = 1;       ///< shards that are fetched ahead at the same time
 };
 
-/// `Source` hands out shards as `shard_cache` does, with `limited`, `footprint`, `require`,
-/// `try_acquire`, `async_acquire` and `async_prefetch`.
+/// `Source` has a `cache()` that hands out shards as `shard_cache` does, and `view(ref, number)`,
+/// which makes a mapped shard its samples.
 ///
 /// The shards of the first batch are held; with a cache limit no others are, because what is held
 /// can not be evicted. One consumer at a time calls `wait` or `async_next`, `front`, `shard` and
@@ -41,6 +44,8 @@ struct delivery_limits {
 template <class Source>
 class delivery {
  public:
+  using shard_view = decltype(std::declval<Source&>().view(shard_ref(), 0U));
+
   delivery(Source& source, runtime& threads, lookahead ahead, std::size_t shards,
            delivery_limits limits)
       : source_(source),
@@ -48,7 +53,7 @@ class delivery {
         limits_(limits),
         ahead_(std::move(ahead)),
         window_(shards, limits.requests),
-        held_(shards) {}
+        place_(shards, not_held) {}
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
   ~delivery() {
@@ -65,7 +70,11 @@ class delivery {
     look_ahead(lock);
     if (ahead_.empty()) return false;
     gather_front(lock);
-    arrived_.wait(lock, [this] { return missing_ == 0; });
+    if (missing_ != 0) {
+      const auto before = std::chrono::steady_clock::now();
+      arrived_.wait(lock, [this] { return missing_ == 0; });
+      stalled_ += std::chrono::steady_clock::now() - before;
+    }
     if (const std::exception_ptr failure = take_failure()) std::rethrow_exception(failure);
     return true;
   }
@@ -98,20 +107,30 @@ class delivery {
 
   /// The batch that was announced.
   [[nodiscard]] const upcoming_batch& front() const noexcept { return ahead_.front(); }
-  /// One of that batch's own shards.
-  [[nodiscard]] const shard_ref& shard(std::uint32_t number) const noexcept {
-    return held_[number];
+  /// The batch behind it, if its shards are held already.
+  [[nodiscard]] const upcoming_batch* second() const noexcept {
+    if (ahead_.batches() < 2) return nullptr;
+    const upcoming_batch& batch = ahead_[1];
+    for (std::size_t i = 0; i < batch.own_needs; ++i)
+      if (!holds(batch.needs[i].shard)) return nullptr;
+    return &batch;
   }
+  /// One of these batches' own shards.
+  [[nodiscard]] const shard_view& shard(std::uint32_t number) const noexcept {
+    return held_[place_[number]].view;
+  }
+  /// Time that `wait` has waited for shards.
+  [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
 
   /// Leaves the first batch behind and fetches on.
   void pop() {
     std::vector<shard_ref> released;  // goes after the lock: the last reference may unmap
     std::unique_lock lock(mutex_);
-    const bool hold = !source_.limited();
+    const bool hold = !source_.cache().limited();
     const upcoming_batch& batch = ahead_.front();
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
       const std::uint32_t shard = batch.needs[i].shard;
-      if (window_.leave(shard) || !hold) released.push_back(std::move(held_[shard]));
+      if (window_.leave(shard) || !hold) let_go(shard, released);
     }
     wanted_samples_ -= batch.ids.size();
     --wanted_batches_;
@@ -144,7 +163,13 @@ class delivery {
     unique_function<void(std::exception_ptr)> done;
     std::optional<std::stop_callback<canceler>> on_stop;
   };
-  /// A request to the source, which writes its diagnostics here.
+  struct held_shard {
+    shard_ref ref;
+    shard_view view;
+  };
+  static constexpr std::uint32_t not_held = std::numeric_limits<std::uint32_t>::max();
+
+  /// A request to the cache, which writes its diagnostics here.
   struct request {
     std::uint32_t shard;
     diagnostics where{};
@@ -156,6 +181,8 @@ class delivery {
   [[nodiscard]] static std::exception_ptr canceled() {
     return failure_of(errc::canceled, "the call was canceled before its batch was ready");
   }
+
+  [[nodiscard]] bool holds(std::uint32_t shard) const noexcept { return place_[shard] != not_held; }
 
   // Members below are called under the lock. Those that take it as an argument give it up in
   // between, because the source may complete at once.
@@ -180,7 +207,7 @@ class delivery {
       std::uint64_t bytes = 0;
       for (std::size_t i = 0; i < batch.own_needs; ++i) {
         want(batch.needs[i].shard);
-        if (source_.limited()) bytes += source_.footprint(batch.needs[i].shard);
+        if (source_.cache().limited()) bytes += source_.cache().footprint(batch.needs[i].shard);
       }
       most_needed_ = std::max(most_needed_, bytes);
       wanted_samples_ += batch.ids.size();
@@ -190,10 +217,31 @@ class delivery {
 
   void want(std::uint32_t shard) {
     if (!window_.want(shard)) return;
-    if (std::optional<shard_ref> here = source_.try_acquire(shard)) {
+    if (holds(shard)) return window_.found(shard);
+    if (std::optional<shard_ref> here = source_.cache().try_acquire(shard)) {
       window_.found(shard);
-      if (!source_.limited()) held_[shard] = *std::move(here);
+      if (!source_.cache().limited()) hold(shard, *std::move(here));
     }
+  }
+
+  /// Throws where the shard is no shard.
+  void hold(std::uint32_t shard, shard_ref ref) {
+    const shard_view view = source_.view(ref, shard);
+    if (free_.empty()) {
+      place_[shard] = static_cast<std::uint32_t>(held_.size());
+      held_.push_back({std::move(ref), view});
+    } else {
+      place_[shard] = free_.back();
+      free_.pop_back();
+      held_[place_[shard]] = {std::move(ref), view};
+    }
+  }
+
+  void let_go(std::uint32_t shard, std::vector<shard_ref>& released) {
+    const std::uint32_t place = std::exchange(place_[shard], not_held);
+    if (place == not_held) return;
+    released.push_back(std::move(held_[place].ref));
+    free_.push_back(place);
   }
 
   /// Tells the cache what the largest batch so far holds at one time.
@@ -201,7 +249,7 @@ class delivery {
     const std::uint64_t bytes = most_needed_;
     lock.unlock();
     try {
-      source_.require(bytes);
+      source_.cache().require(bytes);
       lock.lock();
     } catch (...) {
       lock.lock();
@@ -218,10 +266,10 @@ class delivery {
       lock.unlock();
       auto call = std::make_unique<request>(*shard);
       diagnostics& where = call->where;
-      source_.async_prefetch(*shard, stop_.get_token(), where,
-                             [this, call = std::move(call)](std::error_code failure) {
-                               prefetched(call->shard, failure);
-                             });
+      source_.cache().async_prefetch(*shard, stop_.get_token(), where,
+                                     [this, call = std::move(call)](std::error_code failure) {
+                                       prefetched(call->shard, failure);
+                                     });
       lock.lock();
     }
     fetching_ = false;
@@ -246,12 +294,12 @@ class delivery {
     const upcoming_batch& batch = ahead_.front();
     std::vector<std::uint32_t> absent;
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
-      shard_ref& held = held_[batch.needs[i].shard];
-      if (held) continue;
-      if (std::optional<shard_ref> here = source_.try_acquire(batch.needs[i].shard))
-        held = *std::move(here);
+      const std::uint32_t shard = batch.needs[i].shard;
+      if (holds(shard)) continue;
+      if (std::optional<shard_ref> here = source_.cache().try_acquire(shard))
+        take(shard, *std::move(here));
       else
-        absent.push_back(batch.needs[i].shard);
+        absent.push_back(shard);
     }
     missing_ += absent.size();
     active_ += absent.size();
@@ -260,11 +308,20 @@ class delivery {
     lock.lock();
   }
 
+  /// Holds a shard of the first batch.
+  void take(std::uint32_t shard, shard_ref ref) noexcept {
+    try {
+      if (!holds(shard)) hold(shard, std::move(ref));
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
   /// Without the lock.
   void acquire(std::uint32_t shard) {
     auto call = std::make_unique<request>(shard);
     diagnostics& where = call->where;
-    source_.async_acquire(
+    source_.cache().async_acquire(
         shard, stop_.get_token(), where,
         [this, call = std::move(call)](std::error_code failure, shard_ref ref) mutable {
           acquired(*call, failure, std::move(ref));
@@ -277,7 +334,7 @@ class delivery {
     if (failure)
       failure_ = std::make_exception_ptr(error(failure, std::move(call.where)));
     else
-      held_[call.shard] = std::move(ref);
+      take(call.shard, std::move(ref));
     if (--missing_ == 0) {
       arrived_.notify_all();
       if (waiting_) conclude(std::exchange(waiting_, nullptr), take_failure());
@@ -331,15 +388,18 @@ class delivery {
   std::stop_source stop_;
   lookahead ahead_;
   fetch_window window_;
-  std::vector<shard_ref> held_;
-  std::exception_ptr failure_;  // of the first batch
+  std::vector<std::uint32_t> place_;  // of each shard in `held_`
+  std::vector<held_shard> held_;
+  std::vector<std::uint32_t> free_;  // places in `held_`
+  std::exception_ptr failure_;       // of the first batch
   std::shared_ptr<pending> waiting_;
   std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards
   std::uint64_t wanted_samples_ = 0;
   std::uint64_t most_needed_ = 0;  // bytes of the shards of one batch
   std::size_t missing_ = 0;        // shards of the first batch that are on their way
   std::size_t active_ = 0;         // completions and pool tasks that will still touch this object
-  bool gathered_ = false;          // the first batch's shards were asked for
+  std::chrono::nanoseconds stalled_{0};
+  bool gathered_ = false;  // the first batch's shards were asked for
   bool fetching_ = false;
 };
 

@@ -142,19 +142,22 @@ class batch_engine {
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }
   [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
-  [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
+  [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept {
+    return stalled_before_ + (delivery_ ? delivery_->stalled() : std::chrono::nanoseconds(0));
+  }
 
   /// Begins the next epoch and returns its ticket; an epoch at hand ends.
   std::uint64_t begin_epoch() {
     const epoch_start start = progress_.begin_epoch(position_);
     epoch_order order = order_.epoch(position_, batch_size_, start);
     corpus_.cache().set_next_use(nullptr);
+    stalled_before_ = stalled();
     delivery_.reset();
     delivered_ = 0;
     epoch_ = start.epoch;
     first_number_ = start.sample_in_epoch / global_batch_size();
     delivery_.emplace(
-        corpus_.cache(), corpus_.threads(),
+        corpus_, corpus_.threads(),
         lookahead(corpus_.locate(), corpus_.shards(), std::move(order), position_, batch_size_),
         corpus_.shards(), limits());
     corpus_.cache().set_next_use(
@@ -164,16 +167,14 @@ class batch_engine {
 
   bool next(std::uint64_t ticket, batch_type& into) {
     require_current(ticket);
-    while (true) {
-      const auto before = std::chrono::steady_clock::now();
-      const bool more = delivery_->wait();
-      stalled_ += std::chrono::steady_clock::now() - before;
-      if (!more) return false;
-      if (!delivery_->front().ids.empty()) break;
+    while (delivery_->wait()) {
+      if (!delivery_->front().ids.empty()) {
+        build(into);
+        return true;
+      }
       delivery_->pop();  // padding alone: the last global batch did not reach this rank
     }
-    build(into);
-    return true;
+    return false;
   }
 
   template <class Token>
@@ -266,21 +267,29 @@ class batch_engine {
     const upcoming_batch& from = delivery_->front();
     batch_parts<typename Policies::stager::slot> parts = std::move(into).release();
     try {
-      assembler_.build(
-          from,
-          [this](sample_location at) { return corpus_.bytes(delivery_->shard(at.shard), at); },
-          parts);
+      assembler_.build(from, [this](sample_location at) { return bytes_of(at); }, parts);
     } catch (const collate::bad_sample& bad) {
       const sample_location at = from.locations[bad.index()];
       throw error(
           errc::corrupt,
           corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
     }
+    if (const upcoming_batch* next = delivery_->second())
+      for (const sample_location at : next->locations)
+        delivery_->shard(at.shard).prefetch(at.index);
     parts.epoch = epoch_;
     parts.number = first_number_ + from.number;
     delivered_ += parts.ids.size();
     into = batch_type(std::move(parts));
     delivery_->pop();
+  }
+
+  [[nodiscard]] bytes_view bytes_of(sample_location at) const {
+    try {
+      return delivery_->shard(at.shard)[at.index];
+    } catch (const error& e) {
+      throw error(e.code(), corpus_.placed(e.where(), at.shard));
+    }
   }
 
   [[nodiscard]] run_identity identity(const resume_point& at) const {
@@ -306,12 +315,12 @@ class batch_engine {
   order_fingerprint prints_;
   progress progress_;
   assembler<Policies> assembler_;
-  std::optional<delivery<typename corpus<Policies>::cache_type>> delivery_;
+  std::optional<delivery<corpus<Policies>>> delivery_;
   std::uint64_t ticket_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t first_number_ = 0;  // of the global batch that the epoch at hand began with
   std::uint64_t delivered_ = 0;     // samples of the epoch at hand, on this rank
-  std::chrono::nanoseconds stalled_{0};
+  std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand
 };
 
 }  // namespace mdstream::inline v0
