@@ -1,0 +1,18 @@
+#pragma once
+
+/// Everything: all stores, codecs and hashes of the library, chosen when the program runs. Link
+/// mdstream::full.
+
+#include <mdstream/codec/full.hpp>
+#include <mdstream/hash/full.hpp>
+#include <mdstream/mdstream.hpp>
+
+namespace mdstream::inline v0 {
+
+/// `mds::loader<mds::full_policies>` opens whatever MosaicML Streaming could have written.
+struct full_policies : default_policies {
+  using codec = full_codec;
+  using hash = full_hash;
+};
+
+}  // namespace mdstream::inline v0

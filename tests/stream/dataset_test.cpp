@@ -1,0 +1,127 @@
+#include <mdstream/stream/dataset.hpp>
+
+#include <mdstream/mdstream.hpp>
+
+#include <algorithm>
+#include <array>
+#include <asio/bind_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/use_future.hpp>
+#include <filesystem>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+#include "support/plain_dataset.hpp"
+
+namespace mds = mdstream;
+
+namespace dataset_test {
+
+using scratch_directory::scratch;
+
+struct rows : mds::default_policies {
+  using schema =
+      mds::schema<mds::column<"text", mds::str>, mds::column<"row", mds::ndarray<std::uint16_t, 3>>,
+                  mds::column<"label", std::int8_t>>;
+};
+
+void write_rows(const std::string& where, int count) {
+  mds::writer<rows> out({.out = where, .size_limit = 1024});
+  for (int i = 0; i < count; ++i) {
+    const auto x = static_cast<std::uint16_t>(i);
+    out.write(std::string(static_cast<std::size_t>(i % 7), 'a'),
+              std::array<std::uint16_t, 3>{x, 7, 9}, static_cast<std::int8_t>(-i));
+  }
+  out.finish();
+}
+
+}  // namespace dataset_test
+
+TEST_CASE("samples are read by index, typed or by name, in place or through a cache") {
+  using namespace dataset_test;
+  const scratch dir;
+  write_rows(dir / "data", 100);
+  const mds::dataset<rows> typed({.local = dir / "data"});
+  const mds::dataset<> by_name({.remote = dir / "data", .local = dir / "cache"});
+  CHECK_FALSE(std::filesystem::exists(dir / "data/.mdstream"));  // nothing to agree on there
+  REQUIRE(typed.size() == 100);
+  REQUIRE(by_name.size() == 100);
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const auto sample = typed[i];
+    CHECK(sample.get<"text">() == std::string(i % 7, 'a'));
+    CHECK(sample.get<"row">()[0] == i);
+    CHECK(sample.get<"label">() == -static_cast<int>(i));
+    const auto same = by_name[99 - i];
+    CHECK(same.get<std::string_view>("text") == std::string((99 - i) % 7, 'a'));
+    CHECK(same.get<mds::unaligned_view<std::uint16_t>>("row")[0] == 99 - i);
+    CHECK(same.get<mds::any_ndarray>("row").shape() == mds::array_shape{3});
+    CHECK(same.get<std::int8_t>("label") == -static_cast<int>(99 - i));
+    CHECK(same.get<mds::bytes_view>("label").size() == 1);
+  }
+}
+
+TEST_CASE("a sample outlives its shard's file, the cache and the dataset") {
+  using namespace dataset_test;
+  const scratch dir;
+  write_rows(dir / "data", 20);
+  std::optional<mds::sample<rows::schema>> kept;
+  {
+    const mds::dataset<rows> data({.remote = dir / "data", .local = dir / "cache"});
+    kept = data[13];
+    std::filesystem::remove_all(dir / "cache");
+  }
+  CHECK(kept->get<"row">()[0] == 13);
+}
+
+TEST_CASE("what is not there, or is something else, is refused by name") {
+  using namespace dataset_test;
+  using support::expect_error;
+  const scratch dir;
+  write_rows(dir / "data", 10);
+  const mds::dataset<> data({.local = dir / "data"});
+  expect_error([&] { (void)data[10]; }, mds::errc::out_of_range, {"sample 10", "10 samples"});
+  const auto sample = data[3];
+  expect_error([&] { (void)sample.get<float>("row"); }, mds::errc::invalid_argument,
+               {"\"row\"", "ndarray:uint16:3"});
+  expect_error([&] { (void)sample.get<std::int16_t>("label"); }, mds::errc::invalid_argument,
+               {"int8"});
+  expect_error([&] { (void)sample.get<std::string_view>("body"); }, mds::errc::not_found,
+               {"\"body\"", "text: str"});
+  expect_error([&] { mds::dataset<>({.local = dir / "none"}); }, mds::errc::not_found, {"none"});
+  expect_error([&] { mds::dataset<>({}); }, mds::errc::invalid_argument, {"remote or local"});
+}
+
+TEST_CASE("any number of threads read, and any completion token is taken") {
+  using namespace dataset_test;
+  const scratch dir;
+  support::write_plain_dataset(dir / "data", std::vector<std::uint64_t>(40, 25));
+  const mds::dataset<> data({.remote = dir / "data", .local = dir / "cache"});
+  std::vector<std::thread> readers;
+  std::atomic<int> wrong{0};
+  for (std::uint64_t k = 0; k < 4; ++k)
+    readers.emplace_back([&data, &wrong, k] {
+      for (std::uint64_t i = 0; i < 1000; ++i) {
+        const std::uint64_t at = (i * 7 + k * 251) % 1000;
+        if (data[at].get<std::int64_t>("id") != static_cast<std::int64_t>(at)) ++wrong;
+      }
+    });
+  std::vector<std::future<std::optional<mds::sample<mds::dynamic_schema>>>> pending;
+  for (std::uint64_t i = 0; i < 100; ++i)
+    pending.push_back(data.async_get(i * 10, asio::use_future));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    CHECK(pending[i].get()->get<std::int64_t>("id") == static_cast<std::int64_t>(i * 10));
+  for (std::thread& reader : readers) reader.join();
+  CHECK(wrong == 0);
+  try {
+    data.async_get(1000, asio::use_future).get();
+    FAIL("an index beyond the end was taken");
+  } catch (const mds::error& e) {
+    CHECK(e.code() == mds::errc::out_of_range);
+  }
+}

@@ -1,0 +1,201 @@
+#include <mdstream/policies.hpp>
+
+#include <mdstream/mdstream.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+
+// A program that brings all of its policies itself, each of them the least that its concept asks
+// for: it writes, and streams what it wrote.
+
+namespace mds = mdstream;
+
+namespace own_policies {
+
+/// Objects on a shelf that lives as long as the program; opened by its URL.
+class shelf_store {
+ public:
+  static bool serves(std::string_view url) { return url.starts_with("shelf://"); }
+  static shelf_store open(std::string_view url) { return shelf_store(std::string(url.substr(8))); }
+
+  [[nodiscard]] std::uint64_t size(std::string_view key) const { return at(key).size(); }
+  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
+    const std::string& object = at(key);
+    const std::size_t count = std::min<std::size_t>(into.size(), object.size() - offset);
+    std::memcpy(into.data(), object.data() + offset, count);
+    return count;
+  }
+  void write(std::string_view key, mds::bytes_view bytes) const {
+    shelf()[path(key)] = std::string(mds::as_text(bytes));
+  }
+  [[nodiscard]] std::vector<mds::object_info> list(std::string_view prefix) const {
+    std::vector<mds::object_info> found;
+    for (const auto& [name, object] : shelf())
+      if (name.starts_with(path(prefix)))
+        found.push_back({.key = name.substr(root_.size() + 1), .bytes = object.size()});
+    return found;
+  }
+  void remove(std::string_view key) const { shelf().erase(path(key)); }
+  [[nodiscard]] std::string url(std::string_view key) const { return "shelf://" + path(key); }
+
+ private:
+  explicit shelf_store(std::string root) : root_(std::move(root)) {}
+  static std::map<std::string, std::string>& shelf() {
+    static std::map<std::string, std::string> objects;
+    return objects;
+  }
+  [[nodiscard]] std::string path(std::string_view key) const {
+    return root_ + '/' + std::string(key);
+  }
+  [[nodiscard]] const std::string& at(std::string_view key) const {
+    const auto found = shelf().find(path(key));
+    if (found == shelf().end()) throw mds::error(mds::errc::not_found, "not on the shelf");
+    return found->second;
+  }
+  std::string root_;
+};
+static_assert(mds::openable_store<shelf_store>);
+
+/// Turns every bit over.
+struct flip_codec {
+  static bool serves(std::string_view name) { return name == "flip" || name.empty(); }
+  static flip_codec open(std::string_view) { return {}; }
+  static std::string_view extension() { return "flip"; }
+  static std::vector<std::byte> compress(mds::bytes_view raw) {
+    std::vector<std::byte> out(raw.begin(), raw.end());
+    for (std::byte& b : out) b = ~b;
+    return out;
+  }
+  static std::error_code decompress(mds::bytes_view zip, mds::mutable_bytes raw,
+                                    mds::diagnostics& where) {
+    if (zip.size() != raw.size()) {
+      where.what = "another size";
+      return mds::errc::corrupt;
+    }
+    std::ranges::transform(zip, raw.begin(), [](std::byte b) { return ~b; });
+    return {};
+  }
+};
+static_assert(mds::codec_policy<flip_codec>);
+
+/// The number of bytes.
+struct length_hash {
+  static bool serves(std::string_view name) { return name == "xxh32"; }
+  static length_hash open(std::string_view) { return {}; }
+  void update(mds::bytes_view bytes) { length += static_cast<std::uint32_t>(bytes.size()); }
+  [[nodiscard]] std::string hex() const {
+    std::byte digest[4];
+    for (int i = 0; i < 4; ++i) digest[i] = static_cast<std::byte>(length >> (24 - 8 * i));
+    return mds::to_hex(digest);
+  }
+  std::uint32_t length = 0;
+};
+static_assert(mds::hash_policy<length_hash>);
+
+/// Last sample first.
+struct backwards {
+  class sequence {
+   public:
+    explicit sequence(const mds::shuffle_task& task) : units_(task.units) {}
+    [[nodiscard]] std::uint64_t size() const { return units_.size(); }
+    void read(std::uint64_t first, std::span<std::int64_t> out) const {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::uint64_t place = units_.size() - 1 - first - i;
+        const std::size_t unit = units_.unit_of(place);
+        units_.fill(unit, place - units_.begin(unit), out.subspan(i, 1));
+      }
+    }
+
+   private:
+    mds::unit_list units_;
+  };
+  [[nodiscard]] static std::string_view name() { return "backwards"; }
+  [[nodiscard]] static mds::any_sequence open(const mds::shuffle_task& task) {
+    return sequence(task);
+  }
+};
+static_assert(mds::shuffler<backwards>);
+
+/// The dense layout, its columns in the other order.
+struct last_column_first {
+  static constexpr std::string_view name = "last column first";
+  static constexpr bool accepts(const mds::collate::source_column& column) {
+    return column.value_bytes != 0;
+  }
+  static std::uint64_t lay_out(std::span<const mds::collate::source_column> sources,
+                               std::span<const mds::collate::column_measure> measures,
+                               std::uint64_t, std::vector<mds::collate::output_column>& outputs) {
+    outputs.resize(sources.size());
+    std::uint64_t end = 0;
+    for (std::size_t k = sources.size(); k-- > 0;) {
+      outputs[k] = {.source = static_cast<std::uint32_t>(k),
+                    .values_at = end,
+                    .values_bytes = measures[k].total};
+      end = mds::collate::align_up(end + measures[k].total);
+    }
+    return end;
+  }
+};
+static_assert(mds::collate::collator<last_column_first>);
+
+/// A vector for every batch.
+struct vector_stager {
+  static constexpr std::string_view name = "vectors";
+  struct slot {
+    std::shared_ptr<std::vector<std::byte>> memory;
+    [[nodiscard]] const std::byte* data() const { return memory->data(); }
+    void ready_on(mds::stage::stream_handle) {}
+  };
+  slot stage(const mds::collate::collate_plan& plan) {
+    slot out{std::make_shared<std::vector<std::byte>>(plan.slab_bytes)};
+    mds::collate::execute(plan, out.memory->data());
+    return out;
+  }
+};
+static_assert(mds::stage::stager<vector_stager>);
+
+struct policies {
+  using schema = mds::schema<mds::column<"square", double>, mds::column<"number", std::int32_t>>;
+  using store = shelf_store;
+  using codec = flip_codec;
+  using hash = length_hash;
+  using shuffler = backwards;
+  using collator = last_column_first;
+  using stager = vector_stager;
+};
+
+}  // namespace own_policies
+
+TEST_CASE("a program may bring every policy itself") {
+  const scratch_directory::scratch dir;
+  mds::writer<own_policies::policies> out(
+      {.out = "shelf://numbers", .compression = "flip", .hashes = {"xxh32"}, .size_limit = 600});
+  for (std::int32_t i = 0; i < 100; ++i) out.write(0.5 * i * i, i);
+  out.finish();
+  CHECK(out.shards() > 1);
+
+  mds::loader<own_policies::policies> loader({.remote = "shelf://numbers",
+                                              .local = dir / "cache",
+                                              .batch_size = 7,
+                                              .world = mds::world{},
+                                              .validate_hash = "xxh32"});
+  std::int32_t expected = 99;
+  for (const auto& batch : loader.epoch()) {
+    const auto numbers = batch.get<"number">();
+    const auto squares = batch.get<"square">();
+    CHECK(squares.data() < static_cast<const void*>(numbers.data()));
+    for (std::size_t i = 0; i < batch.size(); ++i, --expected) {
+      CHECK(numbers.span()[i] == expected);
+      CHECK(squares.span()[i] == 0.5 * expected * expected);
+    }
+  }
+  CHECK(expected <= -1);
+  CHECK(expected >= -7);  // the reference fills the last batch of an epoch up with repeats
+}
