@@ -38,7 +38,9 @@ void for_each_file(const std::string& directory, const std::vector<std::string>&
       }
       continue;
     }
-    if (!at->is_regular_file(ignored)) continue;
+    if (!at->is_regular_file(ignored) || at->path().filename().native().starts_with(".mdstream-")) {
+      continue;  // in the making
+    }
     const std::uint64_t bytes = at->file_size(ignored);
     if (!ignored) visit(std::string_view(path).substr(directory.size() + 1), bytes);
   }

@@ -2,11 +2,14 @@
 
 /// One copy of each shard on a node, for all its processes.
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/cache_directory.hpp>
 #include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/describe_streams.hpp>
 #include <mdstream/cache/options.hpp>
 #include <mdstream/cache/shard_fetch.hpp>
+#include <mdstream/cache/shard_requests.hpp>
 #include <mdstream/cache/slots.hpp>
 #include <mdstream/codec/codec.hpp>
 #include <mdstream/core/error.hpp>
@@ -20,21 +23,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <semaphore>
+#include <shared_mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -62,7 +61,7 @@ class shard_cache {
   shard_cache(runtime& threads, cache_options options, std::vector<stream> streams)
       : threads_(threads),
         options_(std::move(options)),
-        catalog_(normal(options_.root), describe(streams)),
+        catalog_(detail::normal_path(options_.root), detail::describe_streams<Hash>(streams)),
         slots_(slot_table::make(catalog_.shards())) {
     for (stream& each : streams) adopt(std::move(each));
     max_mappings_ = options_.max_mappings != 0 ? options_.max_mappings : default_mappings();
@@ -74,9 +73,8 @@ class shard_cache {
 
   ~shard_cache() {
     stop_.request_stop();
-    cancel_all();
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [this] { return active_ == 0; });
+    requests_.stop_all();
+    work_.wait_idle();
   }
 
   /// Number of shards of all streams.
@@ -115,13 +113,13 @@ class shard_cache {
     diagnostics where;
     std::error_code code;
     shard_ref ref;
-    std::binary_semaphore finished{0};
+    one_time_event finished;
     async_acquire(shard, {}, where, [&](std::error_code failure, shard_ref found) {
       code = failure;
       ref = std::move(found);
-      finished.release();
+      finished.set();
     });
-    finished.acquire();
+    finished.wait();
     if (code) throw error(code, std::move(where));
     return ref;
   }
@@ -129,12 +127,10 @@ class shard_cache {
   /// Tells when a shard is needed next: a place in the order, smaller is sooner, `never` when it is
   /// not. Called from any thread, often; it must not call the cache. Without it the shard that was
   /// mapped first goes first.
+  /// When this returns, the function that was set before is no longer called.
   void set_next_use(std::function<std::uint64_t(std::uint32_t)> next_use) {
-    auto shared = next_use ? std::make_shared<const std::function<std::uint64_t(std::uint32_t)>>(
-                                 std::move(next_use))
-                           : nullptr;
-    const std::lock_guard lock(next_use_mutex_);
-    next_use_ = std::move(shared);
+    const std::unique_lock lock(next_use_mutex_);
+    next_use_ = std::move(next_use);
   }
 
   /// Says that up to `bytes` of shards may be held at one time (see `footprint`). Throws
@@ -152,13 +148,13 @@ class shard_cache {
 
   /// Tells other processes where this one is in its order.
   void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
-    if (directory_) directory_->set_cursor(fingerprint, position);
+    if (directory_) directory_->ledger().set_cursor(fingerprint, position);
   }
 
   /// The smallest position among the live processes that follow the same order.
   [[nodiscard]] std::optional<std::uint64_t> slowest_cursor() {
     if (!directory_) return std::nullopt;
-    return directory_->slowest_cursor();
+    return directory_->ledger().slowest_cursor();
   }
 
   [[nodiscard]] cache_counters counters() const noexcept {
@@ -188,30 +184,10 @@ class shard_cache {
     fetch_rules rules;
   };
 
-  /// One caller's interest in a shard.
-  struct waiter {
-    urgency why;
-    diagnostics* where;
-    acquire_handler done;
-    struct canceller {
-      shard_cache* cache;
-      std::uint32_t shard;
-      std::uint64_t number;
-      void operator()() const { cache->cancel_waiter(shard, number); }
-    };
-    std::unique_ptr<std::stop_callback<canceller>> cancel;
-  };
-
-  /// A shard on its way. Lives in `pending_` until it is complete or nobody wants it any more.
-  struct pending {
-    std::map<std::uint64_t, waiter> waiters;
-    std::stop_source stop;
-  };
-
   /// One way from a request to a mapped shard; its steps run one after the other on the pool.
   struct journey {
     std::uint32_t shard;
-    std::shared_ptr<pending> entry;
+    std::shared_ptr<shard_requests::entry> entry;
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::milliseconds pause = poll_first;
@@ -221,70 +197,6 @@ class shard_cache {
   // Making.
 
   // Datasets without a remote have no root: nothing is cached.
-  static std::string normal(const std::string& path) {
-    if (path.empty()) return path;
-    std::string text = std::filesystem::absolute(path).lexically_normal().native();
-    while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-    return text;
-  }
-
-  static shard_files files_of(const dataset_index& index, std::uint32_t shard,
-                              const std::string& hash) {
-    file_info raw = index.raw(shard);
-    const std::string* const raw_digest = hash.empty() ? nullptr : raw.hash(hash);
-    shard_files files{.raw_name = raw.name,
-                      .raw_bytes = raw.bytes,
-                      .raw_digest = raw_digest != nullptr ? *raw_digest : std::string()};
-    if (const std::optional<file_info> zip = index.zip(shard)) {
-      const std::string* const zip_digest = hash.empty() ? nullptr : zip->hash(hash);
-      files.zip_name = zip->name;
-      files.zip_bytes = zip->bytes;
-      if (zip_digest != nullptr) files.zip_digest = *zip_digest;
-      files.compression = index.compression(shard);
-    }
-    return files;
-  }
-
-  static std::vector<catalog_stream> describe(const std::vector<stream>& streams) {
-    std::vector<catalog_stream> all;
-    for (const stream& each : streams) {
-      if (each.index == nullptr) {
-        throw error(errc::invalid_argument,
-                    {.what = "a stream of a cache has no index", .stream = each.name});
-      }
-      if (each.download_retry == 0) {
-        throw error(errc::invalid_argument,
-                    {.what = "download_retry counts all attempts, so it is at least 1",
-                     .stream = each.name});
-      }
-      if (!each.validate_hash.empty()) (void)Hash::open(each.validate_hash);
-      const std::string directory = normal(each.directory);
-      const bool has_remote = each.remote && !is_same_place(*each.remote, each.prefix, directory);
-      all.push_back({.name = each.name,
-                     .directory = directory,
-                     .has_remote = has_remote,
-                     .keep_zip = each.keep_zip || !has_remote,
-                     .shards = static_cast<std::uint32_t>(each.index->shards()),
-                     .files = [index = each.index, hash = each.validate_hash](
-                                  std::uint32_t i) { return files_of(*index, i, hash); },
-                     .sizes =
-                         [index = each.index](std::uint32_t i) {
-                           return shard_sizes{index->file_bytes(i, file_role::raw_data),
-                                              index->file_bytes(i, file_role::zip_data)};
-                         }});
-    }
-    return all;
-  }
-
-  /// Whether a remote is the very directory that it would be cached in.
-  static bool is_same_place(const Store& remote, const std::string& prefix,
-                            const std::string& directory) {
-    const std::string url = remote.url(prefix);
-    std::error_code failure;
-    return url_scheme(url).empty() &&
-           (normal(url) == directory || std::filesystem::equivalent(url, directory, failure));
-  }
-
   void adopt(stream each) {
     const catalog_stream& known = catalog_.streams()[sources_.size()];
     source from;
@@ -316,7 +228,7 @@ class shard_cache {
 
   void open_directory() {
     bool any_remote = false;
-    const std::string root = normal(options_.root);
+    const std::string root = detail::normal_path(options_.root);
     for (const catalog_stream& each : catalog_.streams()) {
       if (!each.has_remote) continue;
       any_remote = true;
@@ -341,12 +253,8 @@ class shard_cache {
   }
 
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) {
-    std::shared_ptr<const std::function<std::uint64_t(std::uint32_t)>> oracle;
-    {
-      const std::lock_guard lock(next_use_mutex_);
-      oracle = next_use_;
-    }
-    return oracle ? (*oracle)(shard) : never - slots_->mapped_at(shard);
+    const std::shared_lock lock(next_use_mutex_);
+    return next_use_ ? next_use_(shard) : never - slots_->mapped_at(shard);
   }
 
   // Requests.
@@ -369,74 +277,12 @@ class shard_cache {
       where = {.what = "the request was cancelled"};
       return done(errc::canceled, {});
     }
-    std::shared_ptr<pending> to_start;
-    std::uint64_t number = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      std::shared_ptr<pending>& entry = pending_[shard];
-      if (entry == nullptr) {
-        entry = std::make_shared<pending>();
-        to_start = entry;
-        ++active_;
-      }
-      number = next_waiter_++;
-      entry->waiters.emplace(number, waiter{why, &where, std::move(done), nullptr});
-    }
-    if (stop.stop_possible()) watch(shard, number, std::move(stop));
-    if (to_start) {
-      auto trip = std::make_shared<journey>(journey{.shard = shard, .entry = to_start});
-      threads_.post([this, trip] { step(trip); });
-    }
-  }
-
-  /// Lets a stop end one waiter. The callback is made outside the lock, because it runs at once
-  /// when the stop was requested before.
-  void watch(std::uint32_t shard, std::uint64_t number, std::stop_token stop) {
-    using callback = std::stop_callback<typename waiter::canceller>;
-    auto cancel = std::make_unique<callback>(std::move(stop),
-                                             typename waiter::canceller{this, shard, number});
-    const std::lock_guard lock(mutex_);
-    const auto at = pending_.find(shard);
-    if (at == pending_.end()) return;
-    const auto who = at->second->waiters.find(number);
-    if (who != at->second->waiters.end()) who->second.cancel = std::move(cancel);
-  }
-
-  void cancel_waiter(std::uint32_t shard, std::uint64_t number) {
-    std::optional<waiter> gone;
-    std::shared_ptr<pending> abandoned;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto at = pending_.find(shard);
-      if (at == pending_.end()) return;
-      auto& waiters = at->second->waiters;
-      const auto who = waiters.find(number);
-      if (who == waiters.end()) return;
-      gone.emplace(std::move(who->second));
-      waiters.erase(who);
-      if (waiters.empty()) {
-        abandoned = std::move(at->second);
-        pending_.erase(at);  // a request that comes now begins anew
-      }
-    }
-    if (abandoned) abandoned->stop.request_stop();
-    *gone->where = {.what = "the request was cancelled"};
-    gone->done(errc::canceled, {});
-  }
-
-  void cancel_all() {
-    std::vector<std::shared_ptr<pending>> all;
-    {
-      const std::lock_guard lock(mutex_);
-      for (const auto& [shard, entry] : pending_) all.push_back(entry);
-    }
-    for (const std::shared_ptr<pending>& entry : all) entry->stop.request_stop();
-  }
-
-  [[nodiscard]] bool wanted_now(const journey& trip) {
-    const std::lock_guard lock(mutex_);
-    return std::any_of(trip.entry->waiters.begin(), trip.entry->waiters.end(),
-                       [](const auto& each) { return each.second.why == urgency::now; });
+    std::shared_ptr<shard_requests::entry> begun =
+        requests_.add(shard, why, std::move(stop), where, std::move(done));
+    if (!begun) return;
+    work_.begin();
+    auto trip = std::make_shared<journey>(journey{.shard = shard, .entry = std::move(begun)});
+    threads_.post([this, trip] { step(trip); });
   }
 
   // The way of one shard.
@@ -494,14 +340,14 @@ class shard_cache {
         return fetch(trip, std::nullopt);
       }
       shard_claim claim;
-      const urgency why = wanted_now(*trip) ? urgency::now : urgency::ahead;
+      const urgency why = requests_.wanted_now(*trip->entry) ? urgency::now : urgency::ahead;
       switch (directory_->claim(trip->shard, footprint(trip->shard), why, claim)) {
         case claim_result::claimed: return fetch(trip, std::move(claim));
         case claim_result::there:
         case claim_result::busy: return again(trip);
         case claim_result::no_room:
           if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
-          if (why == urgency::ahead && dismiss_ahead(*trip)) return leave();
+          if (why == urgency::ahead && dismiss_ahead(*trip)) return work_.end();
           return again(trip);
       }
     } catch (...) {
@@ -556,7 +402,7 @@ class shard_cache {
 
   [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
     if (directory_ && catalog_.streams()[stream_number].has_remote) {
-      return directory_->temporary_name(stream_number);
+      return directory_->ledger().temporary_name(stream_number);
     }
     return catalog_.streams()[stream_number].directory + "/.mdstream-" + detail::unique_name() +
            ".tmp";
@@ -596,87 +442,36 @@ class shard_cache {
     finish(trip, code, {});
   }
 
-  /// Completes every waiter. Nothing of the cache is touched after the last line: its destructor
-  /// waits for exactly that.
+  /// Completes everybody who waits. Nothing of the cache is touched after the last line: its
+  /// destructor waits for exactly that.
   void finish(const journey& trip, std::error_code code, shard_ref ref) {
-    std::map<std::uint64_t, waiter> waiters;
-    {
-      const std::lock_guard lock(mutex_);
-      waiters.swap(trip.entry->waiters);
-      forget(trip);
-    }
-    for (auto& [number, each] : waiters) {
-      each.cancel.reset();
-      if (code) *each.where = trip.where;
-      each.done(code, ref);
-    }
-    waiters.clear();
+    requests_.finish(trip.shard, trip.entry, code, trip.where, ref);
     ref = {};
-    const std::lock_guard lock(mutex_);
-    if (--active_ == 0) idle_.notify_all();
+    work_.end();
   }
 
-  /// The caller holds the lock.
-  void forget(const journey& trip) {
-    const auto at = pending_.find(trip.shard);
-    if (at != pending_.end() && at->second == trip.entry) pending_.erase(at);
-  }
-
-  /// Completes those who asked ahead. True when nobody else waits, and the journey is over.
   [[nodiscard]] bool dismiss_ahead(journey& trip) {
-    std::vector<waiter> dismissed;
-    bool over = false;
-    {
-      const std::lock_guard lock(mutex_);
-      auto& waiters = trip.entry->waiters;
-      for (auto at = waiters.begin(); at != waiters.end();) {
-        if (at->second.why == urgency::now) {
-          ++at;
-          continue;
-        }
-        dismissed.push_back(std::move(at->second));
-        at = waiters.erase(at);
-      }
-      over = waiters.empty();
-      if (over) forget(trip);
-    }
     trip.where = no_room_text();
     catalog_.locate(trip.shard, trip.where);
-    for (waiter& each : dismissed) {
-      each.cancel.reset();
-      *each.where = trip.where;
-      each.done(errc::cache_too_small, {});
-    }
-    return over;
+    return requests_.dismiss_ahead(trip.shard, trip.entry, errc::cache_too_small, trip.where);
   }
 
   /// Unpins what nobody has used for a while, so that other processes can evict it.
   void tick() {
-    {
-      const std::lock_guard lock(mutex_);
-      ++active_;
-    }
+    work_.begin();
     threads_.after(sweep_every, stop_.get_token(), [this](std::error_code canceled) {
-      if (!canceled) {
-        threads_.post([this] {
-          try {
-            directory_->notice_members();
-            if (directory_->limited() && directory_->others() > 0) slots_->sweep();
-          } catch (...) {
-            // The directory can not be read now; the next request that needs it says so.
-          }
-          if (!stop_.stop_requested()) tick();
-          leave();
-        });
-      } else {
-        leave();
-      }
+      if (canceled) return work_.end();
+      threads_.post([this] {
+        try {
+          directory_->ledger().notice_members();
+          if (directory_->limited() && directory_->ledger().others() > 0) slots_->sweep();
+        } catch (...) {
+          // The directory can not be read now; the next request that needs it says so.
+        }
+        if (!stop_.stop_requested()) tick();
+        work_.end();
+      });
     });
-  }
-
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    if (--active_ == 0) idle_.notify_all();
   }
 
   runtime& threads_;
@@ -688,14 +483,11 @@ class shard_cache {
   slot_table::owner slots_;
   std::optional<cache_directory> directory_;
 
-  std::mutex next_use_mutex_;
-  std::shared_ptr<const std::function<std::uint64_t(std::uint32_t)>> next_use_;
+  std::shared_mutex next_use_mutex_;
+  std::function<std::uint64_t(std::uint32_t)> next_use_;
 
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  std::unordered_map<std::uint32_t, std::shared_ptr<pending>> pending_;
-  std::uint64_t next_waiter_ = 0;
-  std::size_t active_ = 0;
+  shard_requests requests_;
+  work_count work_;
   std::stop_source stop_;
 
   std::atomic<std::uint64_t> fetched_{0};

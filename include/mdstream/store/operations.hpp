@@ -2,13 +2,13 @@
 
 /// What can be said of every store in terms of its few operations.
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <semaphore>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -29,13 +29,13 @@ auto wait_for(Start start) {
   diagnostics where;
   std::error_code code;
   std::tuple<Result...> result;
-  std::binary_semaphore finished{0};
+  one_time_event finished;
   start(where, store_handler<Result...>([&](std::error_code failure, Result... values) {
           code = failure;
           result = std::tuple<Result...>(std::move(values)...);
-          finished.release();
+          finished.set();
         }));
-  finished.acquire();
+  finished.wait();
   if (code) throw error(code, std::move(where));
   if constexpr (sizeof...(Result) == 1) return std::get<0>(std::move(result));
 }

@@ -1,0 +1,31 @@
+#pragma once
+
+/// An event that one thread waits for and another sets, once.
+
+#include <mdstream/version.hpp>
+
+#include <condition_variable>
+#include <mutex>
+
+namespace mdstream::inline v0 {
+
+/// May be destroyed as soon as `wait` has returned: `set` no longer touches it then.
+class one_time_event {
+ public:
+  void set() {
+    const std::lock_guard lock(mutex_);
+    is_set_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return is_set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,532 @@
+#pragma once
+
+/// What processes know together of the directory in which they share shards: who they are, what
+/// lies there, how much is in use.
+///
+/// `<root>/.mdstream` holds:
+///
+/// - `lock`: the directory lock, an exclusive flock(2) around every change.
+/// - `journal`: the bytes in use, and what came and went (journal.hpp).
+/// - `live/<id>`: one file for each process, locked for its life (members.hpp).
+/// - `streams`: the directories that shards are or were fetched into, each path with a zero byte.
+/// - `shards/<key>-<n>`: the lock of a shard: shared pins it, exclusive fetches or evicts it.
+/// - `tmp/<id>-<n>`: files in the making.
+///
+/// The directory lock may be waited for while a shard's lock is held; under the directory lock a
+/// shard's lock is only tried. So nobody waits in a circle.
+
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/disk_scan.hpp>
+#include <mdstream/cache/file_lock.hpp>
+#include <mdstream/cache/journal.hpp>
+#include <mdstream/cache/members.hpp>
+#include <mdstream/store/file.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// One process's part in a cache directory. All calls are thread-safe; changes are made in a
+/// `transaction`. They wait for the directory lock, which is held for microseconds, or for a scan
+/// when a process has died.
+class cache_ledger {
+ public:
+  class transaction;
+
+  /// A directory that shards are fetched into by other jobs, past or present.
+  struct unowned_stream {
+    std::uint64_t key;
+    std::string directory;
+  };
+
+  /// Joins the processes of `root`. `catalog` stays as long as this. Throws `errc::unsupported` on
+  /// a file system without locks, `errc::permission_denied` where nothing can be written.
+  cache_ledger(std::string root, std::uint64_t limit, const shard_catalog& catalog)
+      : root_(std::move(root)),
+        own_(root_ + "/.mdstream"),
+        catalog_(catalog),
+        flags_(catalog.shards(), absent) {
+    facts_.limit = limit;
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (stream.has_remote) keys_.emplace(stream.key, &stream);
+    }
+    const std::lock_guard guard(mutex_);
+    open_files();
+    const dir_lock lock(*this);
+    join();
+  }
+  cache_ledger(const cache_ledger&) = delete;
+  cache_ledger& operator=(const cache_ledger&) = delete;
+
+  ~cache_ledger() {
+    try {
+      const std::lock_guard guard(mutex_);
+      const dir_lock lock(*this);
+      members_.reset();
+      if (journal_->read()) {
+        journal_->begin_change();
+        ++journal_->head.membership;
+        journal_->head.reserved -= std::min(journal_->head.reserved, facts_.reserved);
+        journal_->end_change();
+      }
+    } catch (...) {
+      // The next process finds this one's file without a lock and counts anew.
+    }
+  }
+
+  [[nodiscard]] const std::string& root() const noexcept { return root_; }
+  [[nodiscard]] const shard_catalog& catalog() const noexcept { return catalog_; }
+
+  /// The smallest limit of the live processes; 0: none.
+  [[nodiscard]] std::uint64_t limit() const noexcept {
+    return limit_.load(std::memory_order_relaxed);
+  }
+  /// Other processes that were alive when this one last looked.
+  [[nodiscard]] std::size_t others() const noexcept {
+    return others_.load(std::memory_order_relaxed);
+  }
+
+  /// A new path for a file in the making, which can be renamed into the stream's directory.
+  [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
+    const std::lock_guard guard(mutex_);
+    const std::string name = members_->id() + '-' + std::to_string(temporaries_++);
+    const std::string& directory = catalog_.streams()[stream_number].directory;
+    return same_file_system(directory) ? own_ + "/tmp/" + name
+                                       : directory + '/' + temporary_prefix + name;
+  }
+
+  /// The lock file of a shard.
+  [[nodiscard]] std::string lock_path(std::uint32_t shard) const {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    return own_ + "/shards/" + detail::hex_digits(stream.key) + '-' +
+           std::to_string(shard - stream.first);
+  }
+
+  /// Looks whether processes came or went, without a lock when none did.
+  void notice_members();
+
+  /// Publishes where this process is in its order.
+  void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
+    const std::lock_guard guard(mutex_);
+    facts_.fingerprint = fingerprint;
+    facts_.cursor = position;
+    members_->update(facts_);
+  }
+
+  /// The smallest position of the live processes that follow the same order, this one included.
+  [[nodiscard]] std::uint64_t slowest_cursor() {
+    const std::lock_guard guard(mutex_);
+    const dir_lock lock(*this);
+    return members_->slowest_cursor(facts_.fingerprint, facts_.cursor);
+  }
+
+ private:
+  class dir_lock {
+   public:
+    explicit dir_lock(cache_ledger& of) : fd_(of.lock_.get()) {
+      detail::lock_file(fd_, lock_kind::exclusive, of.own_ + "/lock");
+    }
+    dir_lock(const dir_lock&) = delete;
+    dir_lock& operator=(const dir_lock&) = delete;
+    ~dir_lock() { release(); }
+
+    void release() noexcept {
+      if (fd_ >= 0) ::flock(fd_, LOCK_UN);
+      fd_ = -1;
+    }
+
+   private:
+    int fd_;
+  };
+
+  // Joining, and coming back after the directory was deleted.
+
+  void open_files() {
+    for (const char* part : {"/live", "/shards", "/tmp"}) {
+      if (const int failure = detail::make_directories(own_ + part); failure != 0) {
+        throw system_failure(failure, "cannot make the cache's directory", own_ + part);
+      }
+    }
+    lock_ = detail::open_file(own_ + "/lock", O_RDWR | O_CREAT);
+    journal_.emplace(own_ + "/journal");
+  }
+
+  void join() {
+    std::vector<std::uint64_t> keys;
+    for (const auto& [key, stream] : keys_) keys.push_back(key);
+    members_.emplace(own_ + "/live", facts_, keys);
+    register_streams();
+    const bool usable = journal_->read();
+    const member_sums sums = survey_members();
+    if (!usable || sums.found_dead || sums.alive == 0) {
+      recount(sums.reserved);
+    } else {
+      journal_->begin_change();
+      ++journal_->head.membership;
+    }
+    rescan();
+    if (sums.alive == 0) drop_spare_zips();
+    journal_->end_change();
+    seen_membership_ = journal_->head.membership;
+  }
+
+  [[nodiscard]] cache_ledger& reopened_if_deleted() {
+    if (detail::is_linked(lock_.get()) && members_ && members_->listed()) return *this;
+    members_.reset();
+    open_files();
+    const dir_lock lock(*this);
+    join();
+    return *this;
+  }
+
+  /// Marks every directory that shards are fetched into, so that others know that what lies there
+  /// can be fetched again.
+  void register_streams() {
+    const std::string path = own_ + "/streams";
+    std::string text = read_text(path);
+    text.resize(text.rfind('\0') + 1);  // a process died while it wrote what is cut off here
+    const std::vector<std::string> known = split_paths(text);
+    const std::size_t before = text.size();
+    for (const auto& [key, stream] : keys_) {
+      const std::string_view relative = shard_catalog::relative_to(root_, stream->directory);
+      if (std::binary_search(known.begin(), known.end(), relative)) continue;
+      text.append(relative).push_back('\0');
+    }
+    if (text.size() > before) {
+      const unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
+      detail::write_at(fd.get(), before, as_bytes(std::string_view(text).substr(before)), path);
+    }
+    read_registered();
+  }
+
+  /// Sorted.
+  [[nodiscard]] static std::vector<std::string> split_paths(std::string_view text) {
+    std::vector<std::string> paths;
+    for (std::size_t end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
+      paths.emplace_back(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    std::sort(paths.begin(), paths.end());
+    return paths;
+  }
+
+  // Counting. The caller holds the directory lock.
+
+  /// Reads which directories shards are fetched into, by this process or any other, now or once.
+  void read_registered() {
+    directories_.clear();
+    unowned_.clear();
+    for (const std::string& path : split_paths(read_text(own_ + "/streams"))) {
+      if (!path.empty() && !path.starts_with('/') && !key_is_safe(path)) continue;
+      const std::string directory = path.starts_with('/') ? path
+                                    : path.empty()        ? root_
+                                                          : root_ + '/' + path;
+      directories_.push_back(directory);
+      const std::uint64_t key = shard_catalog::key_of(path);
+      if (!keys_.contains(key)) unowned_.push_back({key, directory});
+    }
+    std::sort(directories_.begin(), directories_.end());
+  }
+
+  /// Counts the bytes that lie in all registered directories.
+  void recount(std::uint64_t reserved_by_others) {
+    std::uint64_t used = 0;
+    for (const std::string& directory : directories_) {
+      detail::for_each_file(directory, directories_,
+                            [&](std::string_view, std::uint64_t bytes) { used += bytes; });
+    }
+    journal_->restart(used, reserved_by_others + facts_.reserved);
+  }
+
+  /// Looks which shards of this process's own streams are there.
+  void rescan() {
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (stream.has_remote) {
+        detail::scan_stream(stream, directories_, flags_.data() + stream.first);
+      }
+    }
+    generation_ = journal_->head.generation;
+    next_record_ = journal_->head.records;
+  }
+
+  /// Deletes compressed files that lie beside their raw ones and are not to be kept.
+  void drop_spare_zips() {
+    for (const catalog_stream& stream : catalog_.streams()) {
+      if (!stream.has_remote || stream.keep_zip) continue;
+      for (std::uint32_t i = 0; i < stream.shards; ++i) {
+        std::uint8_t& flags = flags_[stream.first + i];
+        if (flags != (raw_there | zip_there)) continue;
+        const shard_files files = stream.files(i);
+        const std::string path = shard_catalog::path(stream, files.zip_name);
+        struct stat info{};
+        if (::stat(path.c_str(), &info) != 0 || ::unlink(path.c_str()) != 0) continue;
+        journal_->head.used -=
+            std::min(journal_->head.used, static_cast<std::uint64_t>(info.st_size));
+        flags = raw_there;
+      }
+    }
+  }
+
+  /// Takes over what other processes did since this one last looked.
+  void catch_up() {
+    if (!journal_->read()) {
+      const member_sums sums = survey_members();
+      recount(sums.reserved);
+      rescan();
+      journal_->end_change();
+    } else if (journal_->head.generation != generation_) {
+      rescan();
+    } else {
+      apply_records();
+    }
+    if (journal_->head.membership != seen_membership_) {
+      read_registered();
+      look_for_dead();
+    }
+  }
+
+  void apply_records() {
+    for (const journal_record& record : journal_->records_from(next_record_)) {
+      const auto at = keys_.find(record.stream);
+      if (at == keys_.end() || record.shard >= at->second->shards) continue;
+      flags_[at->second->first + record.shard] = static_cast<std::uint8_t>(record.there);
+    }
+    next_record_ = journal_->head.records;
+  }
+
+  void take(const member_sums& sums) {
+    std::uint64_t smallest = facts_.limit;
+    if (sums.smallest_limit != 0) {
+      smallest = smallest == 0 ? sums.smallest_limit : std::min(smallest, sums.smallest_limit);
+    }
+    limit_.store(smallest, std::memory_order_relaxed);
+    others_.store(sums.alive, std::memory_order_relaxed);
+    others_need_ = sums.needs;
+  }
+
+  /// Removes what dead processes left, and takes over what the live ones say.
+  member_sums survey_members() {
+    const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
+    take(sums);
+    return sums;
+  }
+
+  /// Looks for processes that died; counts anew when there is one.
+  void look_for_dead() {
+    const member_sums sums = survey_members();
+    if (sums.found_dead) {
+      recount(sums.reserved);
+      rescan();
+    }
+    seen_membership_ = journal_->head.membership;
+  }
+
+  /// Deletes the temporary files of a process that is gone.
+  void forget(std::string_view id) const {
+    unlink_names(own_ + "/tmp", std::string(id) + '-');
+    for (const std::string& directory : directories_) {
+      if (!same_file_system(directory)) {
+        unlink_names(directory, temporary_prefix + std::string(id) + '-');
+      }
+    }
+  }
+
+  static void unlink_names(const std::string& directory, const std::string& prefix) {
+    std::error_code failure;
+    std::filesystem::directory_iterator at(directory, failure);
+    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+      if (at->path().filename().native().starts_with(prefix)) ::unlink(at->path().c_str());
+    }
+  }
+
+  /// Whether a file made in `tmp` can be renamed into the directory.
+  [[nodiscard]] bool same_file_system(const std::string& directory) const {
+    struct stat ours{}, theirs{};
+    return ::stat(directory.c_str(), &theirs) != 0 ||
+           (::stat(own_.c_str(), &ours) == 0 && ours.st_dev == theirs.st_dev);
+  }
+
+  void set_reserved(std::uint64_t bytes) {
+    std::uint64_t& sum = journal_->head.reserved;
+    sum = sum - std::min(sum, facts_.reserved) + bytes;
+    facts_.reserved = bytes;
+    members_->update(facts_);
+  }
+
+  /// The files of a directory that its own index names.
+  [[nodiscard]] std::vector<std::string> indexed_files(const std::string& directory) const {
+    std::vector<std::string> names;
+    const std::string index = read_text(directory + "/index.json");
+    detail::for_each_file(directory, directories_, [&](std::string_view name, std::uint64_t) {
+      const std::string quoted = '"' + std::string(name) + '"';
+      if (index.find(quoted) != std::string::npos) names.emplace_back(name);
+    });
+    return names;
+  }
+
+  [[nodiscard]] static std::string read_text(const std::string& path) {
+    const unique_fd fd = detail::try_open(path, O_RDONLY);
+    if (!fd) return {};
+    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
+    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
+    return text;
+  }
+
+  static constexpr const char* temporary_prefix = ".mdstream-";
+
+  std::string root_;
+  std::string own_;
+  const shard_catalog& catalog_;
+
+  std::mutex mutex_;  // within the process; flock does not tell its threads apart
+  unique_fd lock_;
+  std::optional<cache_journal> journal_;
+  std::optional<cache_members> members_;
+  std::unordered_map<std::uint64_t, const catalog_stream*> keys_;  // own streams with a remote
+  member_facts facts_;
+  std::uint64_t temporaries_ = 0;
+  std::uint64_t others_need_ = 0;
+  std::vector<std::string> directories_;  // that shards are fetched into, by anybody; sorted
+  std::vector<unowned_stream> unowned_;
+  std::uint64_t generation_ = 0;
+  std::uint64_t next_record_ = 0;
+  std::uint64_t seen_membership_ = 0;
+  std::vector<std::uint8_t> flags_;  // residency of each shard, as this process knows it
+
+  std::atomic<std::uint64_t> limit_{0};
+  std::atomic<std::size_t> others_{0};
+};
+
+/// One change under the directory lock, ended by `finish`. What throws out of it leaves the
+/// journal's mark set, so that the next one counts anew.
+class cache_ledger::transaction {
+ public:
+  explicit transaction(cache_ledger& of)
+      : of_(of), guard_(of.mutex_), lock_(of.reopened_if_deleted()) {
+    of_.catch_up();
+  }
+
+  /// To be called before the directory is changed.
+  void modify() { of_.journal_->begin_change(); }
+
+  void finish() {
+    of_.journal_->end_change();
+    lock_.release();
+    guard_.unlock();
+  }
+
+  /// Bytes of complete files and of those that will be, over all processes.
+  [[nodiscard]] std::uint64_t usage() const {
+    return of_.journal_->head.used + of_.journal_->head.reserved;
+  }
+  [[nodiscard]] bool fits(std::uint64_t bytes) const {
+    return of_.limit() == 0 || usage() + bytes <= of_.limit();
+  }
+
+  /// What of a shard lies there, as far as this process was told.
+  [[nodiscard]] std::uint8_t residency_of(std::uint32_t shard) const { return of_.flags_[shard]; }
+
+  /// Adds to the sum of complete files.
+  void add_used(std::uint64_t bytes) { of_.journal_->head.used += bytes; }
+
+  /// Reserves room, or gives it back.
+  void reserve(std::uint64_t bytes) {
+    modify();
+    of_.set_reserved(of_.facts_.reserved + bytes);
+  }
+  void unreserve(std::uint64_t bytes) {
+    modify();
+    of_.set_reserved(of_.facts_.reserved - std::min(of_.facts_.reserved, bytes));
+  }
+
+  /// Deletes a file and takes its size off the sum; nothing when there is none.
+  void remove_file(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return;
+    modify();
+    std::uint64_t& sum = of_.journal_->head.used;
+    if (::unlink(path.c_str()) == 0) {
+      sum -= std::min(sum, static_cast<std::uint64_t>(info.st_size));
+    } else if (errno != ENOENT) {
+      throw system_failure(errno, "cannot delete", path);
+    }
+  }
+
+  /// Tells everybody what of a shard lies there now.
+  void note(std::uint32_t shard, unsigned flags) {
+    const catalog_stream& stream = of_.catalog_.stream_of(shard);
+    modify();
+    of_.journal_->append({.stream = stream.key, .shard = shard - stream.first, .there = flags});
+    of_.flags_[shard] = static_cast<std::uint8_t>(flags);
+    of_.next_record_ = of_.journal_->head.records;
+  }
+
+  /// Looks for processes that died, and gives up what they had reserved.
+  void look_for_dead() { of_.look_for_dead(); }
+
+  /// Says what this process may pin at one time. Returns what the others said.
+  [[nodiscard]] std::uint64_t exchange_needs(std::uint64_t own) {
+    modify();
+    ++of_.journal_->head.membership;
+    of_.facts_.need = own;
+    of_.members_->update(of_.facts_);
+    of_.look_for_dead();
+    return of_.others_need_;
+  }
+  [[nodiscard]] std::uint64_t own_need() const { return of_.facts_.need; }
+
+  /// Bytes of the indexes of all directories.
+  [[nodiscard]] std::uint64_t index_bytes() const {
+    std::uint64_t sum = 0;
+    for (const std::string& directory : of_.directories_) {
+      struct stat info{};
+      if (::stat((directory + "/index.json").c_str(), &info) == 0) {
+        sum += static_cast<std::uint64_t>(info.st_size);
+      }
+    }
+    return sum;
+  }
+
+  /// Calls `visit(path)` for every shard file of directories that no live process uses, until it
+  /// returns false. Only files that the index beside them names.
+  template <class Visit>
+  void for_each_unused(Visit visit) {
+    if (of_.unowned_.empty()) return;
+    const std::vector<std::uint64_t> used = of_.members_->streams_of_others();
+    for (const unowned_stream& stream : of_.unowned_) {
+      if (std::binary_search(used.begin(), used.end(), stream.key)) continue;
+      for (const std::string& name : of_.indexed_files(stream.directory)) {
+        if (!visit(stream.directory + '/' + name)) return;
+      }
+    }
+  }
+
+ private:
+  cache_ledger& of_;
+  std::unique_lock<std::mutex> guard_;
+  dir_lock lock_;
+};
+
+inline void cache_ledger::notice_members() {
+  {
+    const std::lock_guard guard(mutex_);
+    if (journal_->peek_membership() == seen_membership_ && members_->listed()) return;
+  }
+  transaction change(*this);
+  change.finish();
+}
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,101 @@
+#pragma once
+
+/// From the streams that a cache is made of to its catalog.
+
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/options.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/hash/hash.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// Absolute, with no `.`, `..`, doubled or closing slash, so that equal places have equal names.
+[[nodiscard]] inline std::string normal_path(const std::string& path) {
+  std::string text = std::filesystem::absolute(path).lexically_normal().native();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+[[nodiscard]] inline shard_files files_of(const dataset_index& index, std::uint32_t shard,
+                                          const std::string& hash) {
+  const auto digest = [&hash](const file_info& file) {
+    const std::string* const found = hash.empty() ? nullptr : file.hash(hash);
+    return found != nullptr ? *found : std::string();
+  };
+  const file_info raw = index.raw(shard);
+  shard_files files{.raw_name = raw.name, .raw_bytes = raw.bytes, .raw_digest = digest(raw)};
+  if (const std::optional<file_info> zip = index.zip(shard)) {
+    files.zip_name = zip->name;
+    files.zip_bytes = zip->bytes;
+    files.zip_digest = digest(*zip);
+    files.compression = index.compression(shard);
+  }
+  return files;
+}
+
+/// Whether a remote is the very directory that it would be cached in.
+template <object_store Store>
+[[nodiscard]] bool is_same_place(const Store& remote, const std::string& prefix,
+                                 const std::string& directory) {
+  const std::string url = remote.url(prefix);
+  std::error_code failure;
+  return url_scheme(url).empty() &&
+         (normal_path(url) == directory || std::filesystem::equivalent(url, directory, failure));
+}
+
+template <object_store Store>
+void check_stream(const cache_stream<Store>& stream) {
+  if (stream.index == nullptr) {
+    throw error(errc::invalid_argument,
+                {.what = "a stream of a cache has no index", .stream = stream.name});
+  }
+  if (stream.download_retry == 0) {
+    throw error(
+        errc::invalid_argument,
+        {.what = "download_retry counts all attempts, so it is at least 1", .stream = stream.name});
+  }
+  if (stream.download_timeout.count() <= 0) {
+    throw error(errc::invalid_argument,
+                {.what = "download_timeout has to be above 0", .stream = stream.name});
+  }
+}
+
+/// Throws `errc::invalid_argument` for options that can not be right, `errc::unsupported` for a
+/// hash that the program can not compute.
+template <hash_policy Hash, object_store Store>
+[[nodiscard]] std::vector<catalog_stream> describe_streams(
+    const std::vector<cache_stream<Store>>& streams) {
+  std::vector<catalog_stream> all;
+  all.reserve(streams.size());
+  for (const cache_stream<Store>& each : streams) {
+    check_stream(each);
+    if (!each.validate_hash.empty()) (void)Hash::open(each.validate_hash);
+    std::string directory = normal_path(each.directory);
+    const bool has_remote = each.remote && !is_same_place(*each.remote, each.prefix, directory);
+    all.push_back({.name = each.name,
+                   .directory = std::move(directory),
+                   .has_remote = has_remote,
+                   .keep_zip = each.keep_zip || !has_remote,
+                   .shards = static_cast<std::uint32_t>(each.index->shards()),
+                   .files = [index = each.index, hash = each.validate_hash](
+                                std::uint32_t i) { return files_of(*index, i, hash); },
+                   .sizes =
+                       [index = each.index](std::uint32_t i) {
+                         return shard_sizes{index->file_bytes(i, file_role::raw_data),
+                                            index->file_bytes(i, file_role::zip_data)};
+                       }});
+  }
+  return all;
+}
+
+}  // namespace mdstream::inline v0::detail
