@@ -194,9 +194,8 @@ class delivery {
     // batch waits for it.
     for (int i = 0; i < 2 && ahead_.samples_ahead() < limits_.horizon; ++i)
       if (!ahead_.extend()) break;
-    const std::uint64_t before = most_needed_;
     want_ahead();
-    if (most_needed_ > before) announce_need(lock, before);
+    if (most_needed_ > announced_) announce_need(lock);
     fetch(lock);
   }
 
@@ -245,17 +244,17 @@ class delivery {
   }
 
   /// Tells the cache what the largest batch so far holds at one time.
-  void announce_need(std::unique_lock<std::mutex>& lock, std::uint64_t before) {
+  void announce_need(std::unique_lock<std::mutex>& lock) {
     const std::uint64_t bytes = most_needed_;
     lock.unlock();
     try {
       source_.cache().require(bytes);
-      lock.lock();
     } catch (...) {
       lock.lock();
-      most_needed_ = before;
       throw;
     }
+    lock.lock();
+    announced_ = bytes;
   }
 
   void fetch(std::unique_lock<std::mutex>& lock) {
@@ -396,6 +395,7 @@ class delivery {
   std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards
   std::uint64_t wanted_samples_ = 0;
   std::uint64_t most_needed_ = 0;  // bytes of the shards of one batch
+  std::uint64_t announced_ = 0;    // what the cache was told of that
   std::size_t missing_ = 0;        // shards of the first batch that are on their way
   std::size_t active_ = 0;         // completions and pool tasks that will still touch this object
   std::chrono::nanoseconds stalled_{0};

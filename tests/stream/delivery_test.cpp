@@ -1,0 +1,296 @@
+#include <mdstream/stream/delivery.hpp>
+
+#include <atomic>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+// A delivery over a scripted cache: every request is answered when, how and on which thread the
+// script says, and the cache keeps book of what it was asked.
+
+namespace mds = mdstream;
+
+namespace delivery_test {
+
+/// Ids 0, 1, 2, ... in order.
+struct counting {
+  std::uint64_t count;
+  [[nodiscard]] std::uint64_t size() const { return count; }
+  void read(std::uint64_t first, std::span<std::int64_t> out) const {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::int64_t>(first + i);
+  }
+};
+
+class scripted_cache {
+ public:
+  bool is_limited = false;
+  /// Answers a request: at once where it returns a code, later where it returns nothing.
+  std::function<std::optional<std::error_code>(std::uint32_t shard, bool ahead)> script;
+  std::atomic<std::uint64_t> most_required{0};
+
+  [[nodiscard]] bool limited() const { return is_limited; }
+  [[nodiscard]] static std::uint64_t footprint(std::uint32_t) { return 10; }
+  void require(std::uint64_t bytes) {
+    if (bytes > 35) throw mds::error(mds::errc::cache_too_small, "too small");
+    most_required = bytes;
+  }
+  [[nodiscard]] std::optional<mds::shard_ref> try_acquire(std::uint32_t shard) {
+    const std::lock_guard lock(mutex_);
+    if (!resident_.contains(shard)) return std::nullopt;
+    return mds::shard_ref();
+  }
+  void async_acquire(std::uint32_t shard, std::stop_token stop, mds::diagnostics& where,
+                     mds::unique_function<void(std::error_code, mds::shard_ref)> done) {
+    answer(shard, false, std::move(stop), where,
+           [done = std::move(done)](std::error_code e) mutable { done(e, {}); });
+  }
+  void async_prefetch(std::uint32_t shard, std::stop_token stop, mds::diagnostics& where,
+                      mds::unique_function<void(std::error_code)> done) {
+    answer(shard, true, std::move(stop), where, std::move(done));
+  }
+
+  /// Completes one of the waiting requests, the `which`-th; false when there is none.
+  bool complete(std::size_t which, std::error_code code = {}) {
+    waiting one;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return false;
+      const auto at = waiting_.begin() + static_cast<std::ptrdiff_t>(which % waiting_.size());
+      one = std::move(*at);
+      waiting_.erase(at);
+    }
+    finish(one.shard, one.stop.stop_requested() ? mds::errc::canceled : code, *one.where, one.done);
+    return true;
+  }
+  [[nodiscard]] std::vector<std::uint32_t> asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  void evict_all() {
+    const std::lock_guard lock(mutex_);
+    resident_.clear();
+  }
+
+ private:
+  struct waiting {
+    std::uint32_t shard = 0;
+    std::stop_token stop;
+    mds::diagnostics* where = nullptr;
+    mds::unique_function<void(std::error_code)> done;
+  };
+
+  void answer(std::uint32_t shard, bool ahead, std::stop_token stop, mds::diagnostics& where,
+              mds::unique_function<void(std::error_code)> done) {
+    const std::optional<std::error_code> now = script ? script(shard, ahead) : std::error_code();
+    {
+      const std::lock_guard lock(mutex_);
+      asked_.push_back(shard);
+      if (!now) {
+        waiting_.push_back({shard, std::move(stop), &where, std::move(done)});
+        return;
+      }
+    }
+    finish(shard, *now, where, done);
+  }
+  void finish(std::uint32_t shard, std::error_code code, mds::diagnostics& where,
+              mds::unique_function<void(std::error_code)>& done) {
+    if (code)
+      where.what = "the script says no to shard " + std::to_string(shard);
+    else {
+      const std::lock_guard lock(mutex_);
+      resident_.insert(shard);
+    }
+    done(code);
+  }
+
+  std::mutex mutex_;
+  std::set<std::uint32_t> resident_;
+  std::deque<waiting> waiting_;
+  std::vector<std::uint32_t> asked_;
+};
+
+struct source {
+  scripted_cache own;
+  [[nodiscard]] scripted_cache& cache() { return own; }
+  [[nodiscard]] static std::uint32_t view(const mds::shard_ref&, std::uint32_t number) {
+    return number;
+  }
+};
+
+/// 20 shards of 4 samples, batches of 2: batch t needs shard t / 2 alone.
+struct rig {
+  std::vector<std::uint64_t> sizes = std::vector<std::uint64_t>(20, 4);
+  mds::shard_locator locate{sizes};
+  mds::runtime threads{2};
+  source from;
+
+  [[nodiscard]] mds::delivery<source> start(std::uint64_t predownload, std::size_t requests) {
+    return {
+        from,
+        threads,
+        mds::lookahead(locate, sizes.size(), mds::epoch_order(counting{80}, 2), mds::world{}, 2),
+        sizes.size(),
+        {.predownload = predownload, .horizon = 40, .requests = requests}};
+  }
+};
+
+/// The whole epoch, each batch from the shard that it lies in.
+template <class Delivery>
+void read_on(Delivery& delivery, std::uint64_t first = 0) {
+  std::uint64_t t = first;
+  while (delivery.wait()) {
+    CHECK(delivery.front().number == t);
+    CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)) == t / 2);
+    delivery.pop();
+    ++t;
+  }
+  CHECK(t == 40);
+}
+
+}  // namespace delivery_test
+
+TEST_CASE("shards are asked for in order, once each, however the answers come") {
+  using namespace delivery_test;
+  rig r;
+  SECTION("at once") {}
+  SECTION("with a limit: only the first batch's shards are held") { r.from.own.is_limited = true; }
+  auto delivery = r.start(16, 3);
+  read_on(delivery);
+  std::vector<std::uint32_t> expected(20);
+  for (std::uint32_t i = 0; i < 20; ++i) expected[i] = i;
+  CHECK(r.from.own.asked() == expected);
+}
+
+TEST_CASE("answers in any order from other threads, failures and lack of room among them") {
+  using namespace delivery_test;
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  for (unsigned round = 0; round < 30; ++round) {
+    rig r;
+    r.from.own.is_limited = round % 2 == 0;
+    std::mt19937 decide(seed + round);
+    std::mutex decide_mutex;
+    const auto below = [&](unsigned n) {
+      const std::lock_guard lock(decide_mutex);
+      return static_cast<unsigned>(decide() % n);
+    };
+    r.from.own.script = [&](std::uint32_t, bool ahead) -> std::optional<std::error_code> {
+      switch (below(6)) {
+        case 0: return std::error_code();
+        case 1: return ahead ? mds::errc::cache_too_small : mds::errc::io_error;
+        default: return std::nullopt;
+      }
+    };
+    std::atomic<bool> ended{false};
+    std::thread world([&] {
+      while (!ended) {
+        const unsigned kind = below(8);
+        if (kind == 7) r.from.own.evict_all();
+        if (!r.from.own.complete(
+                below(4), kind == 0 ? make_error_code(mds::errc::io_error) : std::error_code()))
+          std::this_thread::yield();
+      }
+      while (r.from.own.complete(0)) {
+      }
+    });
+    {
+      auto delivery = r.start(2 + below(30), 1 + below(4));
+      std::uint64_t t = 0;
+      for (bool more = true; more;) {
+        try {
+          more = delivery.wait();
+        } catch (const mds::error& e) {
+          CHECK(e.code() == mds::errc::io_error);
+          CHECK(std::string(e.what()).find("says no to shard " + std::to_string(t / 2)) !=
+                std::string::npos);
+          continue;
+        }
+        if (!more) break;
+        CHECK(delivery.front().number == t);
+        CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)) == t / 2);
+        delivery.pop();
+        ++t;
+      }
+      CHECK(t == 40);
+    }
+    ended = true;
+    world.join();
+  }
+}
+
+TEST_CASE("a batch that the limit can not hold is refused before it is fetched") {
+  using namespace delivery_test;
+  rig r;
+  r.from.own.is_limited = true;
+  mds::delivery<source> delivery(
+      r.from, r.threads,
+      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 16), mds::world{}, 16), 20,
+      {.predownload = 16, .horizon = 16, .requests = 2});
+  for (int i = 0; i < 2; ++i) {  // and it stays refused
+    try {
+      delivery.wait();
+      FAIL("four shards of 10 bytes in 35");
+    } catch (const mds::error& e) {
+      CHECK(e.code() == mds::errc::cache_too_small);
+    }
+  }
+}
+
+TEST_CASE("waiting without blocking: built and completed on the pool, canceled, or dropped") {
+  using namespace delivery_test;
+  rig r;
+  r.from.own.script = [](std::uint32_t, bool) { return std::optional<std::error_code>(); };
+  auto delivery = std::make_unique<mds::delivery<source>>(
+      r.from, r.threads,
+      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 2), mds::world{}, 2), 20,
+      mds::delivery_limits{.predownload = 4, .horizon = 4, .requests = 2});
+  std::promise<std::exception_ptr> outcome;
+  const auto ask = [&](std::stop_token stop) {
+    outcome = {};
+    auto future = outcome.get_future();
+    delivery->async_next(
+        std::move(stop), [] {}, [&](std::exception_ptr e) { outcome.set_value(e); });
+    return future;
+  };
+
+  SECTION("it completes when the shard is there") {
+    auto future = ask({});
+    CHECK(future.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout);
+    while (r.from.own.complete(0)) {
+    }
+    CHECK_FALSE(future.get());
+    CHECK(delivery->front().number == 0);
+  }
+  SECTION("a stop ends the call and consumes nothing") {
+    std::stop_source stop;
+    auto future = ask(stop.get_token());
+    stop.request_stop();
+    CHECK(mds::code_of(future.get()) == mds::errc::canceled);
+    auto early = ask(stop.get_token());
+    CHECK(mds::code_of(early.get()) == mds::errc::canceled);
+    std::thread answers([&] {
+      while (r.from.own.complete(0)) std::this_thread::yield();
+    });
+    CHECK(delivery->wait());
+    CHECK(delivery->front().number == 0);
+    answers.join();
+  }
+  SECTION("destruction ends it") {
+    auto future = ask({});
+    std::thread answers([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      while (r.from.own.complete(0)) {
+      }
+    });
+    delivery.reset();
+    CHECK(mds::code_of(future.get()) == mds::errc::canceled);
+    answers.join();
+  }
+}
