@@ -36,8 +36,9 @@ struct file_info {
   friend bool operator==(const file_info&, const file_info&) = default;
 };
 
-/// What a shard is made of. JSONL and XSV shards have a meta file beside the data.
-enum class file_role : std::uint8_t { raw_data, zip_data, raw_meta, zip_meta };
+/// What a shard is made of, in the order of the index. JSONL and XSV shards have a meta file beside
+/// the data.
+enum class file_role : std::uint8_t { raw_data, raw_meta, zip_data, zip_meta };
 
 inline constexpr std::size_t file_roles = 4;
 

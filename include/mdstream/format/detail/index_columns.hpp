@@ -179,6 +179,15 @@ struct index_columns {
     samples.push_back(shard_samples);
   }
 
+  /// Adds a shard that goes on with the last run: of its files only sizes differ, and names count
+  /// up. Its digests are added already.
+  void append_next(std::uint32_t shard_samples,
+                   const std::array<std::uint64_t, file_roles>& file_bytes) {
+    for (std::size_t r = 0; r < file_roles; ++r)
+      if (!bytes[r].empty()) bytes[r].push_back(file_bytes[r]);
+    samples.push_back(shard_samples);
+  }
+
  private:
   // suffixes of the roles' usual names under configuration suffix_config
   std::array<std::string, file_roles> suffixes_;

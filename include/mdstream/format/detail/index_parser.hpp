@@ -3,7 +3,9 @@
 /// Parses index.json straight from the text into columns, with no tree in between.
 
 #include <mdstream/core/json/reader.hpp>
+#include <mdstream/format/detail/config_reader.hpp>
 #include <mdstream/format/detail/index_columns.hpp>
+#include <mdstream/format/detail/shard_template.hpp>
 
 #include <algorithm>
 #include <array>
@@ -39,7 +41,8 @@ class index_parser {
         if (have_shards) in_.fail("the index has two lists of shards");
         have_shards = true;
         in_.begin_array();
-        while (in_.next_item()) read_shard();
+        while (in_.next_item())
+          if (!read_like_last()) read_shard();
       } else {
         in_.skip();
       }
@@ -51,53 +54,58 @@ class index_parser {
   }
 
  private:
-  // The members of a shard that say how it was written; equal texts mean equal configurations.
-  enum config_key : std::size_t {
-    column_encodings,
-    column_names,
-    column_sizes,
-    columns,
-    compression,
-    format,
-    hashes,
-    newline,
-    separator,
-    size_limit,
-    version,
-    config_keys
-  };
-  static constexpr std::array<std::string_view, config_keys> config_key_names{
-      "column_encodings", "column_names", "column_sizes", "columns",    "compression", "format",
-      "hashes",           "newline",      "separator",    "size_limit", "version"};
-  using config_texts = std::array<std::string_view, config_keys>;
+  /// Reads an entry that differs from the last in numbers and digests only; false if it does not.
+  bool read_like_last() {
+    (void)in_.peek();
+    shard_at_ = in_.offset();
+    if (out_.runs.empty() || !out_.runs.back().usual) return false;
+    const index_run& run = out_.runs.back();
+    const std::string digits = padded(run.number + (out_.shards() - run.first));
+    shard_template::values found;
+    const std::size_t size = like_last_.match(text_.substr(shard_at_), digits, found, out_.digests);
+    if (size == 0) return false;
+    for (std::size_t r = 0; r < file_roles; ++r) files_[r].bytes = found.bytes[r];
+    check_samples(found.samples);
+    check_sizes(found.samples);
+    out_.append_next(static_cast<std::uint32_t>(found.samples), found.bytes);
+    in_.advance_to(shard_at_ + size);
+    return true;
+  }
 
   void read_shard() {
     shard_at_ = in_.offset();
-    config_texts texts{};
+    like_last_.clear();
+    config_reader::texts texts{};
     for (file_entry& file : files_) file.present = false;
     std::optional<std::uint64_t> samples;
     in_.begin_object();
     while (const auto key = in_.next_key()) read_member(*key, texts, samples);
     if (!samples) fail_shard("\"samples\" is missing");
-    if (*samples > std::numeric_limits<std::uint32_t>::max())
-      fail_shard("a shard can not have " + std::to_string(*samples) + " samples");
+    check_samples(*samples);
     if (out_.configs.empty() || texts != last_texts_) {
       last_config_ = intern(texts);
       last_texts_ = texts;
     }
     check_files(*samples);
     out_.append(last_config_, static_cast<std::uint32_t>(*samples), files_);
+    like_last_.complete(text_, shard_at_, in_.offset());
   }
 
-  void read_member(std::string_view key, config_texts& texts,
+  void check_samples(std::uint64_t samples) const {
+    if (samples > std::numeric_limits<std::uint32_t>::max())
+      fail_shard("a shard can not have " + std::to_string(samples) + " samples");
+  }
+
+  void read_member(std::string_view key, config_reader::texts& texts,
                    std::optional<std::uint64_t>& samples) {
     if (key == "samples") {
-      samples = in_.unsigned_integer();
+      if (samples) like_last_.spoil();
+      samples = read_number(shard_template::kind::samples, file_role::raw_data);
     } else if (const auto role = find_role(key)) {
-      read_file(files_[static_cast<std::size_t>(*role)]);
+      read_file(*role);
     } else {
-      for (std::size_t i = 0; i < config_keys; ++i) {
-        if (config_key_names[i] != key) continue;
+      for (std::size_t i = 0; i < config_reader::key_count; ++i) {
+        if (config_reader::key_names[i] != key) continue;
         texts[i] = skip_like(last_texts_[i]);
         return;
       }
@@ -108,9 +116,31 @@ class index_parser {
   static std::optional<file_role> find_role(std::string_view key) noexcept {
     if (key.size() != 8) return std::nullopt;
     for (const file_role role :
-         {file_role::raw_data, file_role::zip_data, file_role::raw_meta, file_role::zip_meta})
+         {file_role::raw_data, file_role::raw_meta, file_role::zip_data, file_role::zip_meta})
       if (to_string(role) == key) return role;
     return std::nullopt;
+  }
+
+  std::uint64_t read_number(shard_template::kind what, file_role role) {
+    (void)in_.peek();
+    const std::size_t begin = in_.offset();
+    const std::uint64_t value = in_.unsigned_integer();
+    like_last_.add_hole(what, role, begin, in_.offset());
+    return value;
+  }
+
+  void read_name(file_entry& file, file_role role) {
+    (void)in_.peek();
+    const std::size_t begin = in_.offset() + 1;
+    file.name = in_.string();
+    const std::size_t base = file.name.rfind('/') + 1;  // 0 where there is none
+    const std::size_t digits = base + 6;
+    const std::size_t end = file.name.find('.', std::min(digits, file.name.size()));
+    const bool as_is = in_.offset() - 1 - begin == file.name.size();  // no escapes
+    if (as_is && end != std::string::npos && file.name.compare(base, 6, "shard.") == 0)
+      like_last_.add_hole(shard_template::kind::shard_number, role, begin + digits, begin + end);
+    else
+      like_last_.spoil();
   }
 
   /// Reads a value and returns its text; quickly if it is the same as `before`.
@@ -124,7 +154,9 @@ class index_parser {
     return text_.substr(at, before.size());
   }
 
-  void read_file(file_entry& file) {
+  void read_file(file_role role) {
+    file_entry& file = files_[static_cast<std::size_t>(role)];
+    if (file.present) like_last_.spoil();
     file.present = false;
     if (in_.take_null()) return;
     bool name = false;
@@ -134,13 +166,14 @@ class index_parser {
     while (const auto key = in_.next_key()) {
       file.present = true;
       if (*key == "basename") {
-        file.name = in_.string();
+        read_name(file, role);
         name = true;
       } else if (*key == "bytes") {
-        file.bytes = in_.unsigned_integer();
+        file.bytes = read_number(shard_template::kind::bytes, role);
         bytes = true;
       } else if (*key == "hashes") {
-        read_digests(file);
+        if (file.digest_count != 0) like_last_.spoil();
+        read_digests(file, role);
       } else {
         in_.skip();
       }
@@ -152,19 +185,26 @@ class index_parser {
       fail_shard("the file name \"" + printable(file.name) + "\" " + std::string(*reason));
   }
 
-  void read_digests(file_entry& file) {
+  void read_digests(file_entry& file, file_role role) {
     file.digest_count = 0;
     in_.begin_object();
     while (const auto key = in_.next_key()) {
       if (file.digests.size() == file.digest_count) file.digests.emplace_back();
       file_entry::digest& digest = file.digests[file.digest_count];
       digest.name = *key;
+      (void)in_.peek();
+      const std::size_t begin = in_.offset() + 1;
       digest.hex = in_.string();
+      const std::size_t end = in_.offset() - 1;
       const std::optional<std::size_t> size = mdstream::digest_bytes(digest.name);
       if (!size) continue;  // nobody can check it
       if (!is_hex(digest.hex) || digest.hex.size() != 2 * *size)
         fail_shard("the " + digest.name + " digest is not " + std::to_string(2 * *size) +
                    " hexadecimal digits");
+      if (end - begin == digest.hex.size())
+        like_last_.add_hole(shard_template::kind::digest, role, begin, end);
+      else
+        like_last_.spoil();
       ++file.digest_count;
     }
   }
@@ -180,14 +220,25 @@ class index_parser {
       return files_[static_cast<std::size_t>(role)];
     };
     if (!file(file_role::raw_data).present) fail_shard("\"raw_data\" is missing");
-    if (mds)
+    if (mds) {
+      if (file(file_role::raw_meta).present || file(file_role::zip_meta).present)
+        like_last_.spoil();
       file(file_role::raw_meta).present = file(file_role::zip_meta).present = false;
-    else if (!file(file_role::raw_meta).present)
+    } else if (!file(file_role::raw_meta).present) {
       fail_shard("\"raw_meta\" is missing");
+    }
     if (config.compression.empty() && file(file_role::zip_data).present)
       fail_shard("\"zip_data\" is present, but \"compression\" is not");
     if (!mds && file(file_role::zip_data).present != file(file_role::zip_meta).present)
       fail_shard("only one of \"zip_data\" and \"zip_meta\" is present");
+    check_sizes(samples);
+  }
+
+  void check_sizes(std::uint64_t samples) const {
+    const bool mds = out_.configs[last_config_].layout.format() == shard_format::mds;
+    const auto file = [this](file_role role) -> const file_entry& {
+      return files_[static_cast<std::size_t>(role)];
+    };
     const std::uint64_t bytes = file(file_role::raw_data).bytes;
     if (bytes > std::numeric_limits<std::uint32_t>::max())
       fail_shard("raw data of " + std::to_string(bytes) +
@@ -200,127 +251,18 @@ class index_parser {
 
   // --- configurations -------------------------------------------------------------------------
 
-  std::uint32_t intern(const config_texts& texts) {
+  std::uint32_t intern(const config_reader::texts& texts) {
     std::string joined;
     for (const std::string_view text : texts) joined.append(text).append("\n");
     const auto [at, added] =
         known_.try_emplace(std::move(joined), static_cast<std::uint32_t>(out_.configs.size()));
-    if (added) out_.configs.push_back(read_config(texts));
+    if (added) out_.configs.push_back(config_reader(texts, shard_where(), allow_unsafe_).read());
     return at->second;
   }
 
-  shard_config read_config(const config_texts& texts) {
-    require(texts, version);
-    if (texts[version] != "2")
-      fail_shard_as(errc::unsupported, "the shard's version is " + printable(texts[version]) +
-                                           "; only version 2 can be read");
-    shard_config out;
-    const std::string format_name = string_of(texts, format);
-    const std::optional<shard_format> found = find_shard_format(format_name);
-    if (!found)
-      fail_shard_as(errc::unsupported,
-                    "\"" + printable(format_name) + "\" is no shard format that can be read");
-    out.compression = optional_string_of(texts, compression);
-    out.hashes = strings_of(texts, hashes);
-    out.size_limit_text = texts[size_limit].empty() ? "null" : std::string(texts[size_limit]);
-    if (out.size_limit_text.front() == '-') fail_shard("\"size_limit\" is negative");
-    if (*found != shard_format::mds) out.newline = string_of(texts, newline);
-    if (*found == shard_format::xsv) out.separator = string_of(texts, separator);
-    if (*found == shard_format::csv) out.separator = ",";
-    if (*found == shard_format::tsv) out.separator = "\t";
-    out.layout = sample_layout(*found, *found == shard_format::json ? read_columns_object(texts)
-                                                                    : read_columns(texts, *found));
-    return out;
-  }
-
-  std::vector<column_layout> read_columns(const config_texts& texts, shard_format format_found) {
-    const std::vector<std::string> names = strings_of(texts, column_names);
-    const std::vector<std::string> encodings = strings_of(texts, column_encodings);
-    const bool mds = format_found == shard_format::mds;
-    const std::vector<std::uint64_t> sizes =
-        mds ? sizes_of(texts) : std::vector<std::uint64_t>(names.size(), 0);
-    if (names.size() != encodings.size() || names.size() != sizes.size())
-      fail_shard("\"column_names\", \"column_encodings\" and \"column_sizes\" differ in length");
-    std::vector<column_layout> out;
-    for (std::size_t i = 0; i < names.size(); ++i)
-      out.push_back(make_column(names[i], encodings[i], sizes[i], mds));
-    check_columns(out);
-    return out;
-  }
-
-  std::vector<column_layout> read_columns_object(const config_texts& texts) {
-    require(texts, columns);
-    std::vector<column_layout> out;
-    json::reader in(texts[columns], shard_where());
-    in.begin_object();
-    while (const auto key = in.next_key()) {
-      const std::string name(*key);
-      out.push_back(make_column(name, std::string(in.string()), 0, false));
-    }
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-    check_columns(out);
-    return out;
-  }
-
-  column_layout make_column(const std::string& name, const std::string& encoding_text,
-                            std::uint64_t size, bool mds) {
-    const std::optional<encoding> type =
-        mds ? find_encoding(encoding_text) : find_cell_encoding(encoding_text);
-    if (!type)
-      fail_shard_as(errc::unsupported, "column \"" + printable(name) + "\" has the encoding \"" +
-                                           printable(encoding_text) + "\", which does not exist");
-    if (is_unsafe(*type) && !allow_unsafe_)
-      fail_shard_as(errc::unsupported,
-                    "column \"" + printable(name) +
-                        "\" holds Python pickles; allow unsafe types to read the others");
-    column_layout out{name, encoding_text, *type, std::nullopt};
-    if (size != 0) out.size = size;
-    return out;
-  }
-
-  void check_columns(const std::vector<column_layout>& found) {
-    if (found.empty()) fail_shard("the shard has no columns");
-    for (std::size_t i = 0; i < found.size(); ++i)
-      for (std::size_t j = 0; j < i; ++j)
-        if (found[i].name == found[j].name)
-          fail_shard("column \"" + printable(found[i].name) + "\" is there twice");
-  }
-
-  void require(const config_texts& texts, config_key key) {
-    if (texts[key].empty()) fail_shard("\"" + std::string(config_key_names[key]) + "\" is missing");
-  }
-
-  std::string string_of(const config_texts& texts, config_key key) {
-    require(texts, key);
-    return std::string(json::reader(texts[key], shard_where()).string());
-  }
-
-  std::string optional_string_of(const config_texts& texts, config_key key) {
-    require(texts, key);
-    return texts[key] == "null" ? std::string() : string_of(texts, key);
-  }
-
-  std::vector<std::string> strings_of(const config_texts& texts, config_key key) {
-    require(texts, key);
-    json::reader in(texts[key], shard_where());
-    std::vector<std::string> out;
-    in.begin_array();
-    while (in.next_item()) out.emplace_back(in.string());
-    return out;
-  }
-
-  /// 0 for columns of variable size.
-  std::vector<std::uint64_t> sizes_of(const config_texts& texts) {
-    require(texts, column_sizes);
-    json::reader in(texts[column_sizes], shard_where());
-    std::vector<std::uint64_t> out;
-    in.begin_array();
-    while (in.next_item()) {
-      out.push_back(in.take_null() ? 0 : in.unsigned_integer());
-      if (out.back() > std::numeric_limits<std::uint32_t>::max())
-        fail_shard("a column of " + std::to_string(out.back()) + " bytes does not fit in a shard");
-    }
-    return out;
+  static std::string padded(std::uint64_t number) {
+    const std::string digits = std::to_string(number);
+    return digits.size() < 5 ? std::string(5 - digits.size(), '0').append(digits) : digits;
   }
 
   // --- errors ---------------------------------------------------------------------------------
@@ -333,16 +275,10 @@ class index_parser {
            "the index has version " + printable(text) + "; only version 2 can be read", at);
   }
 
-  /// Data from outside is cut short and freed of control characters before it goes into a message.
-  static std::string printable(std::string_view text) {
-    std::string out;
-    for (const char c : text.substr(0, 200)) out += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-    return out;
-  }
-
   [[nodiscard]] diagnostics shard_where() const {
     diagnostics where = where_;
     where.shard = out_.shards();
+    where.byte = shard_at_;
     return where;
   }
 
@@ -354,14 +290,9 @@ class index_parser {
   }
 
   [[noreturn]] void fail_shard(std::string what) const {
-    fail_shard_as(errc::corrupt, std::move(what));
-  }
-
-  [[noreturn]] void fail_shard_as(errc code, std::string what) const {
     diagnostics where = shard_where();
     where.what = std::move(what);
-    where.byte = shard_at_;
-    throw error(code, std::move(where));
+    throw error(errc::corrupt, std::move(where));
   }
 
   std::string_view text_;
@@ -370,8 +301,9 @@ class index_parser {
   bool allow_unsafe_;
   index_columns& out_;
   std::size_t shard_at_ = 0;
+  shard_template like_last_;
   file_entries files_;
-  config_texts last_texts_;
+  config_reader::texts last_texts_;
   std::uint32_t last_config_ = 0;
   std::unordered_map<std::string, std::uint32_t> known_;  // texts to number
 };

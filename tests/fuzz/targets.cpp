@@ -1,0 +1,162 @@
+#include "fuzz/targets.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <mdstream/codec/codec.hpp>
+#include <mdstream/codec/none.hpp>
+#include <mdstream/codec/zstd.hpp>
+#include <mdstream/core/json.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/format/mds_shard.hpp>
+#include <mdstream/format/row_shard.hpp>
+#include <mdstream/format/row_values.hpp>
+#include <mdstream/format/sample_encoder.hpp>
+#include <string>
+#include <vector>
+
+namespace fuzz {
+
+namespace {
+
+using mdstream::as_bytes;
+using mdstream::as_text;
+
+/// Runs what may refuse its input.
+template <class F>
+void allow_refusal(F run) {
+  try {
+    run();
+  } catch (const mdstream::error&) {
+  }
+}
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+/// The input up to its first line break, which is taken off.
+std::string_view take_line(std::string_view& input) {
+  const std::size_t end = input.find('\n');
+  const std::string_view line = input.substr(0, end);
+  input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
+  return line;
+}
+
+const mdstream::sample_layout& every_encoding() {
+  static const mdstream::sample_layout layout = [] {
+    std::vector<mdstream::column_spec> columns;
+    int number = 0;
+    for (const std::string_view name : mdstream::detail::mds_encoding_names)
+      columns.push_back({"c" + std::to_string(100 + number++), std::string(name)});
+    columns.push_back({"d", "ndarray:uint16"});
+    columns.push_back({"e", "ndarray:float32:2,3"});
+    return mdstream::sample_layout::mds(columns);
+  }();
+  return layout;
+}
+
+}  // namespace
+
+void index(std::string_view input) {
+  allow_refusal([&] {
+    const auto index = mdstream::dataset_index::parse(input, {.allow_unsafe_types = true});
+    for (std::size_t i = 0; i < index.shards() && i < 1000; ++i)
+      for (std::size_t r = 0; r < mdstream::file_roles; ++r)
+        if (const auto file = index.file(i, static_cast<mdstream::file_role>(r)))
+          require(!mdstream::unsafe_file_name(file->name));
+    (void)index.samples();
+  });
+}
+
+void mds_shard(std::string_view input) {
+  if (input.size() < 4) return;
+  const auto bytes = as_bytes(input);
+  static const mdstream::sample_layout text =
+      mdstream::sample_layout::mds({{"id", "int"}, {"text", "str"}});
+  allow_refusal([&] {
+    const mdstream::mds_shard_view shard(bytes, mdstream::load<std::uint32_t>(bytes.data()));
+    for (std::uint64_t i = 0; i < shard.size() && i < 200; ++i)
+      for (const auto* layout : {&text, &every_encoding()})
+        for (std::size_t c = 0; c < layout->size(); ++c)
+          allow_refusal([&] { (void)mdstream::read_column(*layout, shard[i], c); });
+  });
+}
+
+void row_shard(std::string_view input) {
+  if (input.size() < 4) return;
+  const std::size_t meta_size = std::min<std::size_t>(
+      mdstream::load<std::uint32_t>(as_bytes(input).data()), input.size() - 4);
+  const auto meta = as_bytes(input.substr(4, meta_size));
+  const auto data = as_bytes(input.substr(4 + meta_size));
+  static const std::vector<mdstream::shard_config> configs = [] {
+    std::vector<mdstream::column_layout> columns;
+    for (const std::string name : {"float", "int", "str"})
+      columns.push_back({name.substr(0, 1) == "i" ? "n" : name.substr(0, 1), name,
+                         *mdstream::find_cell_encoding(name), std::nullopt});
+    using mdstream::shard_format;
+    return std::vector<mdstream::shard_config>{
+        {.layout = {shard_format::json, columns}, .newline = "\n"},
+        {.layout = {shard_format::csv, columns}, .newline = "\n", .separator = ","},
+        {.layout = {shard_format::xsv, columns}, .newline = "\r\n", .separator = "||"}};
+  }();
+  allow_refusal([&] {
+    const std::uint64_t rows = meta.size() < 4 ? 0 : mdstream::load<std::uint32_t>(meta.data());
+    const mdstream::row_shard_view shard(data, meta, rows);
+    for (std::uint64_t i = 0; i < shard.size() && i < 200; ++i)
+      for (const mdstream::shard_config& config : configs)
+        for (std::size_t c = 0; c < config.layout.size(); ++c)
+          allow_refusal([&] { (void)mdstream::read_column(config, shard[i], c); });
+  });
+}
+
+void encoding(std::string_view input) {
+  const std::string_view name = take_line(input);
+  allow_refusal([&] {
+    const mdstream::encoding type = mdstream::parse_encoding(name);
+    require(mdstream::parse_encoding(mdstream::to_string(type)) == type);
+    const mdstream::column_value value = mdstream::decode_value(type, as_bytes(input));
+    // what can be read can be written; and what was written is read as the same
+    const auto encode = [&](const mdstream::column_value& v) {
+      return std::visit(
+          [](const auto& part) {
+            std::string out(part.size(), '\0');
+            if (!out.empty()) part.copy_to(reinterpret_cast<std::byte*>(out.data()));
+            return out;
+          },
+          mdstream::encode_value(type, v));
+    };
+    const auto* array = std::get_if<mdstream::any_ndarray>(&value.get());
+    if (array != nullptr && (array->rank() == 0 || array->size() == 0)) return;
+    if (mdstream::scalar_dtype(type.kind) != mdstream::dtype::none &&
+        input.size() != *mdstream::fixed_size(type))
+      return;
+    const std::string first = encode(value);
+    require(encode(mdstream::decode_value(type, as_bytes(first))) == first);
+  });
+}
+
+void json(std::string_view input) {
+  allow_refusal([&] {
+    const mdstream::json::value tree = mdstream::json::parse(input);
+    const std::string text = mdstream::json::dump(tree);
+    require(mdstream::json::dump(mdstream::json::parse(text)) == text);
+    mdstream::json::reader in(input);
+    (void)in.skip();
+    in.finish();
+  });
+}
+
+void codec(std::string_view input) {
+  const std::string_view name = take_line(input);
+  using codecs = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
+  allow_refusal([&] {
+    const codecs codec = codecs::open(name);
+    for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{65'536}}) {
+      std::vector<std::byte> raw(size);
+      mdstream::diagnostics where;
+      if (codec.decompress(as_bytes(input), raw, where)) require(!where.what.empty());
+    }
+  });
+}
+
+}  // namespace fuzz

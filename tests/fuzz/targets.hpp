@@ -1,0 +1,28 @@
+#pragma once
+
+// What is fuzzed. Each target takes any bytes; refusing them with mdstream::error is right,
+// anything else (a crash, a read out of bounds, another exception, endless work) is a finding.
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace fuzz {
+
+void index(std::string_view input);      ///< the text of an index.json
+void mds_shard(std::string_view input);  ///< a whole raw MDS shard
+void row_shard(std::string_view input);  ///< u32 size of the meta file, meta file, data file
+void encoding(std::string_view input);   ///< a line with the name of an encoding, then a value
+void json(std::string_view input);       ///< JSON text
+void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
+
+struct target {
+  const char* name;
+  void (*run)(std::string_view);
+};
+
+inline constexpr target targets[] = {{"index", &index},         {"mds_shard", &mds_shard},
+                                     {"row_shard", &row_shard}, {"encoding", &encoding},
+                                     {"json", &json},           {"codec", &codec}};
+
+}  // namespace fuzz
