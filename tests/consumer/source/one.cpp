@@ -1,8 +1,43 @@
-// The first of two translation units that include mdstream.
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/fnv.hpp>
-#include <mdstream/version.hpp>
+// Reads what the other translation unit wrote: with CONSUMER_READS in batches, which takes the
+// compiler a while.
+#include "consumer.hpp"
 
-unsigned compressor_version();
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
 
-int main() { return compressor_version() > 0 ? 0 : 1; }
+namespace {
+
+#ifdef CONSUMER_READS
+// Every sample once, with the value that was written for it.
+bool reads_all(const std::string& from, const std::string& cache) {
+  mds::loader<policies> loader({.remote = from, .local = cache, .batch_size = 8});
+  std::set<std::uint32_t> seen;
+  for (auto& batch : loader.epoch()) {
+    const auto tokens = batch.get<"token">().span();
+    const auto weights = batch.get<"weight">().span();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (weights[i] != tokens[i] * 0.5) return false;
+      seen.insert(tokens[i]);
+    }
+  }
+  return seen.size() == samples && *seen.rbegin() == samples - 1;
+}
+#else
+bool reads_all(const std::string& from, const std::string&) {
+  return std::filesystem::exists(from + "/index.json");
+}
+#endif
+
+}  // namespace
+
+int main() {
+  std::string folder = (std::filesystem::temp_directory_path() / "consumer-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) return 1;
+  write_dataset(folder + "/store");
+  const bool good = reads_all(folder + "/store", folder + "/cache");
+  std::filesystem::remove_all(folder);
+  std::puts(good ? "all samples were read back" : "samples are missing or wrong");
+  return good ? 0 : 1;
+}

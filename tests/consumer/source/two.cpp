@@ -1,8 +1,9 @@
-// The second one, which also needs the library of a component.
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/fnv.hpp>
-#include <zstd.h>
+// Writes the dataset.
+#include "consumer.hpp"
 
-unsigned compressor_version();
-
-unsigned compressor_version() { return ZSTD_versionNumber(); }
+void write_dataset(const std::string& where) {
+  using namespace mds::literals;
+  mds::writer<policies> out({.out = where, .compression = "zstd:1", .size_limit = 4_KiB});
+  for (std::uint32_t i = 0; i < samples; ++i) out.write(i, i * 0.5);
+  out.finish();
+}

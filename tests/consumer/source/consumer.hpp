@@ -1,0 +1,20 @@
+// What both translation units of the consumer share.
+#pragma once
+
+#include <mdstream/codec/zstd.hpp>
+#include <mdstream/mdstream.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace mds = mdstream;
+
+struct policies : mds::default_policies {
+  using schema = mds::schema<mds::column<"token", std::uint32_t>, mds::column<"weight", double>>;
+  using codec = mds::codec::zstd;
+  using collator = mds::collate::dense;
+};
+
+inline constexpr std::uint32_t samples = 1000;
+
+void write_dataset(const std::string& where);
