@@ -8,6 +8,7 @@
 #include <mdstream/core/json.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
+#include <mdstream/format/pickle.hpp>
 #include <mdstream/format/row_shard.hpp>
 #include <mdstream/format/row_values.hpp>
 #include <mdstream/format/sample_encoder.hpp>
@@ -75,7 +76,7 @@ void mds_shard(std::string_view input) {
       mdstream::sample_layout::mds({{"id", "int"}, {"text", "str"}});
   allow_refusal([&] {
     const mdstream::mds_shard_view shard(bytes, mdstream::load<std::uint32_t>(bytes.data()));
-    for (std::uint64_t i = 0; i < shard.size() && i < 200; ++i)
+    for (std::uint64_t i = 0; i < shard.size() && i < 12; ++i)
       for (const auto* layout : {&text, &every_encoding()})
         for (std::size_t c = 0; c < layout->size(); ++c)
           allow_refusal([&] { (void)mdstream::read_column(*layout, shard[i], c); });
@@ -102,7 +103,7 @@ void row_shard(std::string_view input) {
   allow_refusal([&] {
     const std::uint64_t rows = meta.size() < 4 ? 0 : mdstream::load<std::uint32_t>(meta.data());
     const mdstream::row_shard_view shard(data, meta, rows);
-    for (std::uint64_t i = 0; i < shard.size() && i < 200; ++i)
+    for (std::uint64_t i = 0; i < shard.size() && i < 40; ++i)
       for (const mdstream::shard_config& config : configs)
         for (std::size_t c = 0; c < config.layout.size(); ++c)
           allow_refusal([&] { (void)mdstream::read_column(config, shard[i], c); });
@@ -144,6 +145,10 @@ void json(std::string_view input) {
     (void)in.skip();
     in.finish();
   });
+}
+
+void pickle(std::string_view input) {
+  allow_refusal([&] { (void)mdstream::read_pickle(as_bytes(input)); });
 }
 
 void codec(std::string_view input) {

@@ -14,6 +14,7 @@ void mds_shard(std::string_view input);  ///< a whole raw MDS shard
 void row_shard(std::string_view input);  ///< u32 size of the meta file, meta file, data file
 void encoding(std::string_view input);   ///< a line with the name of an encoding, then a value
 void json(std::string_view input);       ///< JSON text
+void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
 
 struct target {
@@ -23,6 +24,7 @@ struct target {
 
 inline constexpr target targets[] = {{"index", &index},         {"mds_shard", &mds_shard},
                                      {"row_shard", &row_shard}, {"encoding", &encoding},
-                                     {"json", &json},           {"codec", &codec}};
+                                     {"json", &json},           {"pickle", &pickle},
+                                     {"codec", &codec}};
 
 }  // namespace fuzz

@@ -294,3 +294,41 @@ TEST_CASE("samples that are encoded already are checked and copied", "[writer]")
   const std::string bytes = text_of(store, "shard.00000.mds");
   CHECK(mdstream::as_text(mdstream::mds_shard_view(mdstream::as_bytes(bytes), 1)[0]) == sample);
 }
+
+TEST_CASE("new shards are appended to a dataset, and the index stays as it was before them",
+          "[writer]") {
+  using namespace writer_test;
+  const memory store;
+  using mdstream::existing_dataset;
+  const auto write = [&](int from, int count, bool finish, const char* encoding = "int") {
+    mdstream::writer<dynamic_policies> out({.out = store,
+                                            .columns = {{"x", encoding}},
+                                            .size_limit = 300,
+                                            .existing = existing_dataset::append});
+    for (int i = from; i < from + count; ++i) out.write({{"x", i}});
+    if (finish) out.finish();
+  };
+  write(0, 50, true);
+  const auto before = index_of(store);
+  const std::string text = text_of(store, "index.json");
+  write(50, 40, false);
+  CHECK(text_of(store, "index.json") == text);
+  write(50, 30, true);
+  const auto after = index_of(store);
+  CHECK(after.samples() == 80);
+  CHECK(after.shards() > before.shards());
+  CHECK(text_of(store, "index.json").substr(0, text.size() - 20) ==
+        text.substr(0, text.size() - 20));
+  int value = 0;
+  for (std::size_t i = 0; i < after.shards(); ++i) {
+    CHECK(after.raw(i).name ==
+          mdstream::shard_file_name(i, mdstream::shard_format::mds, false, ""));
+    const std::string bytes = text_of(store, after.raw(i).name);
+    const mdstream::mds_shard_view shard(mdstream::as_bytes(bytes), after.shard_samples(i));
+    for (std::size_t k = 0; k < shard.size(); ++k)
+      CHECK(mdstream::read_column(after.layout(i), shard[k], "x").as<std::int64_t>() == value++);
+  }
+  CHECK(value == 80);
+  support::expect_error([&] { write(0, 1, true, "uint8"); }, errc::schema_mismatch,
+                        {"x: uint8", "x: int"});
+}
