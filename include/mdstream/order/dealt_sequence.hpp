@@ -72,14 +72,26 @@ class dealt_sequence {
     const std::uint64_t first = position / per_batch;
     const std::uint64_t count =
         std::min(std::max<std::uint64_t>(stretch / per_batch, 1), deal_.global_batches() - first);
-    read_rows(first, first + count);
     loaded_begin_ = first * per_batch;
     loaded_.resize(count * per_batch);
+    if (deal_.rows() == 1 && deal_.nodes() == 1 && deal_.ranks() == 1 && deal_.cut())
+      return read_straight();
+    read_rows(first, first + count);
     std::int64_t* out = loaded_.data();
     for (std::uint64_t batch = first; batch < first + count; ++batch)
       for (std::uint64_t node = first_node_; node < last_node_; ++node)
         for (std::uint64_t rank = 0; rank < deal_.ranks(); ++rank, out += deal_.batch_size())
           deal_batch(node, rank, batch * deal_.batch_size(), out);
+  }
+
+  /// One rank and one row: nothing is dealt.
+  void read_straight() {
+    const std::uint64_t all = deal_.samples_per_rank();
+    const auto real = static_cast<std::size_t>(
+        std::min<std::uint64_t>(all - std::min(all, loaded_begin_), loaded_.size()));
+    source_.read(deal_.flat_of(0, 0) + loaded_begin_, std::span(loaded_).first(real));
+    std::fill(loaded_.begin() + static_cast<std::ptrdiff_t>(real), loaded_.end(),
+              partition::padding);
   }
 
   /// The i-th sample of a rank and those that follow in its batch: equal steps through the columns,

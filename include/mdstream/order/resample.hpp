@@ -38,6 +38,18 @@ class shard_table {
         begin_.push_back(detail::checked_add(begin_.back(), samples, "number of samples"));
       first_.push_back(begin_.size() - 1);
     }
+    group_sums_ = sum_groups(0, this->shards());
+  }
+
+  /// For shuffles that treat many shards at a time: the shards first … last - 1 fall into groups of
+  /// at most this many, group g holds first + g, first + g + groups, ….
+  static constexpr std::size_t largest_group = 16384;
+  [[nodiscard]] static constexpr std::size_t groups(std::size_t shards) noexcept {
+    return (shards + largest_group - 1) / largest_group;
+  }
+  /// Samples of each group. O(groups) for all shards, O(shards) for some of them.
+  [[nodiscard]] std::vector<std::uint64_t> group_sums(std::size_t first, std::size_t last) const {
+    return first == 0 && last == shards() ? group_sums_ : sum_groups(first, last);
   }
 
   [[nodiscard]] std::size_t streams() const noexcept { return first_.size() - 1; }
@@ -68,8 +80,19 @@ class shard_table {
   }
 
  private:
+  [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const {
+    std::vector<std::uint64_t> sums(groups(last - first));
+    std::size_t group = 0;
+    for (std::size_t shard = first; shard < last; ++shard) {
+      sums[group] += size(shard);
+      group = group + 1 == sums.size() ? 0 : group + 1;
+    }
+    return sums;
+  }
+
   std::vector<std::uint64_t> begin_;
   std::vector<std::size_t> first_;
+  std::vector<std::uint64_t> group_sums_;
 };
 
 namespace detail {
@@ -121,6 +144,14 @@ class unit_list {
     const std::int64_t base = whole_shard(unit);
     if (base < 0) return fill_part(unit, offset, out);
     std::iota(out.begin(), out.end(), base + static_cast<std::int64_t>(offset));
+  }
+
+  /// Samples of each group of units, grouped as `shard_table` groups shards.
+  [[nodiscard]] std::vector<std::uint64_t> group_sums() const {
+    if (!own_) return table_->group_sums(first_, first_ + units_);
+    std::vector<std::uint64_t> sums(shard_table::groups(units_));
+    for (std::size_t u = 0; u < units_; ++u) sums[u % sums.size()] += end(u) - begin(u);
+    return sums;
   }
 
   /// The unit that holds a position. O(log units).

@@ -2,6 +2,7 @@
 
 /// All shufflers of the library, and the choice among them by name.
 
+#include <mdstream/order/shuffle/bijection.hpp>
 #include <mdstream/order/shuffle/naive.hpp>
 #include <mdstream/order/shuffle/py1br.hpp>
 #include <mdstream/order/shuffle/py1e.hpp>
@@ -12,6 +13,6 @@
 namespace mdstream::inline v0::shuffle {
 
 /// Any shuffler of the library by name, py1e until then.
-using any = any_shuffler<py1e, py1br, py1s, py2s, naive>;
+using any = any_shuffler<py1e, bijection, py1br, py1s, py2s, naive>;
 
 }  // namespace mdstream::inline v0::shuffle
