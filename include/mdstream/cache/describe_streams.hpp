@@ -22,7 +22,6 @@ namespace mdstream::inline v0::detail {
 /// Absolute, with no `.`, `..`, doubled or closing slash, so that equal places have equal names.
 [[nodiscard]] inline std::string normal_path(const std::string& path) {
   if (path.empty()) return {};  // no stream has a remote: nothing is cached
-  if (path.empty()) return {};  // a cache whose streams have no remote has no root
   std::string text = std::filesystem::absolute(path).lexically_normal().native();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   return text;
