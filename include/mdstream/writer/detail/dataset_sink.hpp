@@ -2,10 +2,12 @@
 
 /// What writers of all formats share: the place, what was there before, shards on their way.
 
+#include <mdstream/format/mds_shard_builder.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 #include <mdstream/writer/detail/shard_uploader.hpp>
 #include <mdstream/writer/options.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
