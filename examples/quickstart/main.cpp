@@ -19,7 +19,7 @@ using namespace quickstart;
 constexpr const char* usage =
     "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
     "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--threads N]\n"
-    "quickstart report  [--work DIR] [--run NAME]\n";
+    "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
@@ -29,6 +29,7 @@ struct arguments {
   places where{.work = "build/quickstart/work"};
   prepare_options prepare;
   train_options train;
+  std::string other;  // a run that has to equal the one reported
   bool own_prose = false, own_code = false;
 };
 
@@ -62,6 +63,8 @@ arguments parse(std::span<char* const> words) {
       add_folder(out.prepare.prose, out.own_prose, value());
     else if (option == "--code")
       add_folder(out.prepare.code, out.own_code, value());
+    else if (option == "--against")
+      out.other = value();
     else if (option == "--run")
       out.train.run = value();
     else if (option == "--resume")
@@ -85,7 +88,7 @@ void run(std::span<char* const> words) {
   } else if (what == "train") {
     train(args.where, args.train);
   } else if (what == "report") {
-    report(args.where, args.train.run);
+    report(args.where, args.train.run, args.other);
   } else {
     throw usage_error("no step '" + std::string(what) + "'");
   }

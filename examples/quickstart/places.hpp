@@ -27,6 +27,12 @@ struct places {
   [[nodiscard]] std::filesystem::path log(const std::string& run) const {
     return work / "runs" / (run + ".tsv");
   }
+  [[nodiscard]] std::filesystem::path events(const std::string& run) const {
+    return work / "runs" / (run + ".events");
+  }
+  [[nodiscard]] std::filesystem::path processes(const std::string& run) const {
+    return work / "runs" / (run + ".pids");
+  }
 };
 
 }  // namespace quickstart

@@ -34,6 +34,7 @@ struct log_entry {
 /// The entries of a log; a line that a kill cut short is not one.
 [[nodiscard]] inline std::vector<log_entry> read_log(const std::filesystem::path& path) {
   std::ifstream file(path);
+  if (!file) throw std::runtime_error("there is no run's log at " + path.string());
   std::vector<log_entry> entries;
   std::string line;
   while (std::getline(file, line) && !file.eof()) {

@@ -4,13 +4,19 @@
 #include "checkpoint.hpp"
 #include "data.hpp"
 #include "digest.hpp"
+#include "events.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
 #include "training.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,12 +28,6 @@
 namespace quickstart {
 
 namespace {
-
-#ifdef QUICKSTART_MPI
-using ranks = mpi_exchange;
-#else
-using ranks = alone;
-#endif
 
 // One process's part of a run.
 template <class Exchange>
@@ -44,13 +44,44 @@ class training_run {
         held_out_(read_held_out(where, held_out_rows)) {}
 
   void operator()() {
+    check_world();
     if (options_.resume) resume();
+    check_agreement();
+    note_process(where_, options_.run);
     if (leads()) log_.emplace(where_.log(options_.run), step_);
     while (step_ < options_.steps) epoch();
   }
 
  private:
   [[nodiscard]] bool leads() const { return exchange_.rank() == 0; }
+
+  // The loader reads the world from the launcher's environment, the exchange asks the launcher.
+  void check_world() const {
+    const mds::world& world = loader_.ranks();
+    if (world.num_ranks() != exchange_.ranks() || world.rank != exchange_.rank()) {
+      throw std::runtime_error(
+          "the environment says rank " + std::to_string(world.rank) + " of " +
+          std::to_string(world.num_ranks()) + ", but this process can exchange gradients as rank " +
+          std::to_string(exchange_.rank()) + " of " + std::to_string(exchange_.ranks()) +
+          ": start several ranks with mpirun or srun, and a build that found MPI");
+    }
+  }
+
+  // Ranks that read other data, in another order or from another step would train on nonsense.
+  void check_agreement() {
+    mdstream::fnv1a own;
+    own.add(loader_.state()).add(step_).add(options_.steps).add(options_.run);
+    std::array<std::uint64_t, groups> all;
+    all.fill(own.value());
+    exchange_.share(std::span<std::uint64_t>(all));
+    for (std::size_t group = 0; group < groups; ++group) {
+      if (all[group] != own.value()) {
+        throw std::runtime_error("ranks " + std::to_string(exchange_.rank()) + " and " +
+                                 std::to_string(group % exchange_.ranks()) +
+                                 " differ in data, options or the step that they begin at");
+      }
+    }
+  }
 
   [[nodiscard]] std::size_t threads() const {
     if (options_.threads != 0) return options_.threads;
@@ -64,7 +95,7 @@ class training_run {
         .streams = {{.remote = where_.store() + "/prose", .proportion = prose_share},
                     {.remote = where_.store() + "/code", .proportion = code_share}},
         .local = where_.cache(),
-        .cache_limit = 5_MiB,
+        .cache_limit = 7_MiB,
         .global_batch_size = global_batch,
         .seed = 9176,
         .epoch_size = 400 * global_batch,
@@ -127,9 +158,13 @@ class training_run {
     loader_.load_state(last.loader_state);
     step_ = last.step;
     if (leads()) {
-      std::fprintf(stderr, "run '%s' goes on at step %llu on %zu rank%s\n", options_.run.c_str(),
-                   static_cast<unsigned long long>(step_), exchange_.ranks(),
-                   exchange_.ranks() == 1 ? "" : "s");
+      const std::string ranks =
+          std::to_string(exchange_.ranks()) + (exchange_.ranks() == 1 ? " rank" : " ranks");
+      std::fprintf(stderr, "run '%s' goes on at step %llu on %s\n", options_.run.c_str(),
+                   static_cast<unsigned long long>(step_), ranks.c_str());
+      add_event(where_, options_.run,
+                {.step = read_log(where_.log(options_.run)).size(), .text = "SIGKILL"});
+      add_event(where_, options_.run, {.step = step_, .text = "on " + ranks});
     }
   }
 
@@ -150,8 +185,20 @@ class training_run {
 }  // namespace
 
 void train(const places& where, const train_options& options) {
-  ranks others;
-  training_run<ranks>(where, options, others)();
+#ifdef QUICKSTART_MPI
+  if (mpi_exchange::launched()) {
+    mpi_exchange others;
+    try {
+      training_run<mpi_exchange>(where, options, others)();
+    } catch (const std::exception& e) {
+      std::fprintf(stderr, "quickstart: rank %zu: error: %s\n", others.rank(), e.what());
+      mpi_exchange::abort();
+    }
+    return;
+  }
+#endif
+  alone nobody;
+  training_run<alone>(where, options, nobody)();
 }
 
 }  // namespace quickstart

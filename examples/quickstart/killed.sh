@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# killed.sh PROGRAM WORK RUN STEPS "RANKS KILL_AFTER"... RANKS: trains RUN on so many ranks (real processes
+# under mpirun), kills all of them with SIGKILL once the log has KILL_AFTER steps, resumes on the next number of
+# ranks from the last save in the object store, and lets the last number of ranks finish.
+set -euo pipefail
+
+program=$1 work=$2 run=$3 steps=$4
+shift 4
+log=$work/runs/$run.tsv pids=$work/runs/$run.pids
+
+if ! command -v mpirun >/dev/null; then
+  echo "quickstart: mpirun was not found; Debian's package openmpi-bin brings it" >&2
+  exit 1
+fi
+
+# Open MPI: several ranks on few cores of one machine, also in containers, also as root.
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
+
+steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
+
+resume=()
+train_on() { mpirun -n "$1" "$program" train --work "$work" --run "$run" --steps "$steps" "${resume[@]}"; }
+
+while [ $# -gt 1 ]; do
+  read -r ranks kill_after <<<"$1"
+  shift
+  rm -f "$pids"
+  echo "== on $ranks rank(s), to be killed after step $kill_after"
+  train_on "$ranks" 2>"$work/runs/$run.killed.txt" &
+  launcher=$!
+  while [ "$(steps_done)" -lt "$kill_after" ]; do
+    if ! kill -0 "$launcher" 2>/dev/null; then
+      cat "$work/runs/$run.killed.txt" >&2
+      echo "quickstart: the run ended before step $kill_after" >&2
+      exit 1
+    fi
+    sleep 0.02
+  done
+  xargs kill -KILL <"$pids"
+  wait "$launcher" 2>/dev/null || true
+  echo "   killed: the log has $(steps_done) steps"
+  resume=(--resume)
+done
+
+rm -f "$pids"
+echo "== on $1 rank(s), to the end"
+train_on "$1"
