@@ -58,7 +58,10 @@ class progress {
         factor_(default_nodes_factor) {}
 
   /// Keeps a state for the next `begin_epoch`.
-  void load(const resume_point& state) { loaded_ = state; }
+  void load(const resume_point& state) {
+    loaded_ = state;
+    waiting_ = true;
+  }
 
   /// Whether a state has been loaded that the next epoch will ignore because it is of an earlier
   /// one.
@@ -66,10 +69,20 @@ class progress {
 
   /// Begins the next epoch. `parallel` is the world that the order is made for (after replication).
   epoch_start begin_epoch(const world& parallel) {
-    const resume_point at = resolve(next_, parallel);
+    resume_point at{.epoch = next_};
+    if (loaded_ && !loaded_is_stale()) {
+      at = *loaded_;
+      ncn_ = at.num_canonical_nodes;
+      seed_ = at.shuffle_seed;
+      initial_nodes_ = at.initial_physical_nodes;
+    }
     if (at.epoch < 0 || at.epoch == std::numeric_limits<std::int64_t>::max())
       detail::refuse("epoch " + std::to_string(at.epoch) + " is none that can begin");
+    ncn_ = canonical_nodes(parallel);
+    block_size_ = block_size(ncn_);
     next_ = at.epoch + 1;
+    offset_ = at.sample_in_epoch;
+    waiting_ = false;
     return {.epoch = static_cast<std::uint64_t>(at.epoch),
             .sample_in_epoch = at.sample_in_epoch,
             .num_canonical_nodes = ncn_,
@@ -79,34 +92,34 @@ class progress {
   }
 
   /// What to save when `samples` of the current epoch have been handed out, over all distinct
-  /// ranks: since the epoch was begun here, or, with `from_beginning`, since its first sample.
+  /// ranks: since the epoch was begun here, or, with `from_beginning`, since its first sample. A
+  /// state that waits for the next epoch is itself what to save.
   [[nodiscard]] resume_point state(std::uint64_t samples, const world& parallel,
-                                   bool from_beginning = false) {
-    resume_point at = resolve(next_ - 1, parallel);
-    at.sample_in_epoch = from_beginning
-                             ? samples
-                             : detail::checked_add(at.sample_in_epoch, samples, "sample_in_epoch");
-    at.num_canonical_nodes = ncn_;
-    at.shuffle_seed = seed_;
-    at.initial_physical_nodes = initial_nodes_.value_or(parallel.nodes);
-    return at;
+                                   bool from_beginning = false) const {
+    if (waiting_ && !loaded_is_stale()) {
+      resume_point at = *loaded_;
+      if (!at.initial_physical_nodes) at.initial_physical_nodes = parallel.nodes;
+      return at;
+    }
+    return {.epoch = next_ - 1,
+            .sample_in_epoch =
+                from_beginning ? samples : detail::checked_add(offset_, samples, "sample_in_epoch"),
+            .num_canonical_nodes = canonical_nodes(parallel),
+            .shuffle_seed = seed_,
+            .initial_physical_nodes = initial_nodes_.value_or(parallel.nodes)};
+  }
+
+  /// The block size of a run that has begun, else the one that it would begin with.
+  [[nodiscard]] std::uint64_t block_size(std::uint64_t num_canonical_nodes) const noexcept {
+    return block_size_.value_or(default_shuffle_block_size(num_canonical_nodes));
   }
 
   [[nodiscard]] std::int64_t next_epoch() const noexcept { return next_; }
 
  private:
-  /// Adopts the loaded state where it is not of an earlier epoch, and settles the defaults.
-  resume_point resolve(std::int64_t presumed, const world& parallel) {
-    resume_point at{.epoch = presumed};
-    if (loaded_ && loaded_->epoch >= presumed) {
-      at = *loaded_;
-      ncn_ = at.num_canonical_nodes;
-      seed_ = at.shuffle_seed;
-      initial_nodes_ = at.initial_physical_nodes;
-    }
-    if (ncn_ == 0) ncn_ = detail::checked_mul(parallel.nodes, factor_, "num_canonical_nodes");
-    if (!block_size_) block_size_ = default_shuffle_block_size(ncn_);
-    return at;
+  [[nodiscard]] std::uint64_t canonical_nodes(const world& parallel) const {
+    if (ncn_ != 0) return ncn_;
+    return detail::checked_mul(parallel.nodes, factor_, "num_canonical_nodes");
   }
 
   std::uint64_t ncn_;
@@ -115,6 +128,8 @@ class progress {
   std::uint64_t factor_;
   std::optional<std::uint64_t> initial_nodes_{};
   std::optional<resume_point> loaded_{};
+  bool waiting_ = false;      // `loaded_` came after the last epoch had begun
+  std::uint64_t offset_ = 0;  // where the current epoch was begun
   std::int64_t next_ = 0;
 };
 

@@ -39,11 +39,12 @@ class shard_table {
       first_.push_back(begin_.size() - 1);
     }
     group_sums_ = sum_groups(0, this->shards());
+    has_empty_shard_ = find_empty_shard(0, this->shards());
   }
 
   /// For shuffles that treat many shards at a time: the shards first … last - 1 fall into groups of
   /// at most this many, group g holds first + g, first + g + groups, ….
-  static constexpr std::size_t largest_group = 16384;
+  static constexpr std::size_t largest_group = 4096;
   [[nodiscard]] static constexpr std::size_t groups(std::size_t shards) noexcept {
     return (shards + largest_group - 1) / largest_group;
   }
@@ -79,6 +80,17 @@ class shard_table {
     return static_cast<std::size_t>(after - begin_.begin()) - 1;
   }
 
+  /// Whether one of some shards holds no samples. O(1) for all shards, O(shards) for some of them.
+  [[nodiscard]] bool has_empty_shard(std::size_t first, std::size_t last) const {
+    return has_empty_shard_ && find_empty_shard(first, last);
+  }
+
+  /// The stream that a shard belongs to. O(log streams).
+  [[nodiscard]] std::size_t stream_of(std::size_t shard) const {
+    const auto after = std::upper_bound(first_.begin(), first_.end(), shard);
+    return static_cast<std::size_t>(after - first_.begin()) - 1;
+  }
+
  private:
   [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const {
     std::vector<std::uint64_t> sums(groups(last - first));
@@ -92,7 +104,14 @@ class shard_table {
 
   std::vector<std::uint64_t> begin_;
   std::vector<std::size_t> first_;
+  [[nodiscard]] bool find_empty_shard(std::size_t first, std::size_t last) const {
+    const auto begin = begin_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin_.begin() + static_cast<std::ptrdiff_t>(last) + 1;
+    return std::adjacent_find(begin, end) != end;
+  }
+
   std::vector<std::uint64_t> group_sums_;
+  bool has_empty_shard_ = false;
 };
 
 namespace detail {
@@ -232,13 +251,7 @@ class resampler {
                                     std::span<const std::uint64_t> choose) const {
     for (std::size_t k = first; k < last; ++k)
       if (choose[k] != table_->stream_samples(k)) return false;
-    return !has_empty_shard(table_->first_shard(first), table_->first_shard(last));
-  }
-
-  [[nodiscard]] bool has_empty_shard(std::size_t first, std::size_t last) const {
-    for (std::size_t s = first; s < last; ++s)
-      if (table_->size(s) == 0) return true;
-    return false;
+    return !table_->has_empty_shard(table_->first_shard(first), table_->first_shard(last));
   }
 
   [[nodiscard]] unit_list drawn(std::size_t first, std::size_t last,

@@ -17,7 +17,7 @@
 
 namespace mdstream::inline v0::shuffle {
 
-/// Units fall into groups of at most 16,384: group g holds the units g, g + groups, g + 2 groups,
+/// Units fall into groups of at most 4,096: group g holds the units g, g + groups, g + 2 groups,
 /// …, so that it is spread over the whole dataset. The run's key orders groups, and units inside a
 /// group, and cuts the sequence into canonical nodes of equal size: pieces of groups. The epoch's
 /// key orders the pieces of a node. O(groups + nodes) memory; the units of a piece are ordered when

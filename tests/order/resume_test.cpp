@@ -1,0 +1,179 @@
+// Runs that are killed and go on in another world read the same global batches.
+
+#include <mdstream/order/mix_schedule.hpp>
+
+#include <mdstream/order/epoch_plan.hpp>
+#include <mdstream/order/shuffle.hpp>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace resume_test {
+
+using engine = mdstream::order_engine<mdstream::shuffle::any>;
+using batch = std::vector<std::int64_t>;
+constexpr std::uint64_t global_batch = 48;
+
+/// Worlds of 1, 2, 3, 6 and 8 distinct ranks, some with replication.
+mdstream::world random_world(std::mt19937_64& random) {
+  const mdstream::world worlds[] = {{.nodes = 1, .ranks_per_node = 1},
+                                    {.nodes = 2, .ranks_per_node = 1},
+                                    {.nodes = 1, .ranks_per_node = 2},
+                                    {.nodes = 3, .ranks_per_node = 1},
+                                    {.nodes = 1, .ranks_per_node = 3},
+                                    {.nodes = 2, .ranks_per_node = 3},
+                                    {.nodes = 6, .ranks_per_node = 1},
+                                    {.nodes = 2, .ranks_per_node = 4},
+                                    {.nodes = 4, .ranks_per_node = 2},
+                                    mdstream::world{.nodes = 3, .ranks_per_node = 4}.replicate(2),
+                                    mdstream::world{.nodes = 2, .ranks_per_node = 4}.replicate(4)};
+  mdstream::world out = worlds[random() % std::size(worlds)];
+  out.workers_per_rank = 1 + random() % 4;
+  return out;
+}
+
+batch sorted_batch(const mdstream::epoch_order& order, std::uint64_t t) {
+  batch ids(global_batch);
+  order.ids(t * global_batch, ids);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<mdstream::stream_shards> random_streams(std::mt19937_64& random) {
+  std::vector<mdstream::stream_shards> streams(1 + random() % 3);
+  for (auto& s : streams) {
+    s.samples.resize(5 + random() % 40);
+    for (auto& n : s.samples) n = 20 + random() % 100;
+  }
+  return streams;
+}
+
+TEST_CASE("a killed run goes on anywhere with the same global batches", "[order][property]") {
+  const auto seed = static_cast<std::uint64_t>(std::random_device{}());
+  CAPTURE(seed);
+  std::mt19937_64 random(seed);
+  int walks = 0;
+  for (int i = 0; i < 60; ++i) {
+    const char* const names[] = {"py1e", "bijection", "py1br", "py1s", "py2s", "naive"};
+    const auto streams = random_streams(random);
+    const std::uint64_t canonical_nodes = std::vector<std::uint64_t>{1, 2, 6, 12, 24}[random() % 5];
+    const engine e(streams,
+                   {.num_canonical_nodes = canonical_nodes,
+                    .shuffle = true,
+                    .shuffle_seed = random() % 1000,
+                    .shuffle_block_size = 50 + random() % 2000},
+                   mdstream::shuffle::any(names[random() % 6]));
+    mdstream::world w = random_world(random);
+    if (std::max(w.nodes, canonical_nodes) % std::min(w.nodes, canonical_nodes) != 0) continue;
+    ++walks;
+    mdstream::progress run = e.begin_run();
+    const auto start = run.begin_epoch(w);
+    const auto whole = e.epoch(w, global_batch / w.num_ranks(), start);
+    // Up to here all rows are full, and no world repeats anything.
+    const std::uint64_t full = e.epoch_size() / canonical_nodes * canonical_nodes / global_batch;
+    for (std::uint64_t t = 0; t < full;) {
+      const auto state = run.state(t * global_batch, w, true);
+      mdstream::progress resumed = e.begin_run();
+      resumed.load(state);
+      w = random_world(random);
+      // Where no partition exists for the new number of nodes and canonical nodes, relaxed finds
+      // one.
+      const auto order = e.epoch(w, global_batch / w.num_ranks(), resumed.begin_epoch(w));
+      const std::uint64_t until = std::min(full, t + 1 + random() % 10);
+      for (std::uint64_t k = 0; t < until; ++t, ++k)
+        REQUIRE(sorted_batch(order, k) == sorted_batch(whole, t));
+      run = resumed;
+    }
+  }
+  CHECK(walks > 10);
+}
+
+std::vector<mdstream::mix_phase> two_phases() {
+  return {
+      {.first_batch = 0, .weights = {{.proportion = 1.0}, {.proportion = 0.0}}, .epoch_size = 480},
+      {.first_batch = 25,
+       .weights = {{.proportion = 0.5}, {.proportion = 0.5}},
+       .epoch_size = 1000}};
+}
+
+TEST_CASE("a mix schedule changes its mix at the batch that it says", "[order]") {
+  const std::vector<mdstream::stream_shards> streams{{.samples = {300, 200}},
+                                                     {.samples = {400, 100}}};
+  const mdstream::mix_schedule<mdstream::shuffle::any> schedule(streams, {.shuffle = true},
+                                                                two_phases(), global_batch);
+  const auto read = [&](std::uint64_t t, const mdstream::world& w) {
+    return sorted_batch(
+        schedule.order(schedule.at(t), w, global_batch / w.num_ranks(), {.num_canonical_nodes = 1}),
+        0);
+  };
+  const auto of_second = [](const batch& ids) {
+    return std::count_if(ids.begin(), ids.end(), [](std::int64_t id) { return id >= 500; });
+  };
+  std::int64_t mixed = 0;
+  for (std::uint64_t t = 0; t < 60; ++t) {
+    const batch ids = read(t, {});
+    CHECK(ids == read(t, {.nodes = 2, .ranks_per_node = 3, .workers_per_rank = 2}));
+    if (t < 25) CHECK(of_second(ids) == 0);
+    if (t >= 25) mixed += of_second(ids);
+  }
+  CHECK(mixed > 35 * 48 * 2 / 5);
+  CHECK(schedule.at(24).phase == 0);
+  CHECK(schedule.at(24).batches_left == 1);
+  CHECK(schedule.at(25).phase == 1);
+  CHECK(schedule.at(25).epoch == 3);
+  CHECK(schedule.at(9).batches_left == 1);
+}
+
+TEST_CASE("mix schedules that cannot be are refused", "[order]") {
+  const std::vector<mdstream::stream_shards> streams{{.samples = {300}}, {.samples = {400}}};
+  const auto refuse = [&](std::vector<mdstream::mix_phase> phases,
+                          std::initializer_list<std::string_view> pieces) {
+    support::expect_error(
+        [&] { mdstream::mix_schedule<mdstream::shuffle::any>(streams, {}, phases, global_batch); },
+        mdstream::errc::invalid_argument, pieces);
+  };
+  refuse({}, {"batch 0"});
+  auto phases = two_phases();
+  phases[1].first_batch = 0;
+  refuse(phases, {"phase 1", "batch 0"});
+  phases = two_phases();
+  phases[1].weights.pop_back();
+  refuse(phases, {"phase 1", "1 weights", "2 streams"});
+  phases = two_phases();
+  phases[0].epoch_size = 40;
+  refuse(phases, {"phase 0", "40", "48"});
+}
+
+TEST_CASE("a plan tells what an epoch reads", "[order]") {
+  const std::vector<mdstream::stream_shards> streams{
+      {.samples = {10, 20}, .weight = {.repeat = 2.0}},
+      {.samples = {40, 10}, .weight = {.choose = 25}}};
+  const engine e(streams, {.shuffle = true});
+  const mdstream::world w{.nodes = 2};
+  mdstream::progress run = e.begin_run();
+  const auto order = e.epoch(w, 4, run.begin_epoch(w));
+  const auto plan =
+      mdstream::plan(order, e.shards(), w, 4, std::vector<std::uint64_t>{100, 200, 400, 100}, 5);
+  // 85 samples on two nodes: one is repeated so that both have 43; the last batch of each is filled
+  // up.
+  CHECK(plan.padding == 2);
+  CHECK(plan.streams[0].samples + plan.streams[1].samples == 86);
+  CHECK(plan.streams[0].dropped == 0);
+  CHECK(plan.streams[0].repeated >= 30);
+  CHECK(plan.streams[1].dropped == 25);
+  CHECK(plan.streams[0].shards == 2);
+  CHECK(std::accumulate(plan.streams[0].by_window.begin(), plan.streams[0].by_window.end(),
+                        std::uint64_t{0}) == plan.streams[0].samples);
+  for (const auto& node : plan.nodes) {
+    CHECK(node.shards >= 2);
+    CHECK(node.bytes <= 800);
+  }
+  CHECK(plan.nodes[0].bytes + plan.nodes[1].bytes >= 800);
+}
+
+}  // namespace resume_test
