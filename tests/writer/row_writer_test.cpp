@@ -109,3 +109,19 @@ TEST_CASE("a row that can not be written leaves the writer usable", "[row_writer
   CHECK(text_of(store, "shard.00000.csv") == "x\n\n");
   support::expect_error([&] { out.write({{"x", ""}}); }, errc::invalid_argument, {"finished"});
 }
+
+TEST_CASE("a first row beyond the limit follows an empty shard, but never an empty compressed file",
+          "[row_writer]") {
+  using namespace row_writer_test;
+  const std::string compression = GENERATE("", "zstd");
+  const memory store;
+  writer out(
+      {.out = store, .columns = {{"x", "str"}}, .compression = compression, .size_limit = 5});
+  out.write({{"x", "long enough"}});
+  out.write({{"x", "again"}});
+  out.finish();
+  const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
+  CHECK(index.samples() == 2);
+  CHECK(index.shards() == (compression.empty() ? 3U : 2U));
+  CHECK(index.shard_samples(0) == (compression.empty() ? 0U : 1U));
+}

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,9 +47,7 @@ class dataset_index {
   [[nodiscard]] std::size_t shards() const noexcept { return columns_.shards(); }
 
   /// Number of samples of all shards.
-  [[nodiscard]] std::uint64_t samples() const noexcept {
-    return std::accumulate(columns_.samples.begin(), columns_.samples.end(), std::uint64_t{0});
-  }
+  [[nodiscard]] std::uint64_t samples() const noexcept { return columns_.total_samples; }
 
   /// Number of samples of shard `i`. Precondition here and below: i < shards().
   [[nodiscard]] std::uint32_t shard_samples(std::size_t i) const noexcept {

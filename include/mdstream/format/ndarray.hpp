@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -94,6 +95,18 @@ class ndarray_view : public any_ndarray {
 
 namespace detail {
 
+/// The product of the array's extents; the largest value where it does not fit.
+[[nodiscard]] inline std::uint64_t count_elements(const any_ndarray& array) noexcept {
+  std::uint64_t product = 1;
+  bool too_large = false;
+  for (std::size_t i = 0; i < array.rank(); ++i) {
+    const std::uint64_t extent = array.extent(i);
+    if (extent == 0) return 0;
+    too_large = __builtin_mul_overflow(product, extent, &product) || too_large;
+  }
+  return too_large ? std::numeric_limits<std::uint64_t>::max() : product;
+}
+
 [[noreturn]] inline void fail_ndarray(std::string what, std::size_t byte) {
   throw error(errc::corrupt, diagnostics{.what = std::move(what), .byte = byte});
 }
@@ -129,7 +142,7 @@ namespace detail {
     at += 1 + extents;
   }
   const std::size_t each = size_of(elements);
-  if (out.bytes().size() % each != 0 || out.bytes().size() / each != out.shape().elements())
+  if (out.bytes().size() % each != 0 || out.bytes().size() / each != detail::count_elements(out))
     detail::fail_ndarray(std::to_string(out.bytes().size()) + " bytes are not the " +
                              std::string(to_string(elements)) + " elements of shape (" +
                              to_string(out.shape()) + ")",

@@ -55,7 +55,8 @@ class row_writer {
   void write(std::span<const named_value> values) {
     sink_.require_open();
     const std::string_view row = encoder_.encode(values.data(), values.size());
-    if (limit_ != 0 && limit_ < sink_.builder().row_bytes() + row.size()) sink_.flush();
+    if (limit_ != 0 && limit_ < sink_.builder().row_bytes() + row.size() && !must_not_be_empty())
+      sink_.flush();
     sink_.builder().add(row);
     ++samples_;
   }
@@ -82,6 +83,13 @@ class row_writer {
     }
   };
 
+  /// Python's zstd can not read compressed files of no bytes: where a first row beyond the limit
+  /// would leave one, it goes into the first shard instead of the second.
+  [[nodiscard]] bool must_not_be_empty() {
+    return sink_.builder().samples() == 0 && !config_.compression.empty() &&
+           config_.layout.format() == shard_format::json;
+  }
+
   static shard_config make_config(const options& opts) {
     const auto refuse = [](std::string what) {
       throw error(errc::invalid_argument, std::move(what));
@@ -89,7 +97,8 @@ class row_writer {
     if (opts.format == shard_format::mds) refuse("rows do not go into MDS shards: use writer");
     if (opts.format != shard_format::xsv && !opts.separator.empty())
       refuse("only xsv has a separator of choice");
-    shard_config out{.layout = make_layout(opts), .newline = opts.newline};
+    shard_config out{
+        .layout = make_layout(opts), .compression = opts.compression, .newline = opts.newline};
     if (opts.format == shard_format::json) {
       if (opts.newline.find_first_not_of(" \t\r\n") != std::string::npos)
         refuse("the newline of JSONL has to be white space");

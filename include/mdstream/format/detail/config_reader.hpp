@@ -119,8 +119,24 @@ class config_reader {
               "column \"" + printable(name) +
                   "\" holds Python pickles; allow unsafe types to read the others");
     column_layout out{name, encoding_text, *type, std::nullopt};
-    if (size != 0) out.size = size;
+    if (mds) out.size = checked_size(name, encoding_text, *type, size);
     return out;
+  }
+
+  /// The size that the index states has to be that of the encoding: whoever reads a sample may go
+  /// by either.
+  std::optional<std::uint64_t> checked_size(const std::string& name,
+                                            const std::string& encoding_text, const encoding& type,
+                                            std::uint64_t stated) {
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+    const std::optional<std::uint64_t> own = fixed_size(type);
+    if (own.value_or(0) == stated && stated <= most) return own;
+    fail("column \"" + printable(name) + "\" of encoding \"" + printable(encoding_text) +
+         "\" has values of " + (stated == 0 ? "no fixed size" : std::to_string(stated) + " bytes") +
+         " in \"column_sizes\"; the encoding has " +
+         (!own          ? "no fixed size"
+          : *own > most ? "more than a shard can hold"
+                        : std::to_string(*own) + " bytes"));
   }
 
   void check_columns(const std::vector<column_layout>& found) {

@@ -89,6 +89,7 @@ struct index_run {
 
 struct index_columns {
   std::vector<std::uint32_t> samples;
+  std::uint64_t total_samples = 0;
   std::array<std::vector<std::uint64_t>, file_roles> bytes;  // empty for roles never seen
   std::vector<index_run> runs;
   std::vector<shard_config> configs;
@@ -177,6 +178,7 @@ struct index_columns {
       if (file.present)
         for (std::size_t d = 0; d < file.digest_count; ++d) append_digest(file.digests[d].hex);
     samples.push_back(shard_samples);
+    total_samples += shard_samples;
   }
 
   /// Adds a shard that goes on with the last run: of its files only sizes differ, and names count
@@ -186,6 +188,7 @@ struct index_columns {
     for (std::size_t r = 0; r < file_roles; ++r)
       if (!bytes[r].empty()) bytes[r].push_back(file_bytes[r]);
     samples.push_back(shard_samples);
+    total_samples += shard_samples;
   }
 
  private:

@@ -57,6 +57,10 @@ class dataset_sink {
         uploader_(std::move(opts.out).open(), format, std::move(config), opts.compression,
                   opts.hashes, opts.max_workers),
         builder_(make_()) {
+    if (opts.exist_ok && opts.existing == existing_dataset::append)
+      throw error(
+          errc::invalid_argument,
+          "exist_ok replaces the dataset that is there, existing = append keeps it: give one");
     prepare(opts.exist_ok ? existing_dataset::replace : opts.existing, layout);
   }
 

@@ -103,7 +103,7 @@ class shard_uploader {
   /// `wait` before.
   void publish_index(const std::vector<std::string>& before) {
     std::vector<std::string> entries;
-    for (auto& [number, entry] : entries_) entries.push_back(std::move(entry));
+    for (const auto& [number, entry] : entries_) entries.push_back(entry);
     std::string text = "{\"shards\": [";
     bool first = true;
     append_entries(text, before, first);
