@@ -66,7 +66,7 @@ TEST_CASE("every sample once, wherever one begins to read", "[order][property]")
 TEST_CASE("more shards than a group holds are read once, too", "[order]") {
   const auto task = task_of(table_of(std::vector<std::uint64_t>(40000, 3)), 3, 1, 5000);
   ids all = order_of<mdstream::shuffle::bijection>(task);
-  CHECK(golden::hash<std::int64_t>(all) == "0477f35d1e38b231");
+  CHECK(golden::hash<std::int64_t>(all) == "928c554c8f0d1e95");
   std::sort(all.begin(), all.end());
   for (std::size_t k = 0; k < all.size(); ++k) REQUIRE(all[k] == static_cast<std::int64_t>(k));
 }

@@ -4,6 +4,7 @@
 /// members of the shards that were chosen in part.
 
 #include <mdstream/order/detail/check.hpp>
+#include <mdstream/order/keyed_permutation.hpp>
 #include <mdstream/order/numpy_random.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/sampling.hpp>
@@ -42,11 +43,23 @@ class shard_table {
     has_empty_shard_ = find_empty_shard(0, this->shards());
   }
 
-  /// For shuffles that treat many shards at a time: the shards first … last - 1 fall into groups of
-  /// at most this many, group g holds first + g, first + g + groups, ….
-  static constexpr std::size_t largest_group = 4096;
+  /// For shuffles that treat many units (shards, or parts of them) at a time: they fall into groups
+  /// of at most this many. A group takes one of every `groups` units that follow one another, at a
+  /// place that seems random, so that it is spread over the whole dataset without any pattern.
+  static constexpr std::size_t largest_group = 2048;
   [[nodiscard]] static constexpr std::size_t groups(std::size_t shards) noexcept {
     return (shards + largest_group - 1) / largest_group;
+  }
+  /// The `member`-th unit of a group, of `units` in all.
+  [[nodiscard]] static std::size_t group_member(std::size_t units, std::size_t group,
+                                                std::size_t member) noexcept {
+    const std::size_t count = groups(units), row = member * count;
+    const bool whole_row = row + count <= units;
+    return row + (whole_row ? (group + mix_bits(member) % count) % count : group);
+  }
+  /// Units of a group, of `units` in all.
+  [[nodiscard]] static std::size_t group_size(std::size_t units, std::size_t group) noexcept {
+    return (units - group + groups(units) - 1) / groups(units);
   }
   /// Samples of each group. O(groups) for all shards, O(shards) for some of them.
   [[nodiscard]] std::vector<std::uint64_t> group_sums(std::size_t first, std::size_t last) const {
@@ -80,6 +93,15 @@ class shard_table {
     return static_cast<std::size_t>(after - begin_.begin()) - 1;
   }
 
+  template <class Size>
+  [[nodiscard]] static std::vector<std::uint64_t> sum_of_groups(std::size_t units, Size size_of) {
+    std::vector<std::uint64_t> sums(groups(units));
+    for (std::size_t row = 0; row * sums.size() < units; ++row)
+      for (std::size_t g = 0; g < sums.size() && row * sums.size() + g < units; ++g)
+        sums[g] += size_of(group_member(units, g, row));
+    return sums;
+  }
+
   /// Whether one of some shards holds no samples. O(1) for all shards, O(shards) for some of them.
   [[nodiscard]] bool has_empty_shard(std::size_t first, std::size_t last) const {
     return has_empty_shard_ && find_empty_shard(first, last);
@@ -93,13 +115,7 @@ class shard_table {
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const {
-    std::vector<std::uint64_t> sums(groups(last - first));
-    std::size_t group = 0;
-    for (std::size_t shard = first; shard < last; ++shard) {
-      sums[group] += size(shard);
-      group = group + 1 == sums.size() ? 0 : group + 1;
-    }
-    return sums;
+    return sum_of_groups(last - first, [&](std::size_t unit) { return size(first + unit); });
   }
 
   std::vector<std::uint64_t> begin_;
@@ -168,9 +184,7 @@ class unit_list {
   /// Samples of each group of units, grouped as `shard_table` groups shards.
   [[nodiscard]] std::vector<std::uint64_t> group_sums() const {
     if (!own_) return table_->group_sums(first_, first_ + units_);
-    std::vector<std::uint64_t> sums(shard_table::groups(units_));
-    for (std::size_t u = 0; u < units_; ++u) sums[u % sums.size()] += end(u) - begin(u);
-    return sums;
+    return shard_table::sum_of_groups(units_, [this](std::size_t u) { return end(u) - begin(u); });
   }
 
   /// The unit that holds a position. O(log units).

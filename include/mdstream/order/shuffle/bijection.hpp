@@ -230,7 +230,7 @@ class bijection_sequence {
 /// each step is a keyed permutation, so any place is known without those before it.
 struct bijection {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "bijection"; }
-  /// O(shards / 4,096 + canonical nodes).
+  /// O(shards / 2,048 + canonical nodes).
   [[nodiscard]] bijection_sequence open(const shuffle_task& task) const {
     return bijection_sequence(std::make_shared<const bijection_plan>(task));
   }

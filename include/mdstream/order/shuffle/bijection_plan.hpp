@@ -17,11 +17,10 @@
 
 namespace mdstream::inline v0::shuffle {
 
-/// Units fall into groups of at most 4,096: group g holds the units g, g + groups, g + 2 groups,
-/// …, so that it is spread over the whole dataset. The run's key orders groups, and units inside a
-/// group, and cuts the sequence into canonical nodes of equal size: pieces of groups. The epoch's
-/// key orders the pieces of a node. O(groups + nodes) memory; the units of a piece are ordered when
-/// it is read.
+/// Units fall into groups of at most 2,048, each spread over the whole dataset (`shard_table`). The
+/// run's key orders groups, and units inside a group, and cuts the sequence into canonical nodes of
+/// equal size: pieces of groups. The epoch's key orders the pieces of a node. O(groups + nodes)
+/// memory; the units of a piece are ordered when it is read.
 class bijection_plan {
  public:
   /// Units from slot first_slot to last_slot of a group in the run's order: of the first one the
@@ -71,7 +70,7 @@ class bijection_plan {
   }
 
   [[nodiscard]] std::size_t group_units(std::size_t group) const {
-    return (units_.units() - group + groups_ - 1) / groups_;
+    return shard_table::group_size(units_.units(), group);
   }
   /// The order of a group's slots in this run.
   [[nodiscard]] keyed_permutation run_order(std::size_t group) const {
@@ -79,7 +78,7 @@ class bijection_plan {
   }
   [[nodiscard]] std::size_t unit_at(std::size_t group, const keyed_permutation& order,
                                     std::size_t slot) const {
-    return group + groups_ * static_cast<std::size_t>(order(slot));
+    return shard_table::group_member(units_.units(), group, static_cast<std::size_t>(order(slot)));
   }
   [[nodiscard]] std::uint64_t size_of(std::size_t unit) const {
     return units_.end(unit) - units_.begin(unit);
