@@ -29,12 +29,19 @@ TEST_CASE("what is asked for ahead displaces only what is needed later", "[sched
   CHECK(drain({candidates, urgency::now, 4}).size() == 4);
 }
 
+TEST_CASE("what should go but is needed before is waited for", "[schedule]") {
+  const std::vector<mds::eviction_candidate> candidates{{0, 9, true}, {1, 8}, {2, mds::never}};
+  CHECK(drain({candidates, urgency::ahead, 4}) == std::vector<std::uint32_t>{2});
+  CHECK(drain({candidates, urgency::now, 4}) == std::vector<std::uint32_t>{2, 0, 1});
+}
+
 // Every assignment of next uses out of {0, 1, 2, never} to four shards, every request.
 TEST_CASE("the queue is a permutation in order for every small case", "[schedule]") {
   const std::uint64_t uses[] = {0, 1, 2, mds::never};
   for (unsigned code = 0; code < 256; ++code) {
     std::vector<mds::eviction_candidate> candidates;
-    for (unsigned i = 0; i < 4; ++i) candidates.push_back({i, uses[(code >> (2 * i)) & 3]});
+    for (unsigned i = 0; i < 4; ++i)
+      candidates.push_back({.shard = i, .next_use = uses[(code >> (2 * i)) & 3]});
     for (const std::uint64_t wanted : uses) {
       for (const urgency why : {urgency::now, urgency::ahead}) {
         mds::eviction_queue queue(candidates, why, wanted);

@@ -21,18 +21,26 @@ enum class urgency : std::uint8_t { now, ahead };
 struct eviction_candidate {
   std::uint32_t shard = 0;
   std::uint64_t next_use = 0;  ///< a place in the order, smaller is sooner
+  /// What is wanted ahead is needed at a place of its own. `next_use` is then the first use from
+  /// there on, and this tells whether there is one before.
+  bool needed_before = false;
 };
 
 /// Gives candidates in the order in which they should go: the farthest next use first (Belady's
-/// rule), the lowest number first among equals. What is asked for `ahead` may only displace what is
-/// needed later than it is itself, so that fetching ahead never makes two shards displace each
-/// other in turn; what is needed now may displace anything. Making it is linear in the candidates,
+/// rule); among equals what can go at once, then the lowest number.
+///
+/// What is asked for `ahead` takes only the place that it would take when its time comes: of a
+/// shard that is needed later than itself, and no longer before. When the one that should go is
+/// needed once more before, fetching ahead has to wait for that. So shards are fetched as often as
+/// without fetching ahead, and never displace each other in turn; it is the conservative strategy
+/// of Cao, Felten, Karlin and Li, "A study of integrated prefetching and caching strategies"
+/// (1995). What is needed now may displace anything. Making a queue is linear in the candidates,
 /// each `next` logarithmic.
 class eviction_queue {
  public:
   eviction_queue(std::vector<eviction_candidate> candidates, urgency why,
                  std::uint64_t wanted_next_use)
-      : heap_(std::move(candidates)) {
+      : heap_(std::move(candidates)), why_(why) {
     if (why == urgency::ahead) {
       std::erase_if(heap_, [wanted_next_use](const eviction_candidate& c) {
         return c.next_use <= wanted_next_use;
@@ -41,9 +49,11 @@ class eviction_queue {
     std::make_heap(heap_.begin(), heap_.end(), sooner);
   }
 
-  /// The next to go; none when all were given.
+  /// The next to go; none when there is none left, or it can not go yet.
   [[nodiscard]] std::optional<eviction_candidate> next() {
-    if (heap_.empty()) return std::nullopt;
+    if (heap_.empty() || (why_ == urgency::ahead && heap_.front().needed_before)) {
+      return std::nullopt;
+    }
     std::pop_heap(heap_.begin(), heap_.end(), sooner);
     const eviction_candidate farthest = heap_.back();
     heap_.pop_back();
@@ -52,10 +62,13 @@ class eviction_queue {
 
  private:
   static bool sooner(const eviction_candidate& a, const eviction_candidate& b) noexcept {
-    return a.next_use != b.next_use ? a.next_use < b.next_use : a.shard > b.shard;
+    if (a.next_use != b.next_use) return a.next_use < b.next_use;
+    if (a.needed_before != b.needed_before) return a.needed_before;
+    return a.shard > b.shard;
   }
 
   std::vector<eviction_candidate> heap_;
+  urgency why_;
 };
 
 }  // namespace mdstream::inline v0

@@ -1,0 +1,38 @@
+#pragma once
+
+/// How long to wait so that a rate is kept. Pure: the caller brings the clock.
+
+#include <algorithm>
+#include <chrono>
+
+namespace mdstream::inline v0 {
+
+/// A rate with a burst. Amounts are promised in the order in which they are asked for: each one
+/// waits for those before it. Not thread-safe.
+class token_bucket {
+ public:
+  using time = std::chrono::nanoseconds;  ///< since any fixed moment; never runs backwards
+
+  /// `per_second` > 0 on the average, up to `burst` at once after a pause.
+  token_bucket(double per_second, double burst)
+      : rate_(per_second / 1e9), burst_(std::max(burst, 0.0)), tokens_(burst_) {}
+
+  /// Takes `amount` at `now`; returns how long its user has to wait before it is due. What is
+  /// larger than the burst is let through too, and those after it wait for all of it.
+  [[nodiscard]] time take(double amount, time now) {
+    const double passed = static_cast<double>(std::max(now - last_, time(0)).count());
+    last_ = std::max(last_, now);
+    tokens_ = std::min(burst_, tokens_ + passed * rate_);
+    const double missing = -tokens_;
+    tokens_ -= amount;
+    return missing <= 0 ? time(0) : time(static_cast<time::rep>(missing / rate_));
+  }
+
+ private:
+  double rate_;  // a nanosecond
+  double burst_;
+  double tokens_;
+  time last_{0};
+};
+
+}  // namespace mdstream::inline v0

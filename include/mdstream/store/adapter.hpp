@@ -1,0 +1,102 @@
+#pragma once
+
+/// What adapters around a store have in common: every operation passes through one function.
+
+#include <mdstream/store/store.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+enum class store_operation : std::uint8_t { size, read, write, list, remove };
+
+/// One call of a store.
+struct store_call {
+  store_operation operation = store_operation::read;
+  std::string key{};
+  std::uint64_t bytes = 0;  ///< asked for by a read, or written
+};
+
+/// The base of an adapter around an asynchronous store. `Adapter` has
+///
+///     template <class... Result, class Start>
+///     void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
+///              store_handler<Result...> done) const;
+///
+/// where `start(stop, where, done)` makes the call of the inner store, once each time it is
+/// called. An adapter keeps what its calls share behind a pointer, because the adapter may be
+/// copied, and destroyed while calls are under way.
+template <class Adapter, async_store S>
+class store_adapter {
+ public:
+  explicit store_adapter(S inner) : inner_(std::make_shared<const S>(std::move(inner))) {}
+
+  void async_size(std::string key, std::stop_token stop, diagnostics& where,
+                  store_handler<std::uint64_t> done) const {
+    adapter().template run<std::uint64_t>(
+        {store_operation::size, key, 0}, std::move(stop), where,
+        [inner = inner_, key](std::stop_token st, diagnostics& w, store_handler<std::uint64_t> d) {
+          inner->async_size(key, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
+                  diagnostics& where, store_handler<std::size_t> done) const {
+    adapter().template run<std::size_t>(
+        {store_operation::read, key, into.size()}, std::move(stop), where,
+        [inner = inner_, key, offset, into](std::stop_token st, diagnostics& w,
+                                            store_handler<std::size_t> d) {
+          inner->async_read(key, offset, into, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                   store_handler<> done) const {
+    adapter().template run<>(
+        {store_operation::write, key, bytes.size()}, std::move(stop), where,
+        [inner = inner_, key, bytes](std::stop_token st, diagnostics& w, store_handler<> d) {
+          inner->async_write(key, bytes, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
+                  store_handler<std::vector<object_info>> done) const {
+    adapter().template run<std::vector<object_info>>(
+        {store_operation::list, prefix, 0}, std::move(stop), where,
+        [inner = inner_, prefix](std::stop_token st, diagnostics& w,
+                                 store_handler<std::vector<object_info>> d) {
+          inner->async_list(prefix, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_remove(std::string key, std::stop_token stop, diagnostics& where,
+                    store_handler<> done) const {
+    adapter().template run<>(
+        {store_operation::remove, key, 0}, std::move(stop), where,
+        [inner = inner_, key](std::stop_token st, diagnostics& w, store_handler<> d) {
+          inner->async_remove(key, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  [[nodiscard]] std::string url(std::string_view key) const { return inner_->url(key); }
+
+ private:
+  [[nodiscard]] const Adapter& adapter() const noexcept {
+    return static_cast<const Adapter&>(*this);
+  }
+
+  std::shared_ptr<const S> inner_;
+};
+
+}  // namespace mdstream::inline v0

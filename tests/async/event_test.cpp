@@ -1,0 +1,26 @@
+#include <mdstream/async/event.hpp>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "support/catch.hpp"
+
+namespace event_test {
+
+TEST_CASE("an event may be destroyed as soon as it was waited for", "[async]") {
+  for (int i = 0; i < 200; ++i) {
+    auto event = std::make_unique<mdstream::one_time_event>();
+    std::atomic<bool> before{false};
+    std::thread setter([&before, at = event.get()] {
+      before = true;
+      at->set();
+    });
+    event->wait();
+    CHECK(before);
+    event.reset();
+    setter.join();
+  }
+}
+
+}  // namespace event_test

@@ -1,0 +1,66 @@
+#include <mdstream/schedule/retry_budget.hpp>
+#include <mdstream/schedule/token_bucket.hpp>
+
+#include <chrono>
+#include <random>
+
+#include "support/catch.hpp"
+
+namespace rates_test {
+
+namespace mds = mdstream;
+using namespace std::chrono_literals;
+
+TEST_CASE("a bucket lets its burst through at once and then keeps its rate", "[schedule]") {
+  mds::token_bucket bucket(1000, 100);
+  CHECK(bucket.take(60, 0s) == 0s);
+  CHECK(bucket.take(40, 0s) == 0s);
+  CHECK(bucket.take(50, 0s) == 0s);  // due now, the debt is for the next one
+  CHECK(bucket.take(10, 0s) == 50ms);
+  CHECK(bucket.take(10, 0s) == 60ms);
+  CHECK(bucket.take(1, 10s) == 0s);
+  CHECK(bucket.take(99, 10s) == 0s);
+  CHECK(bucket.take(10'000, 10s) == 0s);
+  CHECK(bucket.take(1, 10s) == 10s);
+}
+
+TEST_CASE("a clock that stands or runs backwards does no harm", "[schedule]") {
+  mds::token_bucket bucket(1000, 0);
+  CHECK(bucket.take(10, 5s) == 0s);
+  CHECK(bucket.take(10, 1s) == 10ms);
+  CHECK(bucket.take(10, 5s) == 20ms);
+}
+
+TEST_CASE("over a long time the rate is right", "[schedule]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  mds::token_bucket bucket(5000, 50);
+  std::chrono::nanoseconds now{0}, due{0};
+  double total = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    now += std::chrono::microseconds(random() % 1000);
+    const double amount = static_cast<double>(random() % 10);
+    due = now + bucket.take(amount, now);
+    total += amount;
+  }
+  const double seconds = std::chrono::duration<double>(due).count();
+  CHECK(total <= 5000 * seconds + 50 + 10);
+}
+
+TEST_CASE("repetitions are earned by successes", "[schedule]") {
+  mds::retry_budget budget(2, 0.5);
+  CHECK(budget.try_take());
+  CHECK(budget.try_take());
+  CHECK_FALSE(budget.try_take());
+  budget.succeeded();
+  CHECK_FALSE(budget.try_take());
+  budget.succeeded();
+  CHECK(budget.try_take());
+  for (int i = 0; i < 100; ++i) budget.succeeded();
+  CHECK(budget.try_take());
+  CHECK(budget.try_take());
+  CHECK_FALSE(budget.try_take());
+}
+
+}  // namespace rates_test

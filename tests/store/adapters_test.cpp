@@ -1,0 +1,213 @@
+// The adapters around stores, alone and around each other.
+
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/fault_injecting.hpp>
+#include <mdstream/store/limited.hpp>
+#include <mdstream/store/local.hpp>
+#include <mdstream/store/memory.hpp>
+#include <mdstream/store/metered.hpp>
+#include <mdstream/store/prefixed.hpp>
+#include <mdstream/store/retrying.hpp>
+#include <mdstream/store/throttled.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "store/conformance.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace adapters_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using mds::store_fault;
+using mds::store::memory;
+using support::expect_error;
+using namespace std::chrono_literals;
+
+using inner_store = mds::blocking<memory>;
+
+inner_store inner(mds::runtime& threads) { return {threads, memory()}; }
+
+mds::retry_policy quickly(unsigned attempts) { return {.attempts = attempts, .pause = 10us}; }
+
+TEST_CASE("every adapter conforms", "[store]") {
+  mds::runtime threads(2);
+  conformance::check_store(mds::retrying(threads, inner(threads), quickly(2)));
+  conformance::check_store(mds::limited(inner(threads), 1));
+  conformance::check_store(mds::throttled(threads, inner(threads), {.calls_per_second = 1e6}));
+  conformance::check_store(mds::metered(inner(threads)));
+  conformance::check_store(mds::prefixed(inner(threads), "a/b/"));
+  conformance::check_store(mds::prefixed(inner(threads), ""));
+  conformance::check_store(mds::fault_injecting(threads, inner(threads), {}));
+}
+
+TEST_CASE("adapters compose, as templates and as values", "[store]") {
+  mds::runtime threads(2);
+  const auto all = mds::metered(
+      mds::retrying(threads,
+                    mds::limited(mds::fault_injecting(threads, mds::prefixed(inner(threads), "p"),
+                                                      {.chance = 0.0, .seed = 1}),
+                                 4),
+                    quickly(3)));
+  conformance::check_store(mds::any_async_store(all));
+  CHECK(all.metrics().calls > 0);
+  CHECK(all.metrics().in_flight == 0);
+  conformance::check_store(mds::any_store<mds::store::local>(
+      mds::retrying(threads, mds::any_async_store(inner(threads)), quickly(2))));
+}
+
+TEST_CASE("a fault at every call is repeated away", "[store]") {
+  const store_fault what =
+      GENERATE(store_fault::unavailable, store_fault::reset, store_fault::stall);
+  mds::runtime threads(2);
+  for (std::uint64_t at = 0; at < 8; ++at) {
+    const mds::fault_injecting faulty(threads, inner(threads),
+                                      {.script = {{at, what}}, .stall = 10us});
+    const mds::retrying store(threads, faulty, quickly(2));
+    const std::vector<std::byte> bytes = conformance::noise(500, 7);
+    mds::store_write(store, "x", bytes);
+    CHECK(mds::read_all(store, "x") == bytes);
+    CHECK(mds::store_list(store, "").size() == 1);
+    mds::store_remove(store, "x");
+    CHECK_FALSE(mds::exists(store, "x"));
+    CHECK(faulty.faults() == (at < faulty.calls() ? 1 : 0));
+  }
+}
+
+TEST_CASE("attempts end, and the last one says why", "[store]") {
+  mds::runtime threads(1);
+  const mds::fault_injecting faulty(
+      threads, inner(threads),
+      {.script = {
+           {0, store_fault::reset}, {1, store_fault::reset}, {2, store_fault::unavailable}}});
+  const mds::retrying store(threads, faulty, quickly(3));
+  expect_error([&] { mds::store_write(store, "x", {}); }, errc::unavailable,
+               {"injected: unavailable", "x"});
+  CHECK(faulty.calls() == 3);
+  expect_error([&] { (void)mds::store_size(store, "absent"); }, errc::not_found);
+  CHECK(faulty.calls() == 4);
+}
+
+TEST_CASE("a store that only fails is not asked many times over", "[store]") {
+  mds::runtime threads(2);
+  const mds::fault_injecting faulty(threads, inner(threads), {.chance = 1.0, .seed = 3});
+  const mds::retrying store(threads, faulty, quickly(10), mds::retry_budget(5, 0.5));
+  for (int i = 0; i < 20; ++i) {
+    try {
+      mds::store_write(store, "x", {});
+    } catch (const mds::error&) {
+    }
+  }
+  CHECK(faulty.calls() <= 20 + 5 + 10);  // what the budget holds, and what chance let succeed
+}
+
+TEST_CASE("seeded faults in every tenth call, and every byte right", "[store]") {
+  mds::runtime threads(4);
+  const mds::fault_injecting faulty(threads, inner(threads),
+                                    {.chance = 0.1, .seed = 42, .stall = 50us});
+  const mds::retrying store(threads, faulty, quickly(8));
+  std::map<std::string, std::vector<std::byte>> expected;
+  for (unsigned i = 0; i < 50; ++i) {
+    expected[std::to_string(i)] = conformance::noise(1000 + i, i);
+    mds::store_write(store, std::to_string(i), expected[std::to_string(i)]);
+  }
+  unsigned wrong = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (const auto& [key, bytes] : expected) {
+      std::vector<std::byte> got(bytes.size());
+      std::size_t done = 0;  // short reads are answers, which the reader sees
+      while (done < got.size()) {
+        done += mds::store_read(store, key, done, std::span(got).subspan(done));
+      }
+      wrong += got == bytes ? 0 : 1;
+    }
+  }
+  CHECK(wrong == 0);
+  CHECK(faulty.faults() > 20);
+}
+
+/// Counts how many reads run side by side.
+struct crowded : memory {
+  std::atomic<int>* now = nullptr;
+  std::atomic<int>* most = nullptr;
+  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
+    const int count = ++*now;
+    int seen = most->load();
+    while (count > seen && !most->compare_exchange_weak(seen, count)) {
+    }
+    std::this_thread::sleep_for(1ms);
+    --*now;
+    return memory::read(key, offset, into);
+  }
+};
+
+TEST_CASE("a limit on calls under way is kept, and all are made", "[store]") {
+  mds::runtime threads(8);
+  std::atomic<int> now{0}, most{0};
+  crowded objects;
+  objects.now = &now;
+  objects.most = &most;
+  objects.write("x", mds::as_bytes("content"));
+  const mds::limited store(mds::blocking<crowded>(threads, objects), 3);
+  std::vector<std::thread> readers;
+  std::atomic<int> right{0};
+  for (int i = 0; i < 16; ++i) {
+    readers.emplace_back([&] { right += mds::read_all(store, "x").size() == 7 ? 1 : 0; });
+  }
+  for (std::thread& each : readers) each.join();
+  CHECK(right == 16);
+  CHECK(most <= 3);
+  CHECK(most >= 1);
+  CHECK(store.in_flight() == 0);
+}
+
+TEST_CASE("a rate is kept", "[store]") {
+  mds::runtime threads(2);
+  const mds::throttled store(threads, inner(threads),
+                             {.bytes_per_second = 1e6, .burst_seconds = 0.01});
+  mds::store_write(store, "x", std::vector<std::byte>(10'000));
+  std::vector<std::byte> into(10'000);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 6; ++i) CHECK(mds::store_read(store, "x", 0, into) == 10'000);
+  const auto took = std::chrono::steady_clock::now() - began;
+  CHECK(took > 40ms);  // 60 kB, of which at most the last and a burst are not waited for
+  CHECK(took < 5s);
+}
+
+TEST_CASE("what a store did is counted", "[store]") {
+  mds::runtime threads(1);
+  const mds::metered store(inner(threads));
+  const auto copy = store;
+  mds::store_write(store, "x", std::vector<std::byte>(100));
+  std::vector<std::byte> into(300);
+  mds::store_read(copy, "x", 50, into);
+  CHECK_FALSE(mds::exists(store, "absent"));
+  const mds::store_metrics seen = store.metrics();
+  CHECK(seen.calls == 3);
+  CHECK(seen.failures == 1);
+  CHECK(seen.bytes_written == 100);
+  CHECK(seen.bytes_read == 50);
+  CHECK(seen.busy > 0ns);
+}
+
+TEST_CASE("a prefix is a store of its own", "[store]") {
+  mds::runtime threads(1);
+  const memory objects;
+  const mds::prefixed store(inner_store(threads, objects), "a/b");
+  mds::store_write(store, "x", {});
+  objects.write("a/bc", {});
+  CHECK(objects.size("a/b/x") == 0);
+  CHECK(conformance::keys_of(store, "") == std::vector<std::string>{"x"});
+  CHECK(store.url("x") == "(memory)/a/b/x");
+  CHECK(store.url("") == "(memory)/a/b");
+  expect_error([&] { mds::prefixed(inner_store(threads, objects), "../x"); },
+               errc::invalid_argument);
+}
+
+}  // namespace adapters_test
