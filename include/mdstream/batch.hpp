@@ -141,7 +141,11 @@ class batch {
   [[nodiscard]] std::span<const collate::output_column> outputs() const noexcept {
     return parts_.outputs;
   }
-  [[nodiscard]] const batch_columns& columns() const noexcept { return *parts_.columns; }
+  /// Throws `errc::invalid_argument` for a batch that no epoch has filled.
+  [[nodiscard]] const batch_columns& columns() const {
+    if (!parts_.columns) throw error(errc::invalid_argument, "the batch has not been filled");
+    return *parts_.columns;
+  }
 
   /// Takes the batch apart, so that its memory can serve the next one.
   [[nodiscard]] batch_parts<Slot> release() && noexcept { return std::move(parts_); }
@@ -153,14 +157,15 @@ class batch {
   }
 
   template <class T>
-  [[nodiscard]] dense_view<T> dense_at(std::size_t index) const noexcept {
+  [[nodiscard]] dense_view<T> dense_at(std::size_t index) const {
+    const batch_columns& all = columns();
     const collate::output_column& out = parts_.outputs[index];
-    return {reinterpret_cast<const T*>(data() + out.values_at), size(),
-            parts_.columns->shapes[index]};
+    return {reinterpret_cast<const T*>(data() + out.values_at), size(), all.shapes[index]};
   }
 
   template <class T>
-  [[nodiscard]] ragged_view<T> ragged_at(std::size_t index) const noexcept {
+  [[nodiscard]] ragged_view<T> ragged_at(std::size_t index) const {
+    static_cast<void>(columns());
     const collate::output_column& out = parts_.outputs[index];
     return {reinterpret_cast<const T*>(data() + out.values_at),
             static_cast<std::size_t>(out.values_bytes / sizeof(T)),
@@ -172,13 +177,13 @@ class batch {
     const auto fail = [name](errc code, std::string what) {
       throw error(code, diagnostics{.what = std::move(what), .column = std::string(name)});
     };
-    const batch_columns& columns = *parts_.columns;
+    const batch_columns& all = columns();
     std::size_t index = 0;
-    while (index < columns.names.size() && columns.names[index] != name) ++index;
-    if (index == columns.names.size()) fail(errc::not_found, "the batch has no such column");
-    if (!detail::reads_as<T>(columns.sources[index].type))
+    while (index < all.names.size() && all.names[index] != name) ++index;
+    if (index == all.names.size()) fail(errc::not_found, "the batch has no such column");
+    if (!detail::reads_as<T>(all.sources[index].type))
       fail(errc::invalid_argument,
-           "the column's elements are " + std::string(to_string(columns.sources[index].type)));
+           "the column's elements are " + std::string(to_string(all.sources[index].type)));
     if (parts_.outputs[index].kind != kind)
       fail(errc::invalid_argument, kind == collate::output_kind::dense
                                        ? "the column's values vary in size: it is ragged"

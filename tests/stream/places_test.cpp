@@ -33,7 +33,7 @@ TEST_CASE("streams without a directory get one each below the loader's") {
 
 TEST_CASE("without any directory the system's temporary one holds the cache") {
   const auto places = mds::settle_places({{.remote = "/data/..hidden name"}}, "", "/tmp");
-  CHECK(places.streams[0].directory.starts_with("/tmp/mdstream/_.hidden_name-"));
+  CHECK(places.streams[0].directory.starts_with("/tmp/_.hidden_name-"));
   CHECK(places.root == places.streams[0].directory);
 }
 

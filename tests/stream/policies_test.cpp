@@ -11,6 +11,7 @@
 
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/expect_error.hpp"
 
 // A program that brings all of its policies itself, each of them the least that its concept asks
 // for: it writes, and streams what it wrote.
@@ -196,6 +197,8 @@ TEST_CASE("a program may bring every policy itself") {
       CHECK(squares.span()[i] == 0.5 * expected * expected);
     }
   }
+  support::expect_error([&] { static_cast<void>(loader.python_state()); }, mds::errc::unsupported,
+                        {"backwards"});
   CHECK(expected <= -1);
   CHECK(expected >= -7);  // the reference fills the last batch of an epoch up with repeats
 }

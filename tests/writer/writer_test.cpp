@@ -70,6 +70,7 @@ class failing {
   }
   void remove(std::string_view key) const { inner_.remove(key); }
   std::string url(std::string_view key) const { return "failing:" + std::string(key); }
+  void repair() const { *left_ = 1000; }
 
  private:
   memory inner_;
@@ -251,6 +252,19 @@ TEST_CASE("a failed index is no index, and finishing twice is an error", "[write
   good.finish();
   support::expect_error([&] { good.finish(); }, errc::invalid_argument, {"finished"});
   support::expect_error([&] { good.write({{"x", 1}}); }, errc::invalid_argument, {"finished"});
+}
+
+TEST_CASE("finishing again after the store recovered writes the whole index", "[writer]") {
+  using namespace writer_test;
+  const memory inner;
+  const failing store(inner, 1);  // the shard is stored, the index is not
+  mdstream::writer<failing_policies> out({.out = store, .columns = {{"x", "int"}}});
+  for (int i = 0; i < 10; ++i) out.write({{"x", i}});
+  support::expect_error([&] { out.finish(); }, errc::no_space, {"index.json"});
+  store.repair();
+  out.finish();
+  const auto bytes = mdstream::read_all(inner, "index.json");
+  CHECK(mdstream::dataset_index::parse(mdstream::as_text(bytes)).samples() == 10);
 }
 
 TEST_CASE("a dataset that is there is kept unless it may be replaced", "[writer]") {

@@ -43,6 +43,13 @@ class thread_pool {
     wake_.notify_one();
   }
 
+  /// Whether the caller is one of the pool's threads.
+  [[nodiscard]] bool runs_here() const noexcept {
+    return std::ranges::any_of(threads_, [](const std::thread& thread) {
+      return thread.get_id() == std::this_thread::get_id();
+    });
+  }
+
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(threads_.size()); }
 
  private:

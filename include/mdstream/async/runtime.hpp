@@ -46,6 +46,12 @@ class runtime {
   [[nodiscard]] executor_type get_executor() noexcept { return io_.get_executor(); }
   [[nodiscard]] asio::io_context& io() noexcept { return io_; }
 
+  /// Whether the caller is one of these threads: there, nothing may wait for their work, nor
+  /// destroy this.
+  [[nodiscard]] bool runs_here() const noexcept {
+    return io_thread_.get_id() == std::this_thread::get_id() || pool_.runs_here();
+  }
+
   /// Number of workers in the pool.
   [[nodiscard]] unsigned threads() const noexcept { return pool_.size(); }
 

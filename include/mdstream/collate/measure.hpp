@@ -94,6 +94,10 @@ inline void check_size_header(std::span<const source_column> sources, std::uint3
       bytes = load<std::uint32_t>(size);
       size += sizeof(std::uint32_t);
     }
+    if (bytes > sample.size - expected) {
+      expected = sample.size + 1;  // beyond the end; a sum could wrap
+      break;
+    }
     expected += bytes;
   }
   if (expected != sample.size)

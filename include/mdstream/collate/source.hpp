@@ -33,6 +33,12 @@ template <collator Collator>
   sources.reserve(layout.size());
   for (const column_layout& column : layout.columns()) {
     sources.push_back(source_of(column.type));
+    // Samples are walked by these sizes, so they have to be those that the layout was made with.
+    if (sources.back().value_bytes != column.size.value_or(0))
+      throw error(errc::corrupt,
+                  diagnostics{.what = "the column's size is not that of its encoding " +
+                                      column.encoding_text,
+                              .column = column.name});
     if (!Collator::accepts(sources.back()))
       throw error(errc::unsupported,
                   diagnostics{.what = "the collator \"" + std::string(Collator::name) +

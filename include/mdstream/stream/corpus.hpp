@@ -14,6 +14,11 @@
 #include <mdstream/stream/places.hpp>
 #include <mdstream/stream/shard_locator.hpp>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +48,9 @@ class corpus {
                                                      : nullptr),
         threads_(given.shared_runtime == nullptr ? *own_runtime_ : *given.shared_runtime) {
     std::vector<stream_options<store_type>> streams = streams_of(given);
-    const dataset_places places = settle_places(requests(streams), local_of(given), temporary());
+    const dataset_places places =
+        settle_places(requests(streams), local_of(given),
+                      needs_temporary(streams, local_of(given)) ? temporary() : std::string());
     std::vector<cache_stream<store_type>> cached;
     std::vector<std::uint64_t> sizes;
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -134,7 +141,25 @@ class corpus {
     return given.streams.empty() ? std::string() : given.local;
   }
 
-  static std::string temporary() { return std::filesystem::temp_directory_path().native(); }
+  /// Below the system's temporary directory, where others may write too: made for this user alone,
+  /// because whoever writes there decides what is read.
+  static std::string temporary() {
+    const std::string path = std::filesystem::temp_directory_path().native() + "/mdstream-" +
+                             std::to_string(::geteuid());
+    struct stat found{};
+    if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0)
+      throw system_failure(errno, "cannot make a cache; give local", path);
+    if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
+      throw error(errc::permission_denied,
+                  diagnostics{.what = "others may write to this cache; give local", .url = path});
+    return path;
+  }
+
+  static bool needs_temporary(const std::vector<stream_options<store_type>>& streams,
+                              const std::string& local) {
+    return local.empty() &&
+           std::ranges::any_of(streams, [](const auto& stream) { return stream.local.empty(); });
+  }
 
   static std::vector<stream_request> requests(
       const std::vector<stream_options<store_type>>& streams) {

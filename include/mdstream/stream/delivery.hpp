@@ -188,8 +188,13 @@ class delivery {
   // between, because the source may complete at once.
 
   void look_ahead(std::unique_lock<std::mutex>& lock) {
-    while (ahead_.samples_ahead() < limits_.predownload || ahead_.empty())
-      if (!ahead_.extend()) break;
+    extend();
+    while (!ahead_.empty() && ahead_.front().ids.empty()) {
+      // Padding alone: the last global batches do not reach every rank.
+      if (wanted_batches_ != 0) --wanted_batches_;
+      ahead_.pop_front();
+      extend();
+    }
     // Beyond what is fetched the order is only read for eviction: a little at a time, so that no
     // batch waits for it.
     for (int i = 0; i < 2 && ahead_.samples_ahead() < limits_.horizon; ++i)
@@ -197,6 +202,11 @@ class delivery {
     want_ahead();
     if (most_needed_ > announced_) announce_need(lock);
     fetch(lock);
+  }
+
+  void extend() {
+    while (ahead_.samples_ahead() < limits_.predownload || ahead_.empty())
+      if (!ahead_.extend()) return;
   }
 
   void want_ahead() {
@@ -219,7 +229,12 @@ class delivery {
     if (holds(shard)) return window_.found(shard);
     if (std::optional<shard_ref> here = source_.cache().try_acquire(shard)) {
       window_.found(shard);
-      if (!source_.cache().limited()) hold(shard, *std::move(here));
+      if (source_.cache().limited()) return;
+      try {
+        hold(shard, *std::move(here));
+      } catch (...) {
+        // It is no shard: the batch that needs it will say so.
+      }
     }
   }
 

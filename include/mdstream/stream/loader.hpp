@@ -22,6 +22,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -76,34 +77,37 @@ class loader {
     };
 
     /// Asks for the first batch. The loop's batch is one object that the next step refills: move
-    /// from it to keep a batch.
+    /// from it to keep a batch. A step asks for the next batch at once, so leave a loop by `break`:
+    /// `std::views::take(3)` would take four from the epoch.
     [[nodiscard]] iterator begin() { return iterator(this); }
     [[nodiscard]] static std::default_sentinel_t end() noexcept { return {}; }
 
     /// Waits for the next batch and puts it into `into`, whose memory is used again. False at the
     /// end of the epoch. Throws what went wrong with a shard or sample, naming it; the next call
-    /// tries the same batch again.
-    bool next(batch_type& into) { return loader_->engine_->next(ticket(), into); }
+    /// tries the same batch again, which helps where a store was down, not where the data is bad.
+    /// On a thread of the loader's own runtime it would wait for itself: use `async_next` there.
+    bool next(batch_type& into) { return engine_->next(ticket(), into); }
 
     /// The same for any completion token, with `void(std::exception_ptr, batch_type)`. The end of
     /// the epoch is `errc::end_of_epoch`, a call that its cancellation slot ended
-    /// `errc::canceled`; neither consumes a batch. One call at a time. The handler runs on its
-    /// associated executor, else on the runtime's io thread; batches are built on its pool.
+    /// `errc::canceled`; neither consumes a batch. One call at a time: a second one completes with
+    /// `errc::invalid_argument`. The handler runs on its associated executor, else on the runtime's
+    /// io thread, and the batch counts for `state` when it begins; batches are built on the pool.
     template <class Token>
     auto async_next(Token&& token) {
-      return loader_->engine_->async_next(ticket(), std::forward<Token>(token));
+      return engine_->async_next(ticket(), std::forward<Token>(token));
     }
 
    private:
     friend class loader;
-    explicit epoch_type(loader& from) noexcept : loader_(&from) {}
+    explicit epoch_type(engine& from) noexcept : engine_(&from) {}
 
     [[nodiscard]] std::uint64_t ticket() {
-      if (ticket_ == 0) ticket_ = loader_->engine_->begin_epoch();
+      if (ticket_ == 0) ticket_ = engine_->begin_epoch();
       return ticket_;
     }
 
-    loader* loader_;
+    engine* engine_;
     std::uint64_t ticket_ = 0;
     batch_type current_;
   };
@@ -111,9 +115,11 @@ class loader {
   /// Opens the streams (see `corpus`) and settles the order; fetches indexes, no shards.
   /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small`,
   /// and what opening the streams throws.
-  explicit loader(options given) : engine_(std::make_unique<engine>(std::move(given))) {}
+  explicit loader(options given) : engine_(new engine(std::move(given))) {}
 
-  [[nodiscard]] epoch_type epoch() noexcept { return epoch_type(*this); }
+  /// The next epoch, which must not outlive the loader; moving the loader is no harm.
+  [[nodiscard]] epoch_type epoch() & noexcept { return epoch_type(*engine_); }
+  epoch_type epoch() && = delete;  // `for (auto& batch : open().epoch())` would dangle
 
   /// Number of samples that an epoch has over all ranks.
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine_->epoch_size(); }
@@ -124,20 +130,33 @@ class loader {
   /// Time that calls of `next` have waited for shards, in total.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return engine_->stalled(); }
 
-  /// Where the run is, counting the batches that were handed out: one line of JSON below 4,096
-  /// bytes, the same on every rank. Microseconds.
-  [[nodiscard]] std::string state() { return to_text(engine_->state()); }
+  /// Where the run is, counting the batches that were handed out, or the state that was loaded for
+  /// the next epoch: one line of JSON below 4,096 bytes. After the same number of full batches it
+  /// is the same on every rank, but for `device_per_stream` batching. Microseconds.
+  [[nodiscard]] std::string state() const { return to_text(engine_->state()); }
   /// The same for MosaicML Streaming, its five keys alone. Throws `errc::unsupported` where they
-  /// would not say all that matters.
-  [[nodiscard]] std::string python_state() { return engine_->python_state(); }
-  /// Goes on from a state at the next epoch that is begun; a state of an earlier epoch than that is
-  /// stale and ignored, see `progress`. States of Python are taken as they are. Throws
-  /// `errc::corrupt` for text that is no state, `errc::state_mismatch`, naming the field and both
-  /// values, for a state of another dataset, mix, order or global batch size.
-  void load_state(std::string_view text) { engine_->load_state(parse_state(text)); }
+  /// would not say all that matters: an order that Python does not have.
+  [[nodiscard]] std::string python_state() const { return engine_->python_state(); }
+  /// Goes on from a state at the next epoch that is begun. False, and nothing changes, for a state
+  /// of an epoch that this loader has begun already, as in Python: to go back, make a new loader.
+  /// States of Python are taken as they are. Throws `errc::corrupt` for text that is no state,
+  /// `errc::state_mismatch`, naming the field and both values, for a state of another dataset, mix,
+  /// order or global batch size.
+  bool load_state(std::string_view text) { return engine_->load_state(parse_state(text)); }
 
  private:
-  std::unique_ptr<engine> engine_;  // stays where it is when a loader is moved
+  /// A handler that holds the last reference destroys the loader on one of its own threads, which
+  /// can not end themselves.
+  struct off_own_threads {
+    void operator()(engine* gone) const {
+      if (gone->runs_here())
+        std::thread([gone] { delete gone; }).detach();
+      else
+        delete gone;
+    }
+  };
+
+  std::unique_ptr<engine, off_own_threads> engine_;  // stays where it is when a loader is moved
 };
 
 }  // namespace mdstream::inline v0

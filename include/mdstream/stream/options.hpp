@@ -60,7 +60,7 @@ struct dataset_options {
   byte_size cache_limit{};
   /// Attempts in total to fetch a shard, at least 1.
   unsigned download_retry = 2;
-  /// Without progress for this long, an attempt is given up.
+  /// One attempt to fetch a shard may take this long.
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
   /// Name of a hash in the index to check fetched files by; empty: sizes only.
   std::string validate_hash{};

@@ -61,7 +61,7 @@ namespace detail {
   const std::uint64_t hash =
       fnv1a().add(std::string_view(remote)).add(std::string_view(stream.name)).value();
   std::array<char, 16> digits{};
-  const char* end = std::to_chars(digits.data(), digits.data() + 16, hash & 0xffffffff, 16).ptr;
+  const char* end = std::to_chars(digits.data(), digits.data() + 16, hash, 16).ptr;
   return name.append("-").append(digits.data(), static_cast<std::size_t>(end - digits.data()));
 }
 
@@ -78,8 +78,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Settles the places of all streams. `local` is the loader's own option, `temporary` the system's
-/// directory for temporary files.
+/// Settles the places of all streams. `local` is the loader's own option, `temporary` a directory
+/// of this user alone.
 ///
 /// - A stream's own `local` is used as it is, with the split appended, as Python does.
 /// - Without one, a stream lies in a directory of its own below `local`, or, where there is no
@@ -104,7 +104,7 @@ namespace detail {
     const std::string base =
         !request.local.empty() ? detail::without_trailing_slashes(request.local)
         : !local.empty()       ? join_key(local, detail::directory_name(request))
-                               : join_key(temporary, "mdstream/" + detail::directory_name(request));
+                               : join_key(temporary, detail::directory_name(request));
     place.directory = base.ends_with('/') ? base + request.split : join_key(base, request.split);
     place.directory = detail::without_trailing_slashes(place.directory);
     for (const stream_place& other : out.streams)

@@ -16,6 +16,9 @@
 #include <mdstream/stream/state.hpp>
 
 #include <algorithm>
+#include <array>
+#include <asio/bind_executor.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -24,6 +27,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -84,6 +88,12 @@ template <class Store>
   return from.global_batch_size / here.num_ranks();
 }
 
+template <class Store>
+void check_block_size(const loader_options<Store>& from) {
+  if (from.shuffle_block_size == std::uint64_t{0})
+    throw error(errc::invalid_argument, "shuffle_block_size is 0 samples: leave it unset instead");
+}
+
 template <class Shuffler>
 [[nodiscard]] Shuffler shuffler_of(const std::string& name) {
   if constexpr (std::constructible_from<Shuffler, std::string_view>) {
@@ -125,13 +135,14 @@ class batch_engine {
       : position_(detail::position_of(given)),
         batch_size_(detail::batch_size_of(given, position_)),
         predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
-        explicit_canonical_nodes_(given.num_canonical_nodes),
+        canonical_nodes_(given.num_canonical_nodes.value_or(0)),
         corpus_(detail::dataset_part(given)),
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
         prints_(fingerprint(order_, global_batch_size())),
         progress_(order_.begin_run()),
         assembler_(corpus_.layout()) {
+    detail::check_block_size(given);
     require_equal_columns();
   }
   batch_engine(const batch_engine&) = delete;
@@ -141,6 +152,7 @@ class batch_engine {
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return order_.epoch_size(); }
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }
+  [[nodiscard]] bool runs_here() const noexcept { return corpus_.threads().runs_here(); }
   [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept {
     return stalled_before_ + (delivery_ ? delivery_->stalled() : std::chrono::nanoseconds(0));
@@ -148,12 +160,16 @@ class batch_engine {
 
   /// Begins the next epoch and returns its ticket; an epoch at hand ends.
   std::uint64_t begin_epoch() {
-    const epoch_start start = progress_.begin_epoch(position_);
+    require_idle();
+    progress begun = progress_;  // kept only once the order is there: a failure begins nothing
+    const epoch_start start = begun.begin_epoch(position_);
     epoch_order order = order_.epoch(position_, batch_size_, start);
     corpus_.cache().set_next_use(nullptr);
     stalled_before_ = stalled();
     delivery_.reset();
-    delivered_ = 0;
+    ++ticket_;
+    handed_out_->samples = 0;
+    progress_ = begun;
     epoch_ = start.epoch;
     first_number_ = start.sample_in_epoch / global_batch_size();
     delivery_.emplace(
@@ -162,19 +178,16 @@ class batch_engine {
         corpus_.shards(), limits());
     corpus_.cache().set_next_use(
         [this](std::uint32_t shard) { return delivery_->next_use(shard); });
-    return ++ticket_;
+    return ticket_;
   }
 
   bool next(std::uint64_t ticket, batch_type& into) {
     require_current(ticket);
-    while (delivery_->wait()) {
-      if (!delivery_->front().ids.empty()) {
-        build(into);
-        return true;
-      }
-      delivery_->pop();  // padding alone: the last global batch did not reach this rank
-    }
-    return false;
+    require_idle();
+    if (!delivery_->wait()) return false;
+    build(into);
+    handed_out_->samples += into.size();
+    return true;
   }
 
   template <class Token>
@@ -183,9 +196,13 @@ class batch_engine {
     return initiate<signature>(std::forward<Token>(token), [this, ticket](auto handler) {
       auto call = std::make_shared<next_call>();
       stop_on_cancel(handler, call->stop);
-      call->done = deliver_on<signature>(corpus_.threads().get_executor(), std::move(handler));
+      call->done = deliver_on<signature>(corpus_.threads().get_executor(),
+                                         counted(std::move(handler), *call));
       try {
         require_current(ticket);
+        require_idle();
+        handed_out_->outstanding = true;
+        *call->admitted = true;
         start(call);
       } catch (...) {
         // Not on the caller's stack: a handler never runs inside its own initiation.
@@ -196,28 +213,51 @@ class batch_engine {
     });
   }
 
-  [[nodiscard]] run_state state() {
-    const resume_point at = progress_.state(delivered_ * position_.num_ranks(), position_);
+  [[nodiscard]] run_state state() const {
+    const resume_point at =
+        progress_.state(handed_out_->samples * position_.num_ranks(), position_);
     return {.at = at, .identity = identity(at)};
   }
 
-  [[nodiscard]] std::string python_state() { return to_text(run_state{.at = state().at}); }
+  [[nodiscard]] std::string python_state() const {
+    const run_state now = state();
+    static constexpr std::array<std::string_view, 6> python{"none", "naive", "py1s",
+                                                            "py2s", "py1br", "py1e"};
+    if (std::ranges::find(python, now.identity->shuffle) == python.end())
+      throw error(errc::unsupported, "Python has no shuffler \"" + now.identity->shuffle +
+                                         "\": it would go on in another order");
+    return to_text(run_state{.at = now.at});
+  }
 
-  void load_state(const run_state& saved) {
+  bool load_state(const run_state& saved) {
     if (saved.identity) {
       require_same_run(*saved.identity, identity(saved.at));
       require_same("seed", saved.at.shuffle_seed, order_.options().shuffle_seed);
-      if (explicit_canonical_nodes_)
-        require_same("num_canonical_nodes", saved.at.num_canonical_nodes,
-                     *explicit_canonical_nodes_);
+      if (canonical_nodes_ != 0)
+        require_same("num_canonical_nodes", saved.at.num_canonical_nodes, canonical_nodes_);
     }
-    progress_.load(saved.at);
+    resume_point at = saved.at;
+    if (saved.identity && at.epoch < 0) at.epoch = 0;  // saved before the first batch
+    progress loaded = progress_;
+    loaded.load(at);
+    if (loaded.loaded_is_stale()) return false;
+    progress_ = loaded;
+    return true;
   }
 
  private:
+  /// What the consumer has had of the epoch at hand. Handlers share it, because they may run when
+  /// the loader is gone.
+  struct hand_out {
+    std::uint64_t samples = 0;             // on this rank; touched where batches are handed out
+    std::atomic<bool> outstanding{false};  // an async call has not completed yet
+  };
+
   struct next_call {
     std::stop_source stop;
     batch_type built;
+    /// Whether it became the outstanding call; shared with the handler, which outlives this.
+    std::shared_ptr<bool> admitted = std::make_shared<bool>(false);
     unique_function<void(std::exception_ptr, batch_type)> done;
   };
 
@@ -249,6 +289,25 @@ class batch_engine {
     }
   }
 
+  void require_idle() const {
+    if (handed_out_->outstanding)
+      throw error(errc::invalid_argument, "another call for a batch has not completed yet");
+  }
+
+  /// `handler`, on the same executor, which first counts the batch: it counts when it is handed
+  /// out, not when it is built.
+  template <class Handler>
+  [[nodiscard]] auto counted(Handler handler, const next_call& call) {
+    const auto executor = asio::get_associated_executor(handler, corpus_.threads().get_executor());
+    return asio::bind_executor(
+        executor, [handler = std::move(handler), count = handed_out_, admitted = call.admitted](
+                      std::exception_ptr failure, batch_type got) mutable {
+          if (*admitted) count->outstanding = false;
+          if (!failure) count->samples += got.size();
+          std::move(handler)(std::move(failure), std::move(got));
+        });
+  }
+
   void require_current(std::uint64_t ticket) const {
     if (ticket != ticket_)
       throw error(errc::invalid_argument, "another epoch has begun since this one");
@@ -269,17 +328,20 @@ class batch_engine {
     try {
       assembler_.build(from, [this](sample_location at) { return bytes_of(at); }, parts);
     } catch (const collate::bad_sample& bad) {
+      into = batch_type(std::move(parts));
       const sample_location at = from.locations[bad.index()];
       throw error(
           errc::corrupt,
           corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
+    } catch (...) {
+      into = batch_type(std::move(parts));
+      throw;
     }
     if (const upcoming_batch* next = delivery_->second())
       for (const sample_location at : next->locations)
         delivery_->shard(at.shard).prefetch(at.index);
     parts.epoch = epoch_;
     parts.number = first_number_ + from.number;
-    delivered_ += parts.ids.size();
     into = batch_type(std::move(parts));
     delivery_->pop();
   }
@@ -302,14 +364,13 @@ class batch_engine {
             .sampling = std::string(to_string(order.sampling)),
             .sampling_granularity = order.sampling_granularity,
             .shuffle = order.shuffle ? std::string(order_.shuffler_model().name()) : "none",
-            .shuffle_block_size = order.shuffle_block_size.value_or(
-                default_shuffle_block_size(at.num_canonical_nodes))};
+            .shuffle_block_size = progress_.block_size(at.num_canonical_nodes)};
   }
 
   world position_;
   std::uint64_t batch_size_;
   std::uint64_t predownload_;
-  std::optional<std::uint64_t> explicit_canonical_nodes_;
+  std::uint64_t canonical_nodes_;  // as the user set them; 0: not
   corpus<Policies> corpus_;
   order_engine<typename Policies::shuffler> order_;
   order_fingerprint prints_;
@@ -319,7 +380,7 @@ class batch_engine {
   std::uint64_t ticket_ = 0;
   std::uint64_t epoch_ = 0;
   std::uint64_t first_number_ = 0;  // of the global batch that the epoch at hand began with
-  std::uint64_t delivered_ = 0;     // samples of the epoch at hand, on this rank
+  std::shared_ptr<hand_out> handed_out_ = std::make_shared<hand_out>();
   std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand
 };
 
