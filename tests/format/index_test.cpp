@@ -1,6 +1,8 @@
 #include <mdstream/format/index.hpp>
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -268,4 +270,69 @@ TEST_CASE("a large index of usual names takes few bytes a shard", "[index]") {
   CHECK(index.zip(shards - 1)->name == "shard.19999.mds.zstd");
   CHECK(*index.zip(17)->hash("xxh64") == "fedcba9876543210");
   CHECK(index.file_bytes(17, mdstream::file_role::zip_data) == 500'017);
+}
+
+TEST_CASE("entries like the one before are read as carefully as the first", "[index]") {
+  // Entries that are written alike are compared with the one before, entries that are spaced
+  // differently are parsed: both have to find the same, whatever the entries say.
+  using namespace index_test;
+  const auto seed = GENERATE(take(20, random(0, 1 << 30)));
+  INFO("seed " << seed);
+  std::mt19937 random(static_cast<unsigned>(seed));
+  const bool zip = random() % 2 == 0;
+  std::vector<json> shards;
+  for (unsigned i = 0; i < 30; ++i) {
+    json one = shard();
+    one["samples"] = random() % 100;
+    one["raw_data"]["basename"] =
+        mdstream::shard_file_name(i + 99'980, mdstream::shard_format::mds, false, "");
+    one["raw_data"]["hashes"] = {
+        {"xxh32", mdstream::to_hex(
+                      mdstream::as_bytes("\x01\x02\x03" + std::string(1, static_cast<char>(i))))}};
+    if (zip) {
+      one["compression"] = "zstd";
+      one["zip_data"] = one["raw_data"];
+      one["zip_data"]["basename"] = one["raw_data"]["basename"].get<std::string>() + ".zstd";
+      one["zip_data"]["bytes"] = random() % 1000;
+    }
+    switch (random() % 25) {
+      case 0: one["samples"] = 5'000'000'000; break;
+      case 1: one["samples"] = "7"; break;
+      case 2: one["samples"] = 1.5; break;
+      case 3: one["raw_data"]["bytes"] = 1; break;
+      case 4: one["raw_data"]["bytes"] = -5; break;
+      case 5: one["raw_data"]["basename"] = "shard.00003.mds"; break;
+      case 6: one["raw_data"]["basename"] = "../shard.00003.mds"; break;
+      case 7: one["raw_data"]["hashes"]["xxh32"] = "0102030g"; break;
+      case 8: one["raw_data"]["hashes"] = json::object(); break;
+      case 9: one["format"] = "csv"; break;
+      case 10: one["zip_data"] = nullptr; break;
+      case 11: one["extra"] = i; break;
+      default: break;
+    }
+    shards.push_back(one);
+  }
+  std::string spaced = "{\"version\": 2, \"shards\": [";
+  for (std::size_t i = 0; i < shards.size(); ++i)
+    spaced += (i > 0 ? "," : "") + shards[i].dump(static_cast<int>(i % 2 + 1));
+  spaced += "]}";
+  std::optional<mdstream::dataset_index> alike_index, spaced_index;
+  const auto alike_failure =
+      support::error_of([&] { alike_index = mdstream::dataset_index::parse(index_of(shards)); });
+  const auto spaced_failure =
+      support::error_of([&] { spaced_index = mdstream::dataset_index::parse(spaced); });
+  REQUIRE(alike_failure.has_value() == spaced_failure.has_value());
+  if (alike_failure) {
+    CHECK(alike_failure->where().shard == spaced_failure->where().shard);
+    CHECK(alike_failure->where().what == spaced_failure->where().what);
+    return;
+  }
+  REQUIRE(alike_index->shards() == spaced_index->shards());
+  CHECK(alike_index->samples() == spaced_index->samples());
+  for (std::size_t i = 0; i < alike_index->shards(); ++i) {
+    CHECK(alike_index->shard_samples(i) == spaced_index->shard_samples(i));
+    CHECK(alike_index->raw(i) == spaced_index->raw(i));
+    CHECK(alike_index->zip(i) == spaced_index->zip(i));
+    CHECK(alike_index->config(i) == spaced_index->config(i));
+  }
 }
