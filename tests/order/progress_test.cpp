@@ -139,7 +139,8 @@ TEST_CASE("runs count epochs, save and resume as the reference", "[order][golden
 }
 
 TEST_CASE("a state of an earlier epoch is stale", "[order]") {
-  mdstream::progress run(mdstream::order_options{});
+  const mdstream::order_options defaults;
+  mdstream::progress run(defaults);
   const mdstream::world w;
   CHECK(run.begin_epoch(w).epoch == 0);
   run.load({.epoch = 0, .sample_in_epoch = 7, .num_canonical_nodes = 2, .shuffle_seed = 1});
@@ -151,7 +152,8 @@ TEST_CASE("a state of an earlier epoch is stale", "[order]") {
 }
 
 TEST_CASE("epochs beyond all counting are refused", "[order]") {
-  mdstream::progress run(mdstream::order_options{});
+  const mdstream::order_options defaults;
+  mdstream::progress run(defaults);
   run.load({.epoch = std::numeric_limits<std::int64_t>::max(), .num_canonical_nodes = 1});
   support::expect_error([&] { run.begin_epoch({}); }, mdstream::errc::invalid_argument);
 }

@@ -27,7 +27,7 @@ class configurations {
   }
 
   std::vector<std::uint64_t> shard_sizes() {
-    const std::uint64_t shards = 1 + below(one_of({2, 10, 60}));
+    const std::uint64_t shards = 1 + below(one_of<std::uint64_t>({2, 10, 60}));
     const std::uint64_t most = one_of<std::uint64_t>({1, 9, 50, 400});
     std::vector<std::uint64_t> out;
     for (std::uint64_t i = 0; i < shards; ++i) out.push_back(1 + below(most));
@@ -52,7 +52,7 @@ class configurations {
       s = {.samples = shard_sizes(), .weight = weighted ? weight() : stream_weight{}};
     epoch_request out;
     out.options = {.sampling = one_of({sampling_method::balanced, sampling_method::fixed}),
-                   .sampling_granularity = 1 + below(one_of({1, 20})),
+                   .sampling_granularity = 1 + below(one_of<std::uint64_t>({1, 20})),
                    .shuffle = below(8) != 0,
                    .shuffle_seed = below(100000)};
     out.shards = std::make_shared<shard_table>(streams);
@@ -71,7 +71,7 @@ class configurations {
         .sample_in_epoch = below(3) ? 0 : below(out.mix.epoch_size + 2),
         .num_canonical_nodes = below(4) ? out.parallel.nodes * (1 + below(3)) : 1 + below(6),
         .shuffle_seed = out.options.shuffle_seed,
-        .shuffle_block_size = 2 + below(one_of({20, 200, 3000}))};
+        .shuffle_block_size = 2 + below(one_of<std::uint64_t>({20, 200, 3000}))};
     if (below(3) == 0) out.start.initial_physical_nodes = 1 + below(4);
     return out;
   }
@@ -144,7 +144,7 @@ TEST_CASE("windows much smaller than the epoch are read alike", "[order][propert
     request.parallel = {.nodes = 1 + random.below(2)};
     request.start.num_canonical_nodes = request.parallel.nodes;
     request.start.sample_in_epoch = 0;
-    request.start.shuffle_block_size = random.one_of({300, 4000, 60000});
+    request.start.shuffle_block_size = random.one_of<std::uint64_t>({300, 4000, 60000});
     request.start.initial_physical_nodes.reset();
     const auto name = random.one_of<std::string>({"py1e", "py1e", "py1br", "py1s", "py2s"});
     CAPTURE(i, name);

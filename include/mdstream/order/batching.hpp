@@ -35,6 +35,7 @@ struct epoch_request {
   world parallel{};
   std::uint64_t batch_size = 1;
   epoch_start start{};
+  const plan_store* plans = nullptr;  ///< used while the epoch is opened
 };
 
 /// Opens the shuffled epoch of a task.
@@ -91,7 +92,8 @@ class epoch_builder {
                   .num_canonical_nodes = request_.start.num_canonical_nodes,
                   .seed = request_.start.shuffle_seed,
                   .epoch = request_.start.epoch,
-                  .block_size = block_size});
+                  .block_size = block_size,
+                  .plans = request_.plans});
   }
 
   [[nodiscard]] epoch_order random() const {

@@ -55,14 +55,16 @@ class order_engine {
   /// where the reference fails: worlds and canonical nodes that do not divide, a start beyond the
   /// end, streams too small for the batching method.
   [[nodiscard]] epoch_order epoch(const world& parallel, std::uint64_t batch_size,
-                                  const epoch_start& start) const {
+                                  const epoch_start& start,
+                                  const plan_store* plans = nullptr) const {
     return make_epoch(
         epoch_request{.shards = shards_,
                       .mix = mix_,
                       .options = options_,
                       .parallel = parallel,
                       .batch_size = batch_size,
-                      .start = start},
+                      .start = start,
+                      .plans = plans},
         [this](const shuffle_task& task) -> any_sequence { return shuffler_.open(task); });
   }
 

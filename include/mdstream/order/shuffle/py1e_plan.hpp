@@ -3,16 +3,20 @@
 /// What of an epoch shuffled by py1e is computed once: the spans of every canonical node, and where
 /// the generator stands at each of them.
 
+#include <mdstream/core/bytes.hpp>
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/fast_draws.hpp>
+#include <mdstream/order/keyed_permutation.hpp>
 #include <mdstream/order/numpy_random.hpp>
 #include <mdstream/order/shuffle/spans.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,18 +43,11 @@ class py1e_plan {
     if (units_.size() > max_exact)
       throw error(errc::unsupported,
                   "py1e moves samples by doubles, which number no more than 2^53");
-    const node_spans nodes = deal_spans(task, random_);
-    first_ = nodes.first;
-    entries_.reserve(nodes.spans.size() + 1);
-    const detail::jump_table jump(random_.bits().increment());
-    for (std::size_t node = 0; node < nodes.nodes(); ++node) {
-      if (nodes.begin[node] == nodes.begin[node + 1])
-        detail::refuse("canonical node " + std::to_string(node) + " of " +
-                       std::to_string(nodes.nodes()) + " has no samples");
-      note_shuffles(nodes.of(node), nodes.begin[node]);
-      note_positions(node, jump);
-    }
-    entries_.emplace_back().place = units_.size();
+    const std::uint64_t key = key_of(task);
+    const std::string name = "py1e-" + std::to_string(key);
+    if (task.plans != nullptr && task.plans->load && adopt(task.plans->load(name), key)) return;
+    compute(task);
+    if (task.plans != nullptr && task.plans->save) task.plans->save(name, content(key));
   }
 
   [[nodiscard]] const unit_list& units() const noexcept { return units_; }
@@ -80,6 +77,102 @@ class py1e_plan {
 
  private:
   static constexpr std::uint64_t max_exact = std::uint64_t{1} << 53;
+  static_assert(std::is_trivially_copyable_v<entry> && sizeof(entry) == 64);
+
+  /// What stands before the first numbers and the entries in a kept plan.
+  struct header {
+    std::uint64_t version = 1;
+    std::uint64_t key = 0;
+    std::uint64_t nodes = 0;
+    std::uint64_t entries = 0;
+    std::uint64_t checksum = 0;
+  };
+
+  void compute(const shuffle_task& task) {
+    const node_spans nodes = deal_spans(task, random_);
+    first_.assign(nodes.first.begin(), nodes.first.end());
+    entries_.reserve(nodes.spans.size() + 1);
+    const detail::jump_table jump(random_.bits().increment());
+    for (std::size_t node = 0; node < nodes.nodes(); ++node) {
+      if (nodes.begin[node] == nodes.begin[node + 1])
+        detail::refuse("canonical node " + std::to_string(node) + " of " +
+                       std::to_string(nodes.nodes()) + " has no samples");
+      note_shuffles(nodes.of(node), nodes.begin[node]);
+      note_positions(node, jump);
+    }
+    entries_.emplace_back().place = units_.size();
+  }
+
+  /// All that the plan follows from. O(units).
+  [[nodiscard]] static std::uint64_t key_of(const shuffle_task& task) {
+    if (task.plans == nullptr) return 0;
+    std::uint64_t key = derive_key(task.seed, task.epoch);
+    key = derive_key(key, task.num_canonical_nodes);
+    key = derive_key(key, task.block_size);
+    for (std::size_t u = 0; u < task.units.units(); ++u)
+      key = derive_key(key, derive_key(task.units.end(u),
+                                       static_cast<std::uint64_t>(task.units.whole_shard(u))));
+    return key;
+  }
+
+  [[nodiscard]] std::uint64_t checksum() const {
+    std::uint64_t sum = 0;
+    const auto add = [&sum](const std::byte* at, std::size_t bytes) {
+      for (std::size_t i = 0; i < bytes; i += 8) sum = derive_key(sum, load<std::uint64_t>(at + i));
+    };
+    add(reinterpret_cast<const std::byte*>(first_.data()), first_.size() * 8);
+    add(reinterpret_cast<const std::byte*>(entries_.data()), entries_.size() * sizeof(entry));
+    return sum;
+  }
+
+  [[nodiscard]] std::vector<std::byte> content(std::uint64_t key) const {
+    const header head{
+        .key = key, .nodes = first_.size(), .entries = entries_.size(), .checksum = checksum()};
+    std::vector<std::byte> out(sizeof head + first_.size() * 8 + entries_.size() * sizeof(entry));
+    store_to(out.data(), head);
+    std::memcpy(out.data() + sizeof head, first_.data(), first_.size() * 8);
+    std::memcpy(out.data() + sizeof head + first_.size() * 8, entries_.data(),
+                entries_.size() * sizeof(entry));
+    return out;
+  }
+
+  /// Takes over a plan that was kept; false where it is none of this task, or damaged.
+  [[nodiscard]] bool adopt(const std::vector<std::byte>& kept, std::uint64_t key) {
+    if (kept.size() < sizeof(header)) return false;
+    const auto head = load<header>(kept.data());
+    const std::size_t rest = kept.size() - sizeof head;
+    if (head.version != 1 || head.key != key || head.nodes < 2 || head.nodes > rest / 8 ||
+        head.entries == 0 || head.entries > rest / sizeof(entry) ||
+        head.nodes * 8 + head.entries * sizeof(entry) != rest)
+      return false;
+    first_.resize(head.nodes);
+    std::memcpy(first_.data(), kept.data() + sizeof head, head.nodes * 8);
+    entries_.resize(head.entries);
+    std::memcpy(entries_.data(), kept.data() + sizeof head + head.nodes * 8,
+                head.entries * sizeof(entry));
+    if (checksum() == head.checksum && is_sound()) return true;
+    first_.clear();
+    entries_.clear();
+    return false;
+  }
+
+  /// Whether nothing in it leads outside of the units.
+  [[nodiscard]] bool is_sound() const {
+    bool sound = first_.front() == 0 && first_.back() == entries_.size() - 1 &&
+                 std::is_sorted(first_.begin(), first_.end()) && entries_.front().place == 0 &&
+                 entries_.back().place == units_.size();
+    for (std::size_t i = 0; sound && i + 1 < entries_.size(); ++i) {
+      const entry& e = entries_[i];
+      const std::uint64_t next = entries_[i + 1].place, block = e.block >> 1;
+      sound = e.place <= next && block >= static_cast<std::uint64_t>(sizes_.low) &&
+              block < static_cast<std::uint64_t>(sizes_.high) &&
+              next - e.place <= std::uint64_t{1} << 32;
+      if (sound && e.part != span::whole)
+        sound = e.part < units_.units() &&
+                e.first + (next - e.place) <= units_.end(e.part) - units_.begin(e.part);
+    }
+    return sound;
+  }
 
   [[nodiscard]] static numpy::uint128 wide(const std::uint64_t (&words)[2]) noexcept {
     return (static_cast<numpy::uint128>(words[1]) << 64) | words[0];
@@ -122,7 +215,7 @@ class py1e_plan {
   unit_list units_;
   numpy::generator random_;
   block_range sizes_;
-  std::vector<std::size_t> first_;
+  std::vector<std::uint64_t> first_;
   std::vector<entry> entries_;
   std::uint64_t end_of_node_ = 0;
 };

@@ -4,6 +4,7 @@
 
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/numpy_random.hpp>
+#include <mdstream/order/plan_store.hpp>
 #include <mdstream/order/resample.hpp>
 
 #include <cstddef>
@@ -22,6 +23,7 @@ struct shuffle_task {
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;
   std::uint64_t block_size = 1 << 18;  ///< in samples
+  const plan_store* plans = nullptr;   ///< where a shuffler may keep what takes long to compute
 };
 
 namespace shuffle {
