@@ -210,6 +210,33 @@ TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]
   CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
+TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") {
+  const dataset data({.shards = 3, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+                      {stream_of<memory>(data, root.path(), remote)});
+  // Shard 0 is needed at 1 and never again, shard 1 at 9, shard 2, which is to come, at 5.
+  std::atomic<std::uint64_t> now{0};
+  shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
+    const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 5;
+    return use >= std::max(from, now.load()) ? use : mds::never;
+  });
+  (void)shards.acquire(0);
+  (void)shards.acquire(1);
+  answer early, later;
+  shards.async_prefetch(2, {}, early.where, early.prefetch_handler());
+  early.wait();
+  CHECK(early.code == errc::cache_too_small);
+  now = 2;
+  shards.async_prefetch(2, {}, later.where, later.prefetch_handler());
+  later.wait();
+  CHECK_FALSE(later.code);
+  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
 TEST_CASE("a request ahead that becomes urgent is not refused", "[cache]") {
   const dataset data({.shards = 3, .bytes = 4096});
   const memory remote;

@@ -39,8 +39,9 @@ enum class claim_result {
 class cache_directory {
  public:
   struct hooks {
-    /// The next use of a shard; `never` when there is none.
-    std::function<std::uint64_t(std::uint32_t)> next_use{};
+    /// The first use of a shard at or after a place in the order, 0 being now; `never` when there
+    /// is none.
+    std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use{};
     /// Unmaps a shard that nobody in this process holds; false when somebody does.
     std::function<bool(std::uint32_t)> release{};
   };
@@ -223,25 +224,30 @@ class cache_directory {
       return true;
     });
     if (change.fits(bytes)) return true;
-    eviction_queue queue(candidates(shard, change), why, next_use(shard));
+    const std::uint64_t wanted_at = next_use(shard, 0);
+    const std::uint64_t from = why == urgency::ahead && wanted_at != never ? wanted_at : 0;
+    eviction_queue queue(candidates(shard, from, change), why, wanted_at);
     while (const std::optional<eviction_candidate> victim = queue.next()) {
       if (try_evict(victim->shard, change) && change.fits(bytes)) return true;
     }
     return false;
   }
 
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const {
-    return hooks_.next_use ? hooks_.next_use(shard) : never;
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
+    return hooks_.next_use ? hooks_.next_use(shard, from) : never;
   }
 
   /// What lies there of this process's streams. What has no remote is never among it.
   [[nodiscard]] std::vector<eviction_candidate> candidates(
-      std::uint32_t wanted, const cache_ledger::transaction& change) const {
+      std::uint32_t wanted, std::uint64_t from, const cache_ledger::transaction& change) const {
     std::vector<eviction_candidate> found;
     for (const catalog_stream& stream : catalog_.streams()) {
       if (!stream.has_remote) continue;
       for (std::uint32_t i = stream.first; i < stream.first + stream.shards; ++i) {
-        if (change.residency_of(i) != absent && i != wanted) found.push_back({i, next_use(i)});
+        if (change.residency_of(i) == absent || i == wanted) continue;
+        found.push_back({.shard = i,
+                         .next_use = next_use(i, from),
+                         .needed_before = from != 0 && next_use(i, 0) < from});
       }
     }
     return found;

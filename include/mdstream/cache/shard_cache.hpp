@@ -129,6 +129,16 @@ class shard_cache {
   /// mapped first goes first.
   /// When this returns, the function that was set before is no longer called.
   void set_next_use(std::function<std::uint64_t(std::uint32_t)> next_use) {
+    if (!next_use) return set_next_use_from(nullptr);
+    set_next_use_from([next_use = std::move(next_use)](std::uint32_t shard, std::uint64_t) {
+      return next_use(shard);
+    });
+  }
+
+  /// The same with the first use at or after a given place, 0 being now. Who can tell that gets as
+  /// few downloads as is possible at all: what is fetched ahead then waits until what has to go for
+  /// it is no longer needed.
+  void set_next_use_from(std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use) {
     const std::unique_lock lock(next_use_mutex_);
     next_use_ = std::move(next_use);
   }
@@ -243,7 +253,8 @@ class shard_cache {
       directory_.emplace(
           root, options_.limit, catalog_,
           cache_directory::hooks{
-              .next_use = [this](std::uint32_t shard) { return next_use(shard); },
+              .next_use = [this](std::uint32_t shard,
+                                 std::uint64_t from) { return next_use(shard, from); },
               .release = [this](std::uint32_t shard) { return slots_->unmap(shard); }});
     } catch (const error& e) {
       if (e.code() != errc::permission_denied) throw;
@@ -252,9 +263,9 @@ class shard_cache {
     directory_->require(largest_);
   }
 
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) {
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
     const std::shared_lock lock(next_use_mutex_);
-    return next_use_ ? next_use_(shard) : never - slots_->mapped_at(shard);
+    return next_use_ ? next_use_(shard, from) : never - slots_->mapped_at(shard);
   }
 
   // Requests.
@@ -484,7 +495,7 @@ class shard_cache {
   std::optional<cache_directory> directory_;
 
   std::shared_mutex next_use_mutex_;
-  std::function<std::uint64_t(std::uint32_t)> next_use_;
+  std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use_;
 
   shard_requests requests_;
   work_count work_;

@@ -1,0 +1,212 @@
+// What processes tell each other: members, journal, scan, ledger. Two ledgers in one process are
+// two processes to each other, because flock tells open files apart.
+
+#include <mdstream/cache/cache_ledger.hpp>
+
+#include <mdstream/cache/describe_streams.hpp>
+#include <mdstream/store/memory.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache/fixture.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace ledger_test {
+
+using namespace cache_test;
+using mds::errc;
+using mds::store::memory;
+
+struct place {
+  dataset data{{.shards = 6}};
+  scratch root{};
+  std::string directory = root / "train";
+  mds::shard_catalog catalog{root.path(), mds::detail::describe_streams<hashes>(std::vector{
+                                              stream_of<memory>(data, directory, memory())})};
+
+  [[nodiscard]] std::unique_ptr<mds::cache_ledger> join(std::uint64_t limit = 0) const {
+    return std::make_unique<mds::cache_ledger>(root.path(), limit, catalog);
+  }
+  void put(std::uint32_t shard) const {
+    write_file(directory + '/' + dataset::name(shard, false), data.raw(shard));
+  }
+};
+
+std::uint64_t usage(mds::cache_ledger& ledger) {
+  mds::cache_ledger::transaction change(ledger);
+  const std::uint64_t bytes = change.usage();
+  change.finish();
+  return bytes;
+}
+
+unsigned residency(mds::cache_ledger& ledger, std::uint32_t shard) {
+  mds::cache_ledger::transaction change(ledger);
+  const unsigned flags = change.residency_of(shard);
+  change.finish();
+  return flags;
+}
+
+TEST_CASE("the first process counts what lies there, the next ones take it over", "[cache]") {
+  const place here;
+  here.put(1);
+  here.put(4);
+  const auto first = here.join();
+  CHECK(usage(*first) == bytes_in(here.root.path()));
+  CHECK(residency(*first, 1) == mds::raw_there);
+  CHECK(residency(*first, 2) == mds::absent);
+  const auto second = here.join();
+  CHECK(usage(*second) == usage(*first));
+  CHECK(residency(*second, 4) == mds::raw_there);
+  CHECK(second->others() == 1);
+}
+
+TEST_CASE("what one process does the others see", "[cache]") {
+  const place here;
+  const auto first = here.join(), second = here.join();
+  const std::uint64_t before = usage(*first);
+  {
+    mds::cache_ledger::transaction change(*first);
+    change.reserve(1000);
+    change.note(3, mds::raw_there);
+    change.finish();
+  }
+  CHECK(usage(*second) == before + 1000);
+  CHECK(residency(*second, 3) == mds::raw_there);
+  {
+    mds::cache_ledger::transaction change(*second);
+    change.note(3, mds::absent);
+    change.finish();
+  }
+  CHECK(residency(*first, 3) == mds::absent);
+  {
+    mds::cache_ledger::transaction change(*first);
+    change.unreserve(1000);
+    change.add_used(7);
+    change.finish();
+  }
+  CHECK(usage(*second) == before + 7);
+}
+
+TEST_CASE("the smallest limit of the live processes holds", "[cache]") {
+  const place here;
+  const auto unlimited = here.join();
+  CHECK(unlimited->limit() == 0);
+  auto large = here.join(5'000'000);
+  unlimited->notice_members();
+  CHECK(unlimited->limit() == 5'000'000);
+  {
+    const auto small = here.join(1'000'000);
+    CHECK(small->limit() == 1'000'000);
+    large->notice_members();
+    unlimited->notice_members();
+    CHECK(large->limit() == 1'000'000);
+    CHECK(unlimited->limit() == 1'000'000);
+  }
+  large->notice_members();
+  CHECK(large->limit() == 5'000'000);
+  large.reset();
+  unlimited->notice_members();
+  CHECK(unlimited->limit() == 0);
+  CHECK(unlimited->others() == 0);
+}
+
+TEST_CASE("needs add up, and a process that leaves takes its own along", "[cache]") {
+  const place here;
+  const auto one = here.join(1'000'000);
+  auto two = here.join();
+  const auto exchange = [](mds::cache_ledger& ledger, std::uint64_t own) {
+    mds::cache_ledger::transaction change(ledger);
+    const std::uint64_t others = change.exchange_needs(own);
+    change.finish();
+    return others;
+  };
+  CHECK(exchange(*one, 100) == 0);
+  CHECK(exchange(*two, 30) == 100);
+  CHECK(exchange(*one, 100) == 30);
+  two.reset();
+  CHECK(exchange(*one, 100) == 0);
+}
+
+TEST_CASE("a change that was not finished is made good by the next process", "[cache]") {
+  const place here;
+  here.put(0);
+  const auto survivor = here.join();
+  const std::uint64_t right = usage(*survivor);
+  {
+    const auto victim = here.join();
+    mds::cache_ledger::transaction change(*victim);
+    change.add_used(999'999);
+    change.reserve(5);
+    here.put(2);  // as if it had been renamed, but not said to the others
+  }  // not finished
+  CHECK(usage(*survivor) == right + here.data.raw(2).size());
+  CHECK(residency(*survivor, 2) == mds::raw_there);
+  CHECK(usage(*survivor) == bytes_in(here.root.path()));
+}
+
+TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
+  const place here;
+  here.put(0);
+  (void)here.join();
+  const std::string own = here.root / ".mdstream";
+  const std::string name = GENERATE("journal", "streams", "lock");
+  const std::size_t size =
+      GENERATE(std::size_t{0}, std::size_t{3}, std::size_t{57}, std::size_t{500});
+  write_file(own + '/' + name, shard_bytes(3, 3, size));
+  write_file(own + "/live/nobody", shard_bytes(4, 4, size));
+  write_file(own + "/tmp/nobody-1", shard_bytes(5, 5, size));
+  const auto ledger = here.join();
+  CHECK(usage(*ledger) == bytes_in(here.root.path()));
+  CHECK(residency(*ledger, 0) == mds::raw_there);
+  CHECK_FALSE(fs::exists(own + "/live/nobody"));
+  CHECK_FALSE(fs::exists(own + "/tmp/nobody-1"));
+}
+
+TEST_CASE("the slowest cursor is that of the processes of the same order", "[cache]") {
+  const place here;
+  const auto one = here.join(), two = here.join(), other = here.join();
+  one->set_cursor(7, 500);
+  two->set_cursor(7, 300);
+  other->set_cursor(8, 1);
+  CHECK(one->slowest_cursor() == 300);
+  CHECK(two->slowest_cursor() == 300);
+  two->set_cursor(7, 900);
+  CHECK(one->slowest_cursor() == 500);
+}
+
+TEST_CASE("directories that lie in each other are counted once", "[cache]") {
+  const dataset outer({.shards = 2, .seed = 1}), inner({.shards = 2, .seed = 2});
+  const scratch root;
+  const mds::shard_catalog catalog(
+      root.path(), mds::detail::describe_streams<hashes>(
+                       std::vector{stream_of<memory>(outer, root.path(), memory()),
+                                   stream_of<memory>(inner, root / "inner", memory())}));
+  write_file(root / dataset::name(0, false), outer.raw(0));
+  write_file(root / ("inner/" + dataset::name(1, false)), inner.raw(1));
+  write_file(root / ".mdstream-0123.tmp", outer.raw(1));  // an index in the making
+  fs::create_directory(root / "else");
+  write_file(root / "else/notes", mds::as_bytes("counted, as it lies in a stream's directory"));
+  mds::cache_ledger ledger(root.path(), 0, catalog);
+  CHECK(usage(ledger) == bytes_in(root.path()) - outer.raw(1).size());
+  CHECK(residency(ledger, 0) == mds::raw_there);
+  CHECK(residency(ledger, 3) == mds::raw_there);
+  CHECK(residency(ledger, 1) == mds::absent);
+}
+
+TEST_CASE("more than 2^32 shards are refused", "[cache]") {
+  mds::catalog_stream huge{.name = "huge", .directory = "/x", .shards = 0xffffffffU};
+  support::expect_error([&] { mds::shard_catalog("/", {huge, huge}); }, errc::invalid_argument,
+                        {"2^32"});
+}
+
+TEST_CASE("a stream's key does not depend on where the root is seen", "[cache]") {
+  CHECK(mds::shard_catalog::relative_to("/a", "/a/b/c") == "b/c");
+  CHECK(mds::shard_catalog::relative_to("/a", "/a").empty());
+  CHECK(mds::shard_catalog::relative_to("/", "/a") == "a");
+  CHECK(mds::shard_catalog::relative_to("/a", "/ab") == "/ab");
+}
+
+}  // namespace ledger_test

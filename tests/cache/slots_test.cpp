@@ -1,0 +1,138 @@
+#include <mdstream/cache/slots.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "cache/fixture.hpp"
+#include "support/catch.hpp"
+
+namespace slots_test {
+
+using namespace cache_test;
+
+/// A mapping of `size` bytes that all are `value`.
+mds::file_mapping mapping_of(const scratch& root, unsigned char value, std::size_t size = 4096) {
+  const std::string path = root / std::to_string(value);
+  write_file(path, std::vector<std::byte>(size, std::byte{value}));
+  const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+  return mds::file_mapping::of(fd.get(), size, path);
+}
+
+TEST_CASE("a slot is taken, shared, and unmapped only when nobody holds it", "[cache]") {
+  const scratch root;
+  const auto table = mds::slot_table::make(1000);
+  CHECK_FALSE(table->try_acquire(999).has_value());
+  CHECK(table->unmap(999));
+  {
+    mds::shard_ref ref = table->insert(999, mapping_of(root, 7), {});
+    const mds::shard_ref copy = ref;
+    ref = {};
+    CHECK_FALSE(static_cast<bool>(ref));
+    CHECK_FALSE(table->unmap(999));
+    CHECK(copy.bytes().size() == 4096);
+    CHECK(copy.bytes().back() == std::byte{7});
+    CHECK(table->mapped() == 1);
+  }
+  CHECK(table->try_acquire(999).has_value());
+  CHECK(table->unmap(999));
+  CHECK_FALSE(table->try_acquire(999).has_value());
+  CHECK(table->mapped() == 0);
+}
+
+TEST_CASE("a second mapping of a shard is given up for the first", "[cache]") {
+  const scratch root;
+  const auto table = mds::slot_table::make(1);
+  const mds::shard_ref first = table->insert(0, mapping_of(root, 1), {});
+  const mds::shard_ref second = table->insert(0, mapping_of(root, 2), {});
+  CHECK(second.bytes().data() == first.bytes().data());
+  CHECK(table->mapped() == 1);
+}
+
+TEST_CASE("a sweep takes what was not used since the last one", "[cache]") {
+  const scratch root;
+  const auto table = mds::slot_table::make(3);
+  for (unsigned char i = 0; i < 3; ++i) (void)table->insert(i, mapping_of(root, i), {});
+  const mds::shard_ref held = *table->try_acquire(2);
+  CHECK(table->sweep() == 3);
+  (void)table->try_acquire(1);
+  CHECK(table->sweep() == 2);
+  CHECK_FALSE(table->try_acquire(0).has_value());
+  CHECK(table->mapped_at(0) == 1);
+  CHECK(table->mapped_at(2) == 3);
+}
+
+TEST_CASE("references outlive the table, and the last one ends it", "[cache]") {
+  const scratch root;
+  auto table = mds::slot_table::make(300);
+  std::vector<mds::shard_ref> held;
+  for (unsigned char i = 0; i < 4; ++i) held.push_back(table->insert(i, mapping_of(root, i), {}));
+  held.push_back(table->insert(299, mapping_of(root, 9), {}));
+  held.push_back(held[1]);
+  held.erase(held.begin());
+  table.reset();
+  CHECK(held[0].bytes()[5] == std::byte{1});
+  CHECK(held[3].bytes()[5] == std::byte{9});
+  held.clear();  // the address sanitizer sees what is left
+}
+
+TEST_CASE("threads take and unmap the same slots", "[cache]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  const scratch root;
+  auto table = mds::slot_table::make(4);
+  for (unsigned char i = 0; i < 4; ++i) (void)mapping_of(root, i);
+  std::atomic<int> wrong{0}, taken{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(seed + t);
+      for (int i = 0; i < 3000; ++i) {
+        const auto shard = static_cast<std::uint32_t>(random() % 4);
+        std::optional<mds::shard_ref> ref = table->try_acquire(shard);
+        if (!ref && random() % 2 == 0) {
+          const std::string path = root / std::to_string(shard);
+          const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+          ref = table->insert(shard, mds::file_mapping::of(fd.get(), 4096, path), {});
+        }
+        if (!ref) continue;
+        ++taken;
+        const mds::shard_ref copy = *ref;
+        if (copy.bytes()[random() % 4096] != static_cast<std::byte>(shard)) ++wrong;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    std::mt19937 random(seed + 9);
+    for (int i = 0; i < 3000; ++i) {
+      if (random() % 2 == 0) {
+        (void)table->unmap(static_cast<std::uint32_t>(random() % 4));
+      } else {
+        (void)table->sweep();
+      }
+    }
+  });
+  for (std::thread& each : threads) each.join();
+  CHECK(wrong == 0);
+  CHECK(taken > 0);
+}
+
+TEST_CASE("references that are dropped by other threads while the table ends", "[cache]") {
+  const scratch root;
+  for (int round = 0; round < 50; ++round) {
+    auto table = mds::slot_table::make(8);
+    std::vector<std::thread> threads;
+    for (unsigned char i = 0; i < 4; ++i) {
+      threads.emplace_back([ref = table->insert(i, mapping_of(root, i), {})]() mutable {
+        const mds::shard_ref copy = ref;
+        ref = {};
+      });
+    }
+    table.reset();
+    for (std::thread& each : threads) each.join();
+  }
+}
+
+}  // namespace slots_test
