@@ -95,8 +95,8 @@ void check_absence(const S& store) {
 template <mds::object_store S>
 void check_keys(const S& store) {
   for (const std::string& key : {std::string("../outside"), std::string("a/../../outside"),
-                                std::string("/absolute"), std::string(""), std::string("a//b"),
-                                std::string("a/./b"), std::string("a\0b", 3), std::string("..")}) {
+                                 std::string("/absolute"), std::string(""), std::string("a//b"),
+                                 std::string("a/./b"), std::string("a\0b", 3), std::string("..")}) {
     INFO(key);
     std::vector<std::byte> into(1);
     expect_error([&] { mds::store_write(store, key, into); }, errc::invalid_argument);

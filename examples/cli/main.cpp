@@ -1,0 +1,59 @@
+// The command line: datasets seen from a shell.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/version.hpp>
+
+#include "command.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+namespace cli {
+
+void print(const json& value) {
+  const std::string line = value.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
+  if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
+    throw mds::error(mds::errc::io_error, "cannot write to stdout");
+  }
+}
+
+namespace {
+
+int fail(int status, const std::string& what) {
+  std::fprintf(stderr, "mdstream: error: %s\n", one_line(what).c_str());
+  return status;
+}
+
+int run(CLI::App& program, int count, char** words) {
+  try {
+    program.parse(count, words);
+    return 0;
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return program.exit(wanted);
+  } catch (const CLI::ParseError& e) {
+    return fail(2, e.what());
+  } catch (const usage_error& e) {
+    return fail(2, e.what());
+  } catch (const std::exception& e) {
+    return fail(1, e.what());
+  }
+}
+
+}  // namespace
+
+}  // namespace cli
+
+int main(int count, char** words) {
+  CLI::App program("Datasets in MDS, JSONL, CSV and TSV format, seen from a shell", "mdstream");
+  const auto& v = mdstream::version;
+  program.set_version_flag("--version", std::to_string(v.major) + "." + std::to_string(v.minor) +
+                                            "." + std::to_string(v.patch));
+  program.require_subcommand(1);
+  cli::add_order(program);
+  cli::add_cat(program);
+  cli::add_inspect(program);
+  cli::add_verify(program);
+  cli::add_stream(program);
+  return cli::run(program, count, words);
+}

@@ -1,0 +1,289 @@
+// The command line as scripts see it: stdout, stderr and the exit status.
+
+#include <mdstream/core/fnv.hpp>
+#include <mdstream/mdstream.hpp>
+
+#include "support/catch.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace cli_test {
+
+namespace fs = std::filesystem;
+namespace mds = mdstream;
+using json = nlohmann::json;
+
+const std::string golden = MDSTREAM_TEST_DATA "/golden/";
+
+struct folder {
+  fs::path path;
+  folder() {
+    std::string pattern = (fs::temp_directory_path() / "cli-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+  folder(const folder&) = delete;
+  folder& operator=(const folder&) = delete;
+  ~folder() { fs::remove_all(path); }
+  [[nodiscard]] std::string operator/(const std::string& name) const {
+    return (path / name).string();
+  }
+};
+
+inline std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct answer {
+  int status;
+  std::string out, err;
+
+  [[nodiscard]] std::vector<json> lines() const {
+    std::vector<json> found;
+    std::istringstream in(out);
+    for (std::string line; std::getline(in, line);) found.push_back(json::parse(line));
+    return found;
+  }
+};
+
+inline answer run(const std::string& arguments) {
+  const folder files;
+  const int status = std::system(
+      (MDSTREAM_CLI " " + arguments + " >" + (files / "out") + " 2>" + (files / "err")).c_str());
+  return {WEXITSTATUS(status), text_of(files / "out"), text_of(files / "err")};
+}
+
+// One line that begins as documented and holds all pieces.
+inline void check_error(const answer& got, int status, const std::vector<std::string>& pieces) {
+  INFO(got.err);
+  CHECK(got.status == status);
+  CHECK(got.err.rfind("mdstream: error: ", 0) == 0);
+  CHECK(std::count(got.err.begin(), got.err.end(), '\n') == 1);
+  for (const auto& piece : pieces) {
+    INFO("names: " << piece);
+    CHECK(got.err.find(piece) != std::string::npos);
+  }
+}
+
+inline std::string hash_of(const std::vector<std::int64_t>& ids) {
+  mds::fnv1a hash;
+  for (const auto id : ids) hash.add(id);
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash.value()));
+  return text;
+}
+
+struct rows : mds::default_policies {
+  using schema = mds::schema<mds::column<"id", std::uint32_t>, mds::column<"text", mds::str>>;
+};
+
+inline void write_rows(const std::string& where, std::uint32_t first, std::uint32_t count) {
+  mds::writer<rows> out({.out = where, .size_limit = mds::byte_size(256)});
+  for (std::uint32_t i = first; i < first + count; ++i) out.write(i, "row " + std::to_string(i));
+  out.finish();
+}
+
+}  // namespace cli_test
+
+using namespace cli_test;
+
+TEST_CASE("order --cases answers every golden case", "[cli]") {
+  const auto file = json::parse(text_of(golden + "epochs.json"));
+  const auto got = run("order --cases " + golden + "epochs.json").lines();
+  REQUIRE(got.size() == file["cases"].size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const json& given = file["cases"][i];
+    INFO("case " << i << ": " << given.dump().substr(0, 300));
+    CHECK(got[i]["case"] == i);
+    if (given.contains("error")) {
+      CHECK(got[i].contains("error"));
+      continue;
+    }
+    const json& out = given["out"];
+    for (const char* key : {"ncn_eff", "block_size_eff", "epoch_size_eff", "shape"}) {
+      CHECK(got[i][key] == out[key]);
+    }
+    CHECK(got[i]["hash"] ==
+          (out.contains("hash") ? out["hash"].get<std::string>() : hash_of(out["ids"])));
+  }
+}
+
+TEST_CASE("order prints parts of what it prints in whole", "[cli]") {
+  const std::string what =
+      "order --samples 1000 --shards 7 --world 1,2,1 --batch-size 4 --block-size 100";
+  const std::string all = run(what).out;
+  std::string pieces;
+  for (const int from : {0, 300, 600, 900}) {
+    pieces += run(what + " --from " + std::to_string(from) + " --count 300").out;
+  }
+  CHECK(std::count(all.begin(), all.end(), '\n') == 1000);
+  CHECK(pieces == all);
+  const std::string quiet = run(what + " --quiet").out;
+  CHECK(quiet.size() == 17);
+}
+
+TEST_CASE("cat --typed prints what the reference reads", "[cli]") {
+  for (const auto& entry : fs::directory_iterator(golden + "mds")) {
+    const std::string name = entry.path().filename().string();
+    if (name == "encodings_pkl") continue;  // pickles are never executed: their bytes are shown
+    INFO(name);
+    const auto expected = json::parse(text_of((entry.path() / "samples.json").string()));
+    std::map<std::string, json> by_place;
+    std::set<std::string> splits;
+    const auto place = [](const json& sample) {
+      return sample.value("split", "") + "/" + sample["shard"].dump() + "/" +
+             sample["index"].dump();
+    };
+    for (const json& sample : expected) {
+      by_place[place(sample)] = sample;
+      splits.insert(sample.value("split", ""));
+    }
+    std::size_t seen = 0;
+    for (const auto& split : splits) {
+      const auto got = run("cat --typed " + (entry.path() / "data").string() +
+                           (split.empty() ? "" : " --split " + split));
+      CHECK(got.err.empty());
+      for (const json& sample : got.lines()) {
+        CHECK(sample == by_place[place(sample)]);
+        ++seen;
+      }
+    }
+    CHECK(seen == expected.size());
+  }
+}
+
+TEST_CASE("cat prints a part, in plain JSON", "[cli]") {
+  const folder files;
+  write_rows(files / "rows", 0, 50);
+  const auto got = run("cat " + (files / "rows") + " --from 20 --limit 3").lines();
+  REQUIRE(got.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(got[i] == json({{"id", 20 + i}, {"text", "row " + std::to_string(20 + i)}}));
+  }
+}
+
+TEST_CASE("inspect tells what a dataset is", "[cli]") {
+  const folder files;
+  write_rows(files / "rows", 0, 50);
+  const json got = run("inspect --json " + (files / "rows")).lines().at(0);
+  CHECK(got["samples"] == 50);
+  CHECK(got["shards"].get<int>() > 3);
+  CHECK(got["columns"] == json::parse(R"([{"name":"id","encoding":"uint32","bytes":4},
+                                          {"name":"text","encoding":"str","bytes":null}])"));
+  const std::string table = run("inspect " + (files / "rows")).out;
+  CHECK(table.find("samples        50") != std::string::npos);
+  CHECK(table.find("text: str, variable size") != std::string::npos);
+}
+
+TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
+  const folder files;
+  write_rows(files / "rows", 0, 50);
+  CHECK(run("verify " + (files / "rows")).status == 0);
+
+  SECTION("a shard cut short") {
+    const std::string shard = files / "rows/shard.00001.mds";
+    fs::resize_file(shard, fs::file_size(shard) - 1);
+    const auto got = run("verify " + (files / "rows"));
+    check_error(got, 1, {"fault"});
+    CHECK(got.out.find("shard.00001.mds") != std::string::npos);
+    CHECK(got.out.find("the index says") != std::string::npos);
+  }
+  SECTION("a shard missing") {
+    fs::remove(files / "rows/shard.00000.mds");
+    const auto got = run("verify " + (files / "rows"));
+    check_error(got, 1, {"fault"});
+    CHECK(got.out.find("shard.00000.mds") != std::string::npos);
+  }
+  SECTION("a byte changed under a hash") {
+    fs::copy(golden + "mds/all_hashes/data", files / "hashed");
+    CHECK(run("verify " + (files / "hashed")).status == 0);
+    std::fstream shard(files / "hashed/shard.00000.mds.zstd",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(100);
+    shard.put('\x55');
+    shard.close();
+    const auto got = run("verify " + (files / "hashed"));
+    check_error(got, 1, {"fault"});
+    CHECK(got.out.find("xxh64 is ") != std::string::npos);
+  }
+}
+
+TEST_CASE("stream runs the loader, resumes from a state, and its digests are of the raw samples",
+          "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 60);
+  write_rows(files / "b", 100, 40);
+  const json config = {{"streams", {{{"remote", files / "a"}}, {{"remote", files / "b"}}}},
+                       {"local", files / "cache"},
+                       {"batch_size", 8},
+                       {"shuffle", true},
+                       {"shuffle_seed", 7},
+                       {"cache_limit", "1mb"}};
+  std::ofstream(files / "config.json") << config;
+  const std::string what = "stream --digest --config " + (files / "config.json");
+
+  const auto whole = run(what).lines();
+  REQUIRE(whole.size() == 14);
+  CHECK(whole.back()["summary"]["samples"] == 100);
+  CHECK(whole.back()["summary"]["bytes_fetched"].get<int>() > 1000);
+  std::multiset<std::int64_t> ids;
+  for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
+    CHECK(whole[i]["batch"] == i);
+    CHECK(whole[i]["digest"].get<std::string>().size() == 16);
+    for (const auto& id : whole[i]["ids"]) ids.insert(id.get<std::int64_t>());
+  }
+  CHECK(std::set<std::int64_t>(ids.begin(), ids.end()).size() == 100);
+
+  const auto first = run(what + " --batches 5 --save-state " + (files / "state")).lines();
+  const auto second = run(what + " --state " + (files / "state")).lines();
+  REQUIRE(first.size() == 6);
+  REQUIRE(second.size() == 9);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(first[i] == whole[i]);
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(second[i]["ids"] == whole[5 + i]["ids"]);
+    CHECK(second[i]["digest"] == whole[5 + i]["digest"]);
+  }
+}
+
+TEST_CASE("faults of the command line end with 2, faults of the data with 1", "[cli]") {
+  const folder files;
+  check_error(run("cat"), 2, {"url"});
+  check_error(run(""), 2, {"subcommand"});
+  check_error(run("order"), 2, {"--cases", "--samples"});
+  check_error(run("order --samples ten"), 2, {"ten"});
+  check_error(run("order --samples 5 --shards 9"), 2, {"--shards"});
+  check_error(run("cat " + (files / "nothing")), 1,
+              {files / "nothing", "index.json", "No such file"});
+  check_error(run("cat s3q://bucket/x"), 1, {"s3q"});
+  std::ofstream(files / "config.json") << R"({"remote": "/x", "batchsize": 3})";
+  check_error(run("stream --config " + (files / "config.json")), 2, {"batchsize"});
+  std::ofstream(files / "config.json") << R"({"remote": "/x", "batch_size": "three"})";
+  check_error(run("stream --config " + (files / "config.json")), 2, {"batch_size"});
+  std::ofstream(files / "config.json") << "{";
+  check_error(run("stream --config " + (files / "config.json")), 2, {"config.json"});
+  check_error(run("stream --config " + (files / "none.json")), 1, {"none.json"});
+}
+
+TEST_CASE("help is there on every level", "[cli]") {
+  for (const char* what : {"", "order ", "cat ", "inspect ", "verify ", "stream "}) {
+    const auto got = run(std::string(what) + "--help");
+    CHECK(got.status == 0);
+    CHECK(got.out.find("Usage: ") != std::string::npos);
+    CHECK(got.err.empty());
+  }
+  CHECK(run("--version").out == "0.1.0\n");
+}
