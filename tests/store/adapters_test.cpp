@@ -164,6 +164,44 @@ TEST_CASE("a limit on calls under way is kept, and all are made", "[store]") {
   CHECK(right == 16);
   CHECK(most <= 3);
   CHECK(most >= 1);
+  while (store.in_flight() != 0) std::this_thread::yield();  // a call counts until it has told
+}
+
+/// Completes every call before it returns.
+struct immediate {
+  void async_size(std::string, std::stop_token, mds::diagnostics&,
+                  mds::store_handler<std::uint64_t> done) const {
+    done({}, 1);
+  }
+  void async_read(std::string, std::uint64_t, mds::mutable_bytes, std::stop_token,
+                  mds::diagnostics&, mds::store_handler<std::size_t> done) const {
+    done({}, 0);
+  }
+  void async_write(std::string, mds::bytes_view, std::stop_token, mds::diagnostics&,
+                   mds::store_handler<> done) const {
+    done({});
+  }
+  void async_list(std::string, std::stop_token, mds::diagnostics&,
+                  mds::store_handler<std::vector<mds::object_info>> done) const {
+    done({}, {});
+  }
+  void async_remove(std::string, std::stop_token, mds::diagnostics&,
+                    mds::store_handler<> done) const {
+    done({});
+  }
+  [[nodiscard]] std::string url(std::string_view) const { return "(immediate)"; }
+};
+
+TEST_CASE("a long queue before a store that completes at once needs no deep stack", "[store]") {
+  const mds::limited store(immediate(), 1);
+  mds::diagnostics where;
+  int completed = 0;
+  store.async_size("first", {}, where, [&](std::error_code, std::uint64_t) {
+    for (int i = 0; i < 200'000; ++i) {
+      store.async_size("x", {}, where, [&](std::error_code, std::uint64_t) { ++completed; });
+    }
+  });
+  CHECK(completed == 200'000);
   CHECK(store.in_flight() == 0);
 }
 

@@ -36,30 +36,36 @@ class limited : public store_adapter<limited<S>, S> {
     explicit shared(std::size_t m) : most(std::max<std::size_t>(m, 1)) {}
 
     void begin(unique_function<void()> call) {
-      {
-        const std::lock_guard lock(mutex);
-        if (in_flight == most) return waiting.push_back(std::move(call));
-        ++in_flight;
-      }
-      call();
+      std::unique_lock lock(mutex);
+      waiting.push_back(std::move(call));
+      start_waiting(lock);
     }
     void end() {
-      unique_function<void()> next;
-      {
-        const std::lock_guard lock(mutex);
-        if (waiting.empty()) {
-          --in_flight;
-          return;
-        }
-        next = std::move(waiting.front());
+      std::unique_lock lock(mutex);
+      --in_flight;
+      start_waiting(lock);
+    }
+
+    /// One thread at a time starts calls, in a loop: a store whose calls complete at once would
+    /// otherwise start each one from within the one before.
+    void start_waiting(std::unique_lock<std::mutex>& lock) {
+      if (starting) return;  // who starts looks again
+      starting = true;
+      while (!waiting.empty() && in_flight < most) {
+        unique_function<void()> next = std::move(waiting.front());
         waiting.pop_front();
+        ++in_flight;
+        lock.unlock();
+        next();
+        lock.lock();
       }
-      next();
+      starting = false;
     }
 
     const std::size_t most;
     std::mutex mutex;
     std::size_t in_flight = 0;
+    bool starting = false;
     std::deque<unique_function<void()>> waiting;
   };
 
