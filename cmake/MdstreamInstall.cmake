@@ -5,7 +5,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/mdstream)
+set(package_dir ${CMAKE_INSTALL_DATADIR}/mdstream)
 set(pkgconfig_dir ${CMAKE_INSTALL_DATADIR}/pkgconfig)
 
 install(DIRECTORY include/mdstream DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
