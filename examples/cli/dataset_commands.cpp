@@ -137,7 +137,7 @@ void inspect(const dataset_arguments& args) {
 
 class verification {
  public:
-  explicit verification(const dataset_files& dataset) : dataset_(dataset) {}
+  verification(const dataset_files& dataset, bool all) : dataset_(dataset), all_(all) {}
 
   /// Number of faults; each is a line on stdout.
   std::size_t run() {
@@ -201,6 +201,7 @@ class verification {
   void check_samples(std::size_t shard) {
     const mds::shard_config& config = dataset_.index().config(shard);
     const shard_files files = dataset_.read(shard);
+    const std::size_t before = faults_;
     for (std::uint64_t i = 0; i < dataset_.index().shard_samples(shard); ++i) {
       attempt(shard, [&] {
         dataset_.for_each_sample(shard, files, i, i + 1, [&](std::uint64_t, mds::bytes_view bytes) {
@@ -215,20 +216,22 @@ class verification {
           }
         });
       });
-      if (faults_ >= most_faults) {
-        throw mds::error(mds::errc::corrupt, "more faults follow; the first ones are listed");
+      if (!all_ && faults_ - before >= most_of_a_shard) {
+        throw mds::error(mds::errc::corrupt,
+                         "further faults of this shard are not listed: --all does");
       }
     }
   }
 
-  static constexpr std::size_t most_faults = 1000;
+  static constexpr std::size_t most_of_a_shard = 10;
   const dataset_files& dataset_;
+  bool all_;
   std::size_t faults_ = 0;
 };
 
 void verify(const dataset_arguments& args) {
   const dataset_files dataset = args.open();
-  const std::size_t faults = verification(dataset).run();
+  const std::size_t faults = verification(dataset, args.all).run();
   if (faults > 0) {
     throw mds::error(mds::errc::corrupt,
                      {.what = std::to_string(faults) + (faults == 1 ? " fault" : " faults"),
@@ -262,7 +265,8 @@ void add_verify(CLI::App& program) {
   auto args = std::make_shared<dataset_arguments>();
   CLI::App* const command =
       add_command(program, "verify", "Check every file and sample; list what is wrong", *args);
-  command->add_flag("--all", args->all, "Go on after the first faults of a shard");
+  command->add_flag("--all", args->all,
+                    "List every faulty sample, not only the first ten of a shard");
   command->callback([args] { verify(*args); });
 }
 

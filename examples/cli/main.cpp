@@ -4,6 +4,7 @@
 #include <mdstream/version.hpp>
 
 #include "command.hpp"
+#include "documents.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -23,6 +24,21 @@ namespace {
 int fail(int status, const std::string& what) {
   std::fprintf(stderr, "mdstream: error: %s\n", one_line(what).c_str());
   return status;
+}
+
+// Documents that the build installs beside the program.
+void add_documents(CLI::App& program) {
+  const auto add = [&program](const std::string& option, auto document) {
+    program
+        .add_flag_callback(option,
+                           [&program, document] {
+                             std::fputs(document(program).c_str(), stdout);
+                             throw CLI::Success();
+                           })
+        ->group("");
+  };
+  add("--man", man_page);
+  add("--bash-completion", bash_completion);
 }
 
 int run(CLI::App& program, int count, char** words) {
@@ -55,5 +71,6 @@ int main(int count, char** words) {
   cli::add_inspect(program);
   cli::add_verify(program);
   cli::add_stream(program);
+  cli::add_documents(program);
   return cli::run(program, count, words);
 }

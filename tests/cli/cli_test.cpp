@@ -208,6 +208,21 @@ TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
     check_error(got, 1, {"fault"});
     CHECK(got.out.find("shard.00000.mds") != std::string::npos);
   }
+  SECTION("offsets that run backwards, in every sample") {
+    mds::writer<rows> out({.out = files / "many"});
+    for (std::uint32_t i = 0; i < 40; ++i) out.write(i, "row");
+    out.finish();
+    std::fstream shard(files / "many/shard.00000.mds",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(4);
+    for (int i = 0; i < 4 * 41; ++i) shard.put('\0');
+    shard.close();
+    const auto few = run("verify " + (files / "many")),
+               all = run("verify --all " + (files / "many"));
+    CHECK(few.status == 1);
+    CHECK(std::count(few.out.begin(), few.out.end(), '\n') == 11);
+    CHECK(std::count(all.out.begin(), all.out.end(), '\n') == 40);
+  }
   SECTION("a byte changed under a hash") {
     fs::copy(golden + "mds/all_hashes/data", files / "hashed");
     CHECK(run("verify " + (files / "hashed")).status == 0);
@@ -286,4 +301,18 @@ TEST_CASE("help is there on every level", "[cli]") {
     CHECK(got.err.empty());
   }
   CHECK(run("--version").out == "0.1.0\n");
+}
+
+TEST_CASE("the manual page and the completion name every option", "[cli]") {
+  const std::string man = run("--man").out, completion = run("--bash-completion").out;
+  CHECK(man.rfind(".TH MDSTREAM 1", 0) == 0);
+  for (const char* word :
+       {"order", "cat", "inspect", "verify", "stream", "shuffler", "typed", "save"}) {
+    INFO(word);
+    CHECK(man.find(word) != std::string::npos);
+    CHECK(completion.find(word) != std::string::npos);
+  }
+  const folder files;
+  std::ofstream(files / "completion") << completion;
+  CHECK(std::system(("bash -n " + (files / "completion")).c_str()) == 0);
 }

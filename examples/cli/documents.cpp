@@ -1,0 +1,111 @@
+#include "documents.hpp"
+
+#include <mdstream/version.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+namespace {
+
+std::vector<const CLI::App*> subcommands(const CLI::App& program) {
+  return program.get_subcommands([](const CLI::App*) { return true; });
+}
+
+void append(std::string& out, std::initializer_list<std::string_view> pieces) {
+  for (const std::string_view piece : pieces) out += piece;
+}
+
+// Backslashes and hyphens mean something else to roff, points and quotes at the start of a line
+// too.
+std::string roff(const std::string& text) {
+  std::string out;
+  if (!text.empty() && (text.front() == '.' || text.front() == '\'')) out += "\\&";
+  for (const char c : text) {
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string names_of(const CLI::Option& option) {
+  std::string names;
+  for (const char c : option.get_name(false, true)) {  // "-h,--help"
+    names += c;
+    if (c == ',') names += ' ';
+  }
+  const bool takes_value = option.get_expected_max() > 0;
+  const std::string type = option.get_type_name();
+  return takes_value && !type.empty() ? names + " " + type : names;
+}
+
+void describe_options(std::string& out, const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    append(out, {".TP\n.B ", roff(names_of(*option)), "\n", roff(option->get_description())});
+    if (const std::string fallback = option->get_default_str(); !fallback.empty()) {
+      append(out, {" [", roff(fallback), "]"});
+    }
+    out += '\n';
+  }
+}
+
+}  // namespace
+
+std::string man_page(const CLI::App& program) {
+  const auto& v = mdstream::version;
+  std::string out;
+  append(out, {".TH MDSTREAM 1 \"\" \"mdstream ", std::to_string(v.major), ".",
+               std::to_string(v.minor), ".", std::to_string(v.patch), "\"\n.SH NAME\nmdstream \\- ",
+               roff(program.get_description()), "\n.SH SYNOPSIS\n"});
+  for (const CLI::App* command : subcommands(program)) {
+    append(out, {".B mdstream ", roff(command->get_name()), "\n[options]"});
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->get_positional()) append(out, {" ", option->get_type_name()});
+    }
+    out += "\n.br\n";
+  }
+  for (const CLI::App* command : subcommands(program)) {
+    append(out, {".SH \"mdstream ", roff(command->get_name()), "\"\n",
+                 roff(command->get_description()), ".\n"});
+    describe_options(out, *command);
+  }
+  out +=
+      ".SH \"EXIT STATUS\"\n"
+      "0 done, 1 the data or the store is at fault, 2 the command line is at fault.\n";
+  return out;
+}
+
+std::string bash_completion(const CLI::App& program) {
+  std::string commands, cases, out;
+  for (const CLI::App* command : subcommands(program)) {
+    append(commands, {commands.empty() ? "" : " ", command->get_name()});
+    append(cases, {"    ", command->get_name(), ") words=\""});
+    for (const CLI::Option* option : command->get_options()) {
+      for (const std::string& name : option->get_lnames()) append(cases, {"--", name, " "});
+    }
+    cases += "\" ;;\n";
+  }
+  append(out, {"_mdstream() {\n"
+               "  local current=${COMP_WORDS[COMP_CWORD]} words\n"
+               "  case ${COMP_WORDS[1]} in\n",
+               cases, "    *) words=\"", commands,
+               " --help --version\" ;;\n"
+               "  esac\n"
+               "  if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${current#-}\" = \"$current\" ]; then\n"
+               "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+               "  else\n"
+               "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+               "  fi\n"
+               "}\n"
+               "complete -o filenames -F _mdstream mdstream\n"});
+  return out;
+}
+
+}  // namespace cli
