@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # killed.sh PROGRAM WORK RUN STEPS "RANKS KILL_AFTER"... RANKS: trains RUN on so many ranks (real processes
 # under mpirun), kills all of them with SIGKILL once the log has KILL_AFTER steps, resumes on the next number of
-# ranks from the last save in the object store, and lets the last number of ranks finish.
+# ranks from the last save in the object store, and lets the last number of ranks finish. SAVE_EVERY is the
+# number of steps between saves.
 set -euo pipefail
 
 program=$1 work=$2 run=$3 steps=$4
@@ -21,7 +22,9 @@ export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl=self,vader OMP
 steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
 
 resume=()
-train_on() { mpirun -n "$1" "$program" train --work "$work" --run "$run" --steps "$steps" "${resume[@]}"; }
+train_on() {
+  mpirun -n "$1" "$program" train --work "$work" --run "$run" --steps "$steps" --save-every "${SAVE_EVERY:-50}" "${resume[@]}"
+}
 
 while [ $# -gt 1 ]; do
   read -r ranks kill_after <<<"$1"

@@ -18,8 +18,10 @@ using namespace quickstart;
 
 constexpr const char* usage =
     "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
-    "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--threads N]\n"
-    "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n";
+    "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--save-every N] "
+    "[--threads N]\n"
+    "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
+    "quickstart compare [--work DIR] [--run NAME] --against NAME\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
@@ -71,6 +73,8 @@ arguments parse(std::span<char* const> words) {
       out.train.resume = true;
     else if (option == "--steps")
       out.train.steps = number(option, value());
+    else if (option == "--save-every")
+      out.train.save_every = number(option, value());
     else if (option == "--threads")
       out.train.threads = number(option, value());
     else
@@ -89,6 +93,8 @@ void run(std::span<char* const> words) {
     train(args.where, args.train);
   } else if (what == "report") {
     report(args.where, args.train.run, args.other);
+  } else if (what == "compare") {
+    compare(args.where, args.train.run, args.other);
   } else {
     throw usage_error("no step '" + std::string(what) + "'");
   }

@@ -84,6 +84,10 @@ inline void require_equal(const std::string& a_name, const std::vector<log_entry
               a.size());
 }
 
+inline void compare(const places& where, const std::string& run, const std::string& other) {
+  require_equal(run, read_log(where.log(run)), other, read_log(where.log(other)));
+}
+
 /// Draws the run, and on top of it, with its kills, another that is to be equal. Throws
 /// std::runtime_error where it is not, or where the held-out loss is not well below the bigram
 /// table's (by a tenth at least).

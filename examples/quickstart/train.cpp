@@ -151,7 +151,9 @@ class training_run {
                  pack({.step = step_, .loader_state = loader_.state()}, trainer_));
   }
 
+  // A run that was killed before its first save begins anew.
   void resume() {
+    if (!mds::exists(store_, checkpoint_key())) return;
     std::vector<std::byte> bytes(store_.size(checkpoint_key()));
     store_.read(checkpoint_key(), 0, bytes);
     const checkpoint last = unpack(bytes, trainer_);
