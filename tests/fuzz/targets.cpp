@@ -12,6 +12,8 @@
 #include <mdstream/format/row_shard.hpp>
 #include <mdstream/format/row_values.hpp>
 #include <mdstream/format/sample_encoder.hpp>
+#include <mdstream/net/uri.hpp>
+#include <mdstream/net/xml.hpp>
 #include <string>
 #include <vector>
 
@@ -161,6 +163,31 @@ void codec(std::string_view input) {
       mdstream::diagnostics where;
       if (codec.decompress(as_bytes(input), raw, where)) require(!where.what.empty());
     }
+  });
+}
+
+void uri(std::string_view input) {
+  allow_refusal([&] {
+    const mdstream::net::uri url = mdstream::net::parse_uri(input);
+    require(!url.host.empty() && (url.path.empty() || url.path.front() == '/'));
+    require(mdstream::net::percent_decode(url.path).has_value());
+    const std::string shown = mdstream::net::public_form(url);
+    require(mdstream::net::public_form(mdstream::net::parse_uri(shown)) == shown);
+  });
+}
+
+void xml(std::string_view input) {
+  allow_refusal([&] {
+    mdstream::net::xml_reader in(input);
+    (void)in.begin();
+    in.skip();
+    in.finish();
+  });
+  allow_refusal([&] {  // every child is asked for its text
+    mdstream::net::xml_reader in(input);
+    (void)in.begin();
+    while (in.next_child()) require(in.text().size() <= input.size());
+    in.finish();
   });
 }
 

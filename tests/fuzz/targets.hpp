@@ -16,15 +16,22 @@ void encoding(std::string_view input);   ///< a line with the name of an encodin
 void json(std::string_view input);       ///< JSON text
 void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
+void uri(std::string_view input);        ///< a URL
+void xml(std::string_view input);        ///< an XML document
 
 struct target {
   const char* name;
   void (*run)(std::string_view);
 };
 
-inline constexpr target targets[] = {{"index", &index},         {"mds_shard", &mds_shard},
-                                     {"row_shard", &row_shard}, {"encoding", &encoding},
-                                     {"json", &json},           {"pickle", &pickle},
-                                     {"codec", &codec}};
+inline constexpr target targets[] = {{"index", &index},
+                                     {"mds_shard", &mds_shard},
+                                     {"row_shard", &row_shard},
+                                     {"encoding", &encoding},
+                                     {"json", &json},
+                                     {"pickle", &pickle},
+                                     {"codec", &codec},
+                                     {"uri", &uri},
+                                     {"xml", &xml}};
 
 }  // namespace fuzz

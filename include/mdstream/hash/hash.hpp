@@ -4,6 +4,7 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/hex.hpp>
 
 #include <array>
 #include <concepts>
@@ -46,19 +47,6 @@ inline constexpr std::array<hash_name, 17> hash_names{{{"blake2b", 64},
   for (const hash_name& known : hash_names)
     if (known.name == name) return known.digest_bytes;
   return std::nullopt;
-}
-
-/// Lower-case hexadecimal digits, two a byte.
-[[nodiscard]] inline std::string to_hex(bytes_view bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (const std::byte b : bytes) {
-    const auto value = std::to_integer<unsigned>(b);
-    out += digits[value >> 4];
-    out += digits[value & 15];
-  }
-  return out;
 }
 
 /// A hash that can stand in the policies' member `hash`: a computation in progress. Copies are
