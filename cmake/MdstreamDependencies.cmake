@@ -82,6 +82,10 @@ macro(mdstream_find_png)
   mdstream_import(png_library png.h png)
 endmacro()
 
+macro(mdstream_find_curl)
+  mdstream_import(curl_library curl/curl.h curl)
+endmacro()
+
 # mdstream_find(COMPONENT): sets mdstream_missing to what the component lacks here, or to "".
 macro(mdstream_find component)
   cmake_language(CALL mdstream_find_${component})

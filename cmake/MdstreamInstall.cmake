@@ -49,6 +49,7 @@ set(pkgconfig_xxhash libxxhash)
 set(pkgconfig_openssl libcrypto)
 set(pkgconfig_jpeg libjpeg)
 set(pkgconfig_png libpng)
+set(pkgconfig_curl "libcurl >= 7.85")
 foreach(component IN LISTS mdstream_components)
   mdstream_pkgconfig(mdstream-${component} "${PROJECT_DESCRIPTION}: component ${component}"
     "mdstream = ${PROJECT_VERSION} ${pkgconfig_${component}}" "" "")

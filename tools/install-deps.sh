@@ -7,10 +7,11 @@ packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ca-certificates libasio-dev libzstd-dev libxxhash-dev ;;
     formats) echo zlib1g-dev libbz2-dev libbrotli-dev libsnappy-dev libssl-dev libjpeg-dev libpng-dev ;;
-    test) echo catch2 nlohmann-json3-dev git pkg-config ;;
+    stores) echo libcurl4-openssl-dev libssl-dev ;;
+    test) echo catch2 nlohmann-json3-dev git pkg-config nginx-light openssl ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats test cli mpi" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi" >&2 && return 2 ;;
   esac
 }
 
@@ -39,6 +40,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 
 echo "mdstream: installing ${missing[*]}"
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
+# RUNLEVEL=1 keeps servers among the packages from being started.
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
 "${apt[@]}" update
 "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null

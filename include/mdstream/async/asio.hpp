@@ -1,7 +1,8 @@
 #pragma once
 
-/// The one place that includes Asio. It hides what changed between Asio's versions (1.22 and later)
-/// and holds the two helpers with which a public call takes any completion token.
+/// The place that includes Asio; one part more, which few need, is in async/socket_watch.hpp. It
+/// hides what changed between Asio's versions (1.22 and later) and holds the two helpers with which
+/// a public call takes any completion token.
 
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/version.hpp>

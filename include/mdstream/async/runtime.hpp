@@ -11,11 +11,13 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -58,6 +60,20 @@ class runtime {
   /// Runs `work` on the pool; it must not throw.
   void post(unique_function<void()> work) { pool_.post(std::move(work)); }
 
+  /// The one `Service` of this runtime, made as `Service(io_context&)` by the first call. It lives
+  /// as long as the runtime and ends after the threads, before the io_context and what waits in it.
+  template <class Service>
+  [[nodiscard]] Service& service() {
+    static constexpr char key = 0;  // its address is the type's
+    const std::lock_guard lock(services_mutex_);
+    for (const auto& [type, each] : services_) {
+      if (type == &key) return *static_cast<Service*>(each.get());
+    }
+    auto made = std::make_shared<Service>(io_);
+    services_.emplace_back(&key, made);
+    return *made;
+  }
+
   /// Calls `done` on the io thread after `delay`, with no error, or at once with `errc::canceled`
   /// when `stop` is requested before. `done` must not throw.
   void after(std::chrono::nanoseconds delay, std::stop_token stop,
@@ -96,6 +112,8 @@ class runtime {
 
   asio::io_context io_{1};
   asio::executor_work_guard<executor_type> work_;
+  std::mutex services_mutex_;
+  std::vector<std::pair<const void*, std::shared_ptr<void>>> services_;
   thread_pool pool_;
   std::thread io_thread_;
 };

@@ -5,6 +5,7 @@
 
 #include <mdstream/version.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <optional>
@@ -85,6 +86,7 @@ struct diagnostics {
   std::optional<std::uint64_t> sample{};  ///< number of the sample within its shard
   std::optional<std::uint64_t> byte{};    ///< offset within the object
   std::string cause{};                    ///< text of the layer beneath, one line a layer
+  std::optional<std::chrono::milliseconds> retry_after{};  ///< the pause that the store asks for
 
   /// The place in one phrase, `stream "c4", shard 3, sample 17, /data/shard.00003.mds, byte 72`;
   /// empty when nothing is known.

@@ -1,0 +1,41 @@
+#pragma once
+
+/// Sockets that another library opens and closes, watched on an io thread.
+
+#include <mdstream/async/asio.hpp>
+
+#include <asio/posix/stream_descriptor.hpp>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// Waits until a socket can be read or written; does neither itself and never closes it. For one
+/// thread, that of the io_context. The socket has to be open as long as this lives.
+class socket_watch {
+ public:
+  socket_watch(asio::io_context& io, int socket) : descriptor_(io, socket) {}
+  socket_watch(const socket_watch&) = delete;
+  socket_watch& operator=(const socket_watch&) = delete;
+  ~socket_watch() { release(); }
+
+  /// Ends all waits, with an error, and lets go of the socket.
+  void release() {
+    if (descriptor_.is_open()) descriptor_.release();
+  }
+
+  /// Calls `ready(std::error_code)` once, when the socket can be read (written).
+  template <class Ready>
+  void wait_readable(Ready ready) {
+    descriptor_.async_wait(asio::posix::stream_descriptor::wait_read, std::move(ready));
+  }
+  template <class Ready>
+  void wait_writable(Ready ready) {
+    descriptor_.async_wait(asio::posix::stream_descriptor::wait_write, std::move(ready));
+  }
+
+ private:
+  asio::posix::stream_descriptor descriptor_;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,244 @@
+#pragma once
+
+/// libcurl's multi interface on an io thread: its sockets and its timer are Asio's, its connections
+/// are shared by all clients of a runtime.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/async/socket_watch.hpp>
+#include <mdstream/net/curl/transfer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// A service of the runtime. All members but the constructor are for the io thread.
+///
+/// libcurl's rules that this keeps: no call of `socket_action` from within its callbacks; a socket
+/// is let go of when libcurl says so and closed by libcurl alone; after every action the sockets
+/// that are still wanted are waited for again.
+class curl_loop {
+ public:
+  /// Called when a transfer has left the loop, before its own completion.
+  using left_function = unique_function<void()>;
+
+  explicit curl_loop(asio::io_context& io) : io_(io), timer_(io), multi_(make_curl_multi()) {
+    set_multi(CURLMOPT_SOCKETFUNCTION, &on_socket);
+    set_multi(CURLMOPT_SOCKETDATA, this);
+    set_multi(CURLMOPT_TIMERFUNCTION, &on_timer);
+    set_multi(CURLMOPT_TIMERDATA, this);
+    set_multi(CURLMOPT_MAXCONNECTS, most_idle_connections);
+  }
+  curl_loop(const curl_loop&) = delete;
+  curl_loop& operator=(const curl_loop&) = delete;
+
+  /// After the io thread: transfers under way are dropped, as timers of the runtime are.
+  ~curl_loop() {
+    set_multi(CURLMOPT_SOCKETFUNCTION, static_cast<curl_socket_callback>(nullptr));
+    set_multi(CURLMOPT_TIMERFUNCTION, static_cast<curl_multi_timer_callback>(nullptr));
+    for (auto& [socket, watch] : sockets_) watch->watch.release();
+    for (auto& [easy, each] : under_way_) curl_multi_remove_handle(multi_.get(), easy);
+  }
+
+  /// Sends the request of `transfer`; its completion runs on this thread, never in this call.
+  void start(const std::shared_ptr<http_transfer>& transfer, left_function left) {
+    try {
+      transfer->prepare(take_handle());
+    } catch (const std::exception&) {
+      return refuse(transfer, std::current_exception(), std::move(left));
+    }
+    CURL* const easy = transfer->easy();
+    entry& added = under_way_.try_emplace(easy, transfer, std::move(left)).first->second;
+    curl_multi_add_handle(multi_.get(), easy);
+    added.cancel.emplace(transfer->stop(), canceller{this, transfer});
+  }
+
+ private:
+  static constexpr long most_idle_connections = 256;
+  static constexpr std::size_t most_idle_handles = 64;
+
+  /// Stops may be requested on any thread: they come to the io thread through its queue.
+  struct canceller {
+    curl_loop* loop;
+    std::weak_ptr<http_transfer> transfer;
+    void operator()() const {
+      asio::post(loop->io_, [loop = loop, transfer = transfer] {
+        if (const auto alive = transfer.lock()) loop->cancel(*alive);
+      });
+    }
+  };
+
+  struct entry {
+    entry(std::shared_ptr<http_transfer> t, left_function l)
+        : transfer(std::move(t)), left(std::move(l)) {}
+    std::shared_ptr<http_transfer> transfer;
+    left_function left;
+    std::optional<std::stop_callback<canceller>> cancel;
+  };
+
+  struct socket_state {
+    socket_state(asio::io_context& io, curl_socket_t socket) : watch(io, socket) {}
+    socket_watch watch;
+    bool wants_read = false, wants_write = false;
+    bool waits_read = false, waits_write = false;
+  };
+
+  template <class Value>
+  void set_multi(CURLMoption option, Value value) {
+    curl_multi_setopt(multi_.get(), option, value);
+  }
+
+  [[nodiscard]] curl_easy_handle take_handle() {
+    if (idle_.empty()) return make_curl_easy();
+    curl_easy_handle handle = std::move(idle_.back());
+    idle_.pop_back();
+    return handle;
+  }
+
+  void keep_handle(curl_easy_handle handle) {
+    if (!handle || idle_.size() >= most_idle_handles) return;
+    curl_easy_reset(handle.get());
+    idle_.push_back(std::move(handle));
+  }
+
+  void refuse(const std::shared_ptr<http_transfer>& transfer, const std::exception_ptr& why,
+              left_function left) {
+    asio::post(io_, [this, transfer, why, left = std::move(left)]() mutable {
+      keep_handle(transfer->take_handle());
+      left();
+      try {
+        std::rethrow_exception(why);
+      } catch (const error& e) {
+        transfer->complete_with(e.code(), e.where());
+      } catch (const std::exception& e) {
+        transfer->complete_with(errc::io_error,
+                                {.what = "the request cannot be made", .cause = e.what()});
+      }
+    });
+  }
+
+  void cancel(http_transfer& transfer) {
+    if (transfer.easy() == nullptr) return;
+    const auto at = under_way_.find(transfer.easy());
+    if (at == under_way_.end()) return;
+    leave(at, [](http_transfer& t) { t.complete_canceled(); });
+  }
+
+  using under_way_map = std::unordered_map<CURL*, entry>;
+
+  /// Takes a transfer off the loop and lets `tell` complete it.
+  template <class Tell>
+  void leave(under_way_map::iterator at, Tell tell) {
+    auto node = under_way_.extract(at);
+    entry& gone = node.mapped();
+    gone.cancel.reset();
+    curl_multi_remove_handle(multi_.get(), node.key());
+    keep_handle(gone.transfer->take_handle());
+    gone.left();
+    tell(*gone.transfer);
+  }
+
+  void act(curl_socket_t socket, int what) {
+    int running = 0;
+    curl_multi_socket_action(multi_.get(), socket, what, &running);
+    finish_ended();
+    wait_again(socket);
+  }
+
+  void finish_ended() {
+    int more = 0;
+    while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &more)) {
+      if (message->msg != CURLMSG_DONE) continue;
+      const CURLcode result = message->data.result;  // the message goes with the handle
+      const auto at = under_way_.find(message->easy_handle);
+      if (at == under_way_.end()) continue;
+      if (follows(at, result)) continue;
+      leave(at, [result](http_transfer& t) { t.complete(result); });
+    }
+  }
+
+  [[nodiscard]] bool follows(under_way_map::iterator at, CURLcode result) {
+    if (!at->second.transfer->follow(result)) return false;
+    curl_multi_remove_handle(multi_.get(), at->first);
+    curl_multi_add_handle(multi_.get(), at->first);
+    return true;
+  }
+
+  static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) noexcept {
+    auto& loop = *static_cast<curl_loop*>(self);
+    if (what == CURL_POLL_REMOVE) {
+      loop.forget(socket);
+    } else {
+      loop.watch(socket, (what & CURL_POLL_IN) != 0, (what & CURL_POLL_OUT) != 0);
+    }
+    return 0;
+  }
+
+  void forget(curl_socket_t socket) {
+    const auto at = sockets_.find(socket);
+    if (at == sockets_.end()) return;
+    at->second->wants_read = at->second->wants_write = false;
+    at->second->watch.release();
+    sockets_.erase(at);
+  }
+
+  void watch(curl_socket_t socket, bool read, bool write) {
+    std::shared_ptr<socket_state>& state = sockets_[socket];
+    if (!state) state = std::make_shared<socket_state>(io_, socket);
+    state->wants_read = read;
+    state->wants_write = write;
+    wait(socket, state);
+  }
+
+  void wait_again(curl_socket_t socket) {
+    const auto at = sockets_.find(socket);
+    if (at != sockets_.end()) wait(socket, at->second);
+  }
+
+  void wait(curl_socket_t socket, const std::shared_ptr<socket_state>& state) {
+    if (state->wants_read && !state->waits_read) {
+      state->waits_read = true;
+      state->watch.wait_readable([this, socket, state](std::error_code failure) {
+        state->waits_read = false;
+        if (!failure && state->wants_read) act(socket, CURL_CSELECT_IN);
+      });
+    }
+    if (state->wants_write && !state->waits_write) {
+      state->waits_write = true;
+      state->watch.wait_writable([this, socket, state](std::error_code failure) {
+        state->waits_write = false;
+        if (!failure && state->wants_write) act(socket, CURL_CSELECT_OUT);
+      });
+    }
+  }
+
+  static int on_timer(CURLM*, long milliseconds, void* self) noexcept {
+    auto& loop = *static_cast<curl_loop*>(self);
+    ++loop.timer_number_;
+    if (milliseconds < 0) {
+      loop.timer_.cancel();
+      return 0;
+    }
+    loop.timer_.expires_after(std::chrono::milliseconds(milliseconds));
+    loop.timer_.async_wait([&loop, number = loop.timer_number_](std::error_code failure) {
+      // One that had expired when it was replaced comes without a failure.
+      if (!failure && number == loop.timer_number_) loop.act(CURL_SOCKET_TIMEOUT, 0);
+    });
+    return 0;
+  }
+
+  asio::io_context& io_;
+  asio::steady_timer timer_;
+  std::uint64_t timer_number_ = 0;
+  std::unordered_map<curl_socket_t, std::shared_ptr<socket_state>> sockets_;
+  std::vector<curl_easy_handle> idle_;
+  under_way_map under_way_;
+  curl_multi_handle multi_;
+};
+
+}  // namespace mdstream::inline v0::detail

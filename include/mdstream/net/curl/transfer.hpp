@@ -1,0 +1,440 @@
+#pragma once
+
+/// One request on its way through libcurl: options in, callbacks, what came of it.
+
+#include <mdstream/net/curl/handles.hpp>
+#include <mdstream/net/http_message.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+/// Throws errc::invalid_argument for a request that no server shall see.
+inline void require_sound(const http_request& request) {
+  const auto refuse = [&](std::string what) {
+    throw error(errc::invalid_argument,
+                {.what = std::move(what), .url = redacted_url(request.url)});
+  };
+  if (!http_url::parse(request.url)) refuse("this is no http or https URL that can be sent");
+  for (const http_header& each : request.headers) {
+    http_headers check;
+    if (!check.add_line(each.name + ": " + each.value)) {
+      refuse("the request has a header that cannot be sent");  // its text may be a secret
+    }
+  }
+}
+
+/// The body of an answer on its way to where it belongs.
+class body_receiver {
+ public:
+  enum class verdict : std::uint8_t { more, full, too_long };
+
+  body_receiver(std::optional<http_sink> sink, std::size_t most_text)
+      : sink_(std::move(sink)), most_text_(most_text) {}
+
+  [[nodiscard]] bool has_sink() const noexcept { return sink_.has_value(); }
+  [[nodiscard]] http_sink& sink() noexcept { return *sink_; }
+
+  /// Puts the next bytes; `to_sink` as the head of the answer decided.
+  verdict put(bytes_view bytes, bool to_sink, http_response& answer) {
+    return to_sink ? put_into(bytes, answer) : put_text(bytes, answer.text);
+  }
+
+ private:
+  verdict put_into(bytes_view bytes, http_response& answer) {
+    const std::uint64_t skipped = std::min<std::uint64_t>(sink_->skip, bytes.size());
+    sink_->skip -= skipped;
+    bytes = bytes.subspan(static_cast<std::size_t>(skipped));
+    const auto done = static_cast<std::size_t>(answer.received);
+    const std::size_t fits = std::min(bytes.size(), sink_->into.size() - done);
+    if (fits > 0) std::memcpy(sink_->into.data() + done, bytes.data(), fits);
+    answer.received += fits;
+    if (fits == bytes.size()) return verdict::more;
+    return sink_->until_full ? verdict::full : verdict::too_long;
+  }
+
+  verdict put_text(bytes_view bytes, std::string& text) const {
+    const std::size_t fits = std::min(bytes.size(), most_text_ - text.size());
+    text.append(as_text(bytes.first(fits)));
+    return fits < bytes.size() ? verdict::too_long : verdict::more;
+  }
+
+  std::optional<http_sink> sink_;
+  std::size_t most_text_;
+};
+
+/// The state of one request from `async_send` to its completion. For the io thread, once begun.
+class http_transfer {
+ public:
+  using handler = unique_function<void(std::error_code, http_response)>;
+
+  http_transfer(http_request request, std::shared_ptr<const http_client_options> options,
+                std::stop_token stop, diagnostics& where, handler done)
+      : request_(std::move(request)),
+        options_(std::move(options)),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)),
+        receiver_(std::move(request_.sink), request_.most_text),
+        redirects_left_(request_.redirects) {}
+  http_transfer(const http_transfer&) = delete;
+  http_transfer& operator=(const http_transfer&) = delete;
+
+  [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
+  [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
+  [[nodiscard]] static http_transfer& of(CURL* easy) noexcept {
+    char* self = nullptr;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &self);
+    return *reinterpret_cast<http_transfer*>(self);
+  }
+
+  /// Puts the request's options on a handle that has none. Throws what is wrong with them.
+  void prepare(curl_easy_handle easy) {
+    easy_ = std::move(easy);
+    started_ = std::chrono::steady_clock::now();
+    require_sound(request_);
+    set_callbacks();
+    set_limits();
+    set_security();
+    set_message();
+  }
+
+  [[nodiscard]] curl_easy_handle take_handle() noexcept { return std::move(easy_); }
+
+  /// Whether the ended exchange was a redirect that is followed: then the handle is ready for the
+  /// next one.
+  [[nodiscard]] bool follow(CURLcode ended) {
+    if (ended != CURLE_OK || !redirecting_) return false;
+    redirecting_ = false;
+    char* next = nullptr;
+    curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_URL, &next);
+    const std::string target = next == nullptr ? "" : next;
+    const auto to = http_url::parse(target);
+    const auto from = http_url::parse(request_.url);
+    if (!to || !from || (from->secure && !to->secure)) {
+      fail(errc::permission_denied, "the server redirects to " + redacted_url(target) +
+                                        ", where this request must not follow");
+      return false;
+    }
+    if (!same_origin(*from, *to)) drop_private_headers();
+    --redirects_left_;
+    request_.url = target;
+    begin_answer();
+    answer_.text.clear();
+    set_option(easy_.get(), CURLOPT_URL, request_.url.c_str());
+    set_headers();
+    set_total_limit();
+    return true;
+  }
+
+  /// Tells the caller. Call once, after the handle was taken off the multi handle.
+  void complete(CURLcode ended) {
+    if (!failed_ && ended != CURLE_OK && !(ended == CURLE_WRITE_ERROR && has_enough_)) {
+      fail_from_curl(ended);
+    }
+    finish();
+  }
+  void complete_with(const std::error_code& code, diagnostics what) {
+    failed_ = code;
+    where_ = std::move(what);
+    finish();
+  }
+  void complete_canceled() {
+    complete_with(errc::canceled,
+                  {.what = "the request was cancelled", .url = redacted_url(request_.url)});
+  }
+
+ private:
+  void finish() {
+    handler done = std::move(done_);
+    done(failed_, std::move(answer_));
+  }
+
+  void fail(errc code, std::string what) {
+    if (failed_) return;
+    failed_ = code;
+    where_ = {.what = std::move(what), .url = redacted_url(request_.url)};
+  }
+
+  void fail_from_curl(CURLcode ended) {
+    failed_ = code_of_curl(ended);
+    std::string cause = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(ended);
+    for (char& c : cause) {
+      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    }
+    where_ = {
+        .what = "the request failed", .url = redacted_url(request_.url), .cause = std::move(cause)};
+  }
+
+  [[nodiscard]] static errc code_of_curl(CURLcode code) noexcept {
+    switch (code) {
+      case CURLE_URL_MALFORMAT:
+      case CURLE_UNSUPPORTED_PROTOCOL:
+      case CURLE_SSL_CACERT_BADFILE: return errc::invalid_argument;
+      case CURLE_PEER_FAILED_VERIFICATION:
+      case CURLE_SSL_ISSUER_ERROR:
+      case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return errc::permission_denied;
+      case CURLE_WEIRD_SERVER_REPLY:
+      case CURLE_BAD_CONTENT_ENCODING:
+      case CURLE_TOO_MANY_REDIRECTS: return errc::corrupt;
+      case CURLE_OUT_OF_MEMORY:
+      case CURLE_BAD_FUNCTION_ARGUMENT:
+      case CURLE_UNKNOWN_OPTION:
+      case CURLE_NOT_BUILT_IN: return errc::io_error;
+      default: return errc::unavailable;
+    }
+  }
+
+  void set_callbacks() {
+    CURL* const easy = easy_.get();
+    set_option(easy, CURLOPT_PRIVATE, this);
+    set_option(easy, CURLOPT_ERRORBUFFER, error_text_);
+    set_option(easy, CURLOPT_HEADERFUNCTION, &on_header);
+    set_option(easy, CURLOPT_HEADERDATA, this);
+    set_option(easy, CURLOPT_WRITEFUNCTION, &on_body);
+    set_option(easy, CURLOPT_WRITEDATA, this);
+    set_option(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  }
+
+  void set_limits() {
+    CURL* const easy = easy_.get();
+    const http_time_limits& time = options_->time;
+    set_option(easy, CURLOPT_NOSIGNAL, 1L);
+    set_option(easy, CURLOPT_QUICK_EXIT, 1L);
+    set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(time.connect.count()));
+    set_option(easy, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(time.bytes_per_second));
+    set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(time.window.count()));
+    set_total_limit();
+    // One recv takes what is there; a buffer beyond what is expected is memory for nothing.
+    const std::size_t expected = receiver_.has_sink() ? receiver_.sink().into.size() : 0;
+    set_option(easy, CURLOPT_BUFFERSIZE,
+               static_cast<long>(std::clamp<std::size_t>(expected, 16 << 10, 512 << 10)));
+  }
+
+  /// What is left of the total, which redirects share.
+  void set_total_limit() {
+    if (options_->time.total.count() == 0) return;
+    const auto left = options_->time.total - std::chrono::duration_cast<std::chrono::milliseconds>(
+                                                 std::chrono::steady_clock::now() - started_);
+    set_option(easy_.get(), CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
+  }
+
+  void set_security() {
+    CURL* const easy = easy_.get();
+    set_option(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    set_option(easy, CURLOPT_FOLLOWLOCATION, 0L);
+    if (!options_->ca_file.empty()) set_option(easy, CURLOPT_CAINFO, options_->ca_file.c_str());
+    if (!options_->proxy.empty()) set_option(easy, CURLOPT_PROXY, options_->proxy.c_str());
+  }
+
+  void set_message() {
+    CURL* const easy = easy_.get();
+    set_option(easy, CURLOPT_URL, request_.url.c_str());
+    set_option(easy, CURLOPT_PATH_AS_IS, 1L);
+    set_option(easy, CURLOPT_HTTP_VERSION,
+               static_cast<long>(options_->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+    if (options_->http2) set_option(easy, CURLOPT_PIPEWAIT, 1L);
+    set_option(easy, CURLOPT_USERAGENT, options_->user_agent.c_str());
+    if (request_.body.present) {
+      set_option(easy, CURLOPT_UPLOAD, 1L);
+      set_option(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+      set_option(easy, CURLOPT_READFUNCTION, &on_more);
+      set_option(easy, CURLOPT_READDATA, this);
+      set_option(easy, CURLOPT_SEEKFUNCTION, &on_seek);
+      set_option(easy, CURLOPT_SEEKDATA, this);
+      set_option(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+    }
+    if (request_.method == "HEAD") set_option(easy, CURLOPT_NOBODY, 1L);
+    set_option(easy, CURLOPT_CUSTOMREQUEST, request_.method.c_str());
+    set_headers();
+  }
+
+  void set_headers() {
+    lines_.clear();
+    for (const http_header& each : request_.headers) {
+      lines_.add(each.value.empty() ? each.name + ';' : each.name + ": " + each.value);
+    }
+    lines_.add("Expect:");  // waiting for leave to send costs a round trip, or a second
+    set_option(easy_.get(), CURLOPT_HTTPHEADER, lines_.get());
+  }
+
+  /// Whatever may be a credential stays with the server that it was meant for.
+  void drop_private_headers() {
+    std::erase_if(request_.headers, [](const http_header& each) {
+      return !equal_ignoring_case(each.name, "Range") &&
+             !equal_ignoring_case(each.name, "Accept") &&
+             !starts_with_ignoring_case(each.name, "If-");
+    });
+  }
+
+  /// Runs a callback of libcurl's; what it throws ends the transfer.
+  template <class Result, class F>
+  Result guarded(Result on_failure, F f) noexcept {
+    try {
+      return f();
+    } catch (const error& e) {
+      if (!failed_) {
+        failed_ = e.code();
+        where_ = e.where();
+      }
+    } catch (const std::exception& e) {
+      fail(errc::io_error, std::string("handling the answer failed: ") + e.what());
+    } catch (...) {
+      fail(errc::io_error, "handling the answer failed");
+    }
+    return on_failure;
+  }
+
+  static std::size_t on_header(char* data, std::size_t one, std::size_t count,
+                               void* self) noexcept {
+    auto& transfer = *static_cast<http_transfer*>(self);
+    return transfer.guarded(std::size_t{0}, [&] {
+      return transfer.take_header({data, one * count}) ? one * count : std::size_t{0};
+    });
+  }
+
+  bool take_header(std::string_view line) {
+    header_bytes_ += line.size();
+    if (header_bytes_ > options_->most_header_bytes ||
+        answer_.headers.size() > options_->most_headers) {
+      fail(errc::corrupt, "the answer has too many headers");
+      return false;
+    }
+    while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+    if (line.starts_with("HTTP/")) {
+      begin_answer();
+      return true;
+    }
+    if (line.empty()) return head_is_complete();
+    if (head_done_) return true;                                   // trailers
+    if (line.front() == ' ' || line.front() == '\t') return true;  // a folded line, long obsolete
+    if (answer_.headers.add_line(line)) return true;
+    fail(errc::corrupt, "the answer has a header that is none");
+    return false;
+  }
+
+  void begin_answer() {
+    answer_.headers.clear();
+    head_done_ = false;
+  }
+
+  bool head_is_complete() {
+    long status = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200 || head_done_) return true;  // the final answer is still to come; or trailers
+    head_done_ = true;
+    answer_.status = static_cast<int>(status);
+    redirecting_ = is_followed();
+    if (redirecting_) return true;
+    if (request_.on_head) {
+      http_sink none;
+      http_sink& sink = receiver_.has_sink() ? receiver_.sink() : none;
+      if (const auto refused = request_.on_head(answer_, sink, where_)) {
+        failed_ = refused;
+        if (where_.url.empty()) where_.url = redacted_url(request_.url);
+        return false;
+      }
+    }
+    to_sink_ = answer_.ok() && receiver_.has_sink();
+    return true;
+  }
+
+  [[nodiscard]] bool is_followed() const {
+    const int s = answer_.status;
+    const bool moved = s == 301 || s == 302 || s == 303 || s == 307 || s == 308;
+    return moved && redirects_left_ > 0 && answer_.headers.find("Location") &&
+           (request_.method == "GET" || request_.method == "HEAD");
+  }
+
+  static std::size_t on_body(char* data, std::size_t one, std::size_t count, void* self) noexcept {
+    auto& transfer = *static_cast<http_transfer*>(self);
+    return transfer.guarded(std::size_t{0}, [&] {
+      return transfer.take_body({reinterpret_cast<const std::byte*>(data), one * count});
+    });
+  }
+
+  /// Returns fewer bytes than it was given to end the transfer.
+  std::size_t take_body(bytes_view bytes) {
+    const auto verdict = receiver_.put(bytes, to_sink_, answer_);
+    if (verdict == body_receiver::verdict::more) return bytes.size();
+    if (verdict == body_receiver::verdict::full) {
+      has_enough_ = true;
+    } else if (to_sink_) {
+      fail(errc::corrupt, "the answer has more bytes than were asked for");
+    } else if (answer_.ok()) {
+      fail(errc::corrupt,
+           "the answer has more than " + std::to_string(request_.most_text) + " bytes");
+    } else {
+      has_enough_ = true;  // the status says enough
+      if (redirecting_) fail(errc::corrupt, "the body of a redirect does not end");
+    }
+    return bytes.empty() ? 1 : 0;
+  }
+
+  static std::size_t on_more(char* into, std::size_t one, std::size_t count, void* self) noexcept {
+    auto& transfer = *static_cast<http_transfer*>(self);
+    return transfer.guarded(std::size_t{CURL_READFUNC_ABORT}, [&] {
+      return transfer.give_body({reinterpret_cast<std::byte*>(into), one * count});
+    });
+  }
+
+  std::size_t give_body(mutable_bytes into) {
+    http_body& body = request_.body;
+    const auto left =
+        static_cast<std::size_t>(std::min<std::uint64_t>(body.size() - sent_, into.size()));
+    into = into.first(left);
+    if (into.empty()) return 0;
+    std::size_t given = left;
+    if (body.pull) {
+      given = std::min(body.pull(into), left);
+      if (given == 0) throw error(errc::invalid_argument, "the body ended before its size");
+    } else {
+      std::memcpy(into.data(), body.span.data() + sent_, left);
+    }
+    sent_ += given;
+    return given;
+  }
+
+  /// A connection that died before it took the request is replaced: the body begins again.
+  static int on_seek(void* self, curl_off_t offset, int origin) noexcept {
+    auto& transfer = *static_cast<http_transfer*>(self);
+    const bool possible = !transfer.request_.body.pull && origin == SEEK_SET && offset >= 0 &&
+                          static_cast<std::uint64_t>(offset) <= transfer.request_.body.size();
+    if (possible) transfer.sent_ = static_cast<std::uint64_t>(offset);
+    return possible ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+  }
+
+  http_request request_;
+  std::shared_ptr<const http_client_options> options_;
+  std::stop_token stop_;
+  diagnostics& where_;
+  handler done_;
+  body_receiver receiver_;
+  unsigned redirects_left_;
+
+  curl_easy_handle easy_;
+  curl_list lines_;
+  std::chrono::steady_clock::time_point started_;
+  http_response answer_;
+  std::error_code failed_;
+  std::size_t header_bytes_ = 0;
+  std::uint64_t sent_ = 0;
+  bool head_done_ = false;
+  bool to_sink_ = false;
+  bool redirecting_ = false;
+  bool has_enough_ = false;
+  char error_text_[CURL_ERROR_SIZE] = {};
+};
+
+}  // namespace mdstream::inline v0::detail

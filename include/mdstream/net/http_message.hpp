@@ -1,0 +1,138 @@
+#pragma once
+
+/// What is sent to a web server and what comes back. Needs no library; `http_client` sends it.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+#include <mdstream/net/http_headers.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// An answer. Its body is where the request's sink put it, or in `text`.
+struct http_response {
+  int status = 0;
+  http_headers headers{};
+  std::uint64_t received = 0;  ///< bytes written into the sink's memory
+  std::string text{};          ///< the body, where it did not go into the sink
+
+  [[nodiscard]] bool ok() const noexcept { return status >= 200 && status < 300; }
+};
+
+/// Where the body of an answer goes. More bytes than `into` holds are a failure, so that no server
+/// writes beyond what was asked for.
+struct http_sink {
+  mutable_bytes into{};
+  std::uint64_t skip = 0;   ///< bytes of the body to drop before the first one is kept
+  bool until_full = false;  ///< a longer body is no failure: the transfer ends once full
+};
+
+/// Bytes that are sent. The empty one sends no body and no Content-Length of its own.
+struct http_body {
+  /// Called on the io thread for the next bytes: fills a part of the span and returns how many;
+  /// never 0 before `bytes` were given. Throwing gives the request up.
+  using pull_function = unique_function<std::size_t(mutable_bytes)>;
+
+  bool present = false;
+  bytes_view span{};             ///< stays until the completion
+  pull_function pull{};          ///< used in place of `span` where it is set
+  std::uint64_t pull_bytes = 0;  ///< all that `pull` will give
+
+  [[nodiscard]] static http_body of(bytes_view bytes) { return {.present = true, .span = bytes}; }
+  [[nodiscard]] static http_body from(pull_function pull, std::uint64_t bytes) {
+    return {.present = true, .pull = std::move(pull), .pull_bytes = bytes};
+  }
+  [[nodiscard]] std::uint64_t size() const noexcept { return pull ? pull_bytes : span.size(); }
+};
+
+struct http_request {
+  /// Looks at status and headers before the first byte of the body, on the io thread. May change
+  /// the request's sink, and refuses the answer by returning a code (with diagnostics). Called for
+  /// the final answer alone, whatever its status; must not wait.
+  using head_function =
+      unique_function<std::error_code(const http_response&, http_sink&, diagnostics&)>;
+
+  std::string method = "GET";
+  std::string url{};                   ///< http or https; sent byte for byte as it is here
+  std::vector<http_header> headers{};  ///< sent as they are; an empty value sends an empty header
+  http_body body{};
+  std::optional<http_sink>
+      sink{};  ///< for bodies of 2xx answers; others, and without it all, are text
+  head_function on_head{};
+  std::size_t most_text = 1 << 20;  ///< bytes of `text`; error bodies are cut there
+  /// Redirects to follow (GET and HEAD alone), to http and https, never from https to http. To
+  /// another server go only Range, Accept and If-… headers. 0: a redirect is an answer.
+  unsigned redirects = 0;
+};
+
+/// How long a request may take, from when it is sent. Zero: no limit.
+struct http_time_limits {
+  std::chrono::milliseconds total{0};
+  std::chrono::milliseconds connect = std::chrono::seconds(10);
+  /// A transfer slower than `bytes_per_second` for the whole of `window` fails.
+  std::uint32_t bytes_per_second = 1024;
+  std::chrono::seconds window = std::chrono::seconds(20);
+};
+
+struct http_client_options {
+  http_time_limits time{};
+  std::size_t connections = 64;  ///< requests under way; the others wait in their order
+  std::string ca_file{};         ///< PEM bundle in place of the system's roots
+  std::string proxy{};           ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
+  bool http2 = false;            ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
+  std::string user_agent = "mdstream";
+  std::size_t most_headers = 256;              ///< of an answer
+  std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
+};
+
+/// What a status says about trying again and about whose fault it is; no code for 2xx.
+[[nodiscard]] inline std::error_code error_of_status(int status) noexcept {
+  if (status >= 200 && status < 300) return {};
+  switch (status) {
+    case 401:
+    case 403:
+    case 407: return errc::permission_denied;
+    case 404:
+    case 410: return errc::not_found;
+    case 405:
+    case 501: return errc::unsupported;
+    case 408:
+    case 425:
+    case 429: return errc::unavailable;
+    case 412: return errc::corrupt;
+    case 416: return errc::out_of_range;
+    case 507: return errc::no_space;
+    default: break;
+  }
+  if (status >= 500) return errc::unavailable;
+  return status >= 400 ? errc::invalid_argument : errc::unsupported;
+}
+
+/// The failure that an answer is, none for 2xx: fills `where` with the status, the URL as it may be
+/// shown, and the pause that the server asks for.
+[[nodiscard]] inline std::error_code failure_of(const http_response& answer, std::string_view url,
+                                                diagnostics& where) {
+  const std::error_code code = error_of_status(answer.status);
+  if (!code) return code;
+  where = {.what = "the server answers " + std::to_string(answer.status), .url = redacted_url(url)};
+  if (const auto location = answer.headers.find("Location");
+      location && answer.status >= 300 && answer.status < 400) {
+    where.what += ", a redirect to " + redacted_url(*location);
+  }
+  if (const auto pause = answer.headers.find("Retry-After")) {
+    where.retry_after = parse_retry_after(
+        *pause, std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+  }
+  return code;
+}
+
+}  // namespace mdstream::inline v0
