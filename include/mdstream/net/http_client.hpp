@@ -4,12 +4,13 @@
 ///
 /// What a store does to send one request:
 ///
-///     http_request request{.method = "GET", .url = url, .sink = http_sink{.into = into}};
+///     net::http_request request{.method = "GET", .url = url};
+///     request.sink = net::http_sink{.into = into};
 ///     request.headers.push_back({"Range", "bytes=0-99"});
-///     sign(request);                      // adds headers; `url` is sent byte for byte as it is
+///     sign(request);  // adds headers; the URL is sent byte for byte as it is
 ///     client.async_send(std::move(request), stop, where,
-///                       [&where, url, done](std::error_code code, http_response answer) {
-///                         if (!code) code = failure_of(answer, url, where);
+///                       [&where, url, done](std::error_code code, net::http_response answer) {
+///                         if (!code) code = net::failure_of(answer, url, where);
 ///                         done(code, answer.received);
 ///                       });
 ///
@@ -33,7 +34,7 @@
 #include <system_error>
 #include <utility>
 
-namespace mdstream::inline v0 {
+namespace mdstream::inline v0::net {
 
 /// Clients of one runtime share its connections; copies of a client share its limits too. May be
 /// used from any thread, and destroyed while requests are under way: they end as they would. The
@@ -130,4 +131,4 @@ class http_client {
   std::shared_ptr<shared> shared_;
 };
 
-}  // namespace mdstream::inline v0
+}  // namespace mdstream::inline v0::net

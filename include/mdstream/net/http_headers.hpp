@@ -3,19 +3,50 @@
 /// Headers of HTTP answers and those of their values that stores rely on (RFC 9110). Pure; every
 /// byte is a server's and is checked.
 
-#include <mdstream/net/http_url.hpp>
+#include <mdstream/net/time_text.hpp>
+#include <mdstream/net/uri.hpp>
+#include <mdstream/version.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-namespace mdstream::inline v0 {
+namespace mdstream::inline v0::net {
+
+namespace detail {
+
+[[nodiscard]] inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (to_lower(a[i]) != to_lower(b[i])) return false;
+  }
+  return true;
+}
+
+[[nodiscard]] inline bool starts_with_ignoring_case(std::string_view text,
+                                                    std::string_view start) noexcept {
+  return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);
+}
+
+/// All of `text` as a decimal number; none for signs, blanks, or what does not fit.
+template <class T>
+[[nodiscard]] std::optional<T> decimal(std::string_view text) noexcept {
+  T value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, failure] = std::from_chars(text.data(), end, value);
+  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
+  return value;
+}
+
+}  // namespace detail
 
 struct http_header {
   std::string name{};
@@ -58,7 +89,7 @@ class http_headers {
 
  private:
   [[nodiscard]] static bool is_token(char c) noexcept {
-    const char l = detail::lower_ascii(c);
+    const char l = detail::to_lower(c);
     return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') ||
            std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
   }
@@ -98,45 +129,17 @@ struct content_range {
   }
 };
 
-namespace detail {
-
-/// `Sun, 06 Nov 1994 08:49:37 GMT`, the one form of date that HTTP allows to send.
-[[nodiscard]] inline std::optional<std::chrono::sys_seconds> parse_http_date(
-    std::string_view text) noexcept {
-  if (text.size() != 29 || text.substr(3, 2) != ", " || text.substr(25) != " GMT") return {};
-  static constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::size_t month = months.find(text.substr(8, 3));
-  const auto day = decimal<unsigned>(text.substr(5, 2));
-  const auto year = decimal<int>(text.substr(12, 4));
-  const auto hour = decimal<int>(text.substr(17, 2));
-  const auto minute = decimal<int>(text.substr(20, 2));
-  const auto second = decimal<int>(text.substr(23, 2));
-  const bool marked =
-      text[7] == ' ' && text[11] == ' ' && text[16] == ' ' && text[19] == ':' && text[22] == ':';
-  if (month == std::string_view::npos || month % 3 != 0 || !day || !year || !hour || !minute ||
-      !second || !marked) {
-    return std::nullopt;
-  }
-  const std::chrono::year_month_day date{std::chrono::year(*year),
-                                         std::chrono::month(static_cast<unsigned>(month / 3 + 1)),
-                                         std::chrono::day(*day)};
-  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
-  return std::chrono::sys_days(date) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
-         std::chrono::seconds(*second);
-}
-
-}  // namespace detail
-
 /// The pause that a `Retry-After` asks for at the time `now`: seconds, or a date. Never negative
 /// and never more than a day.
 [[nodiscard]] inline std::optional<std::chrono::seconds> parse_retry_after(
-    std::string_view value, std::chrono::sys_seconds now) noexcept {
+    std::string_view value, wall_clock::time_point now) {
   const auto bounded = [](std::int64_t seconds) {
     return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, 86'400));
   };
   if (const auto seconds = detail::decimal<std::uint32_t>(value)) return bounded(*seconds);
-  const auto date = detail::parse_http_date(value);
-  return date ? std::optional(bounded((*date - now).count())) : std::nullopt;
+  const auto date = parse_http_date(value);
+  if (!date) return std::nullopt;
+  return bounded(std::chrono::ceil<std::chrono::seconds>(*date - now).count());
 }
 
-}  // namespace mdstream::inline v0
+}  // namespace mdstream::inline v0::net

@@ -6,6 +6,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/http_headers.hpp>
+#include <mdstream/net/http_url.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -14,9 +15,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
-namespace mdstream::inline v0 {
+namespace mdstream::inline v0::net {
 
 /// An answer. Its body is where the request's sink put it, or in `text`.
 struct http_response {
@@ -129,10 +131,9 @@ struct http_client_options {
     where.what += ", a redirect to " + redacted_url(*location);
   }
   if (const auto pause = answer.headers.find("Retry-After")) {
-    where.retry_after = parse_retry_after(
-        *pause, std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()));
+    where.retry_after = parse_retry_after(*pause, wall_clock::now());
   }
   return code;
 }
 
-}  // namespace mdstream::inline v0
+}  // namespace mdstream::inline v0::net

@@ -18,7 +18,7 @@
 #error "mdstream needs libcurl 7.85 or later"
 #endif
 
-namespace mdstream::inline v0::detail {
+namespace mdstream::inline v0::net::detail {
 
 // CURL and CURLM are both `void`: the deleters carry the difference.
 struct curl_multi_deleter {
@@ -83,4 +83,4 @@ void set_option(CURL* easy, CURLoption option, Value value) {
   }
 }
 
-}  // namespace mdstream::inline v0::detail
+}  // namespace mdstream::inline v0::net::detail

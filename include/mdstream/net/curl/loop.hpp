@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace mdstream::inline v0::detail {
+namespace mdstream::inline v0::net::detail {
 
 /// A service of the runtime. All members but the constructor are for the io thread.
 ///
@@ -241,4 +241,4 @@ class curl_loop {
   curl_multi_handle multi_;
 };
 
-}  // namespace mdstream::inline v0::detail
+}  // namespace mdstream::inline v0::net::detail

@@ -18,7 +18,7 @@
 #include <system_error>
 #include <utility>
 
-namespace mdstream::inline v0::detail {
+namespace mdstream::inline v0::net::detail {
 
 /// Throws errc::invalid_argument for a request that no server shall see.
 inline void require_sound(const http_request& request) {
@@ -26,7 +26,7 @@ inline void require_sound(const http_request& request) {
     throw error(errc::invalid_argument,
                 {.what = std::move(what), .url = redacted_url(request.url)});
   };
-  if (!http_url::parse(request.url)) refuse("this is no http or https URL that can be sent");
+  if (!parse_http_url(request.url)) refuse("this is no http or https URL that can be sent");
   for (const http_header& each : request.headers) {
     http_headers check;
     if (!check.add_line(each.name + ": " + each.value)) {
@@ -120,9 +120,8 @@ class http_transfer {
     char* next = nullptr;
     curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_URL, &next);
     const std::string target = next == nullptr ? "" : next;
-    const auto to = http_url::parse(target);
-    const auto from = http_url::parse(request_.url);
-    if (!to || !from || (from->secure && !to->secure)) {
+    const auto to = parse_http_url(target), from = parse_http_url(request_.url);
+    if (!to || !from || (from->scheme == "https" && to->scheme != "https")) {
       fail(errc::permission_denied, "the server redirects to " + redacted_url(target) +
                                         ", where this request must not follow");
       return false;
@@ -437,4 +436,4 @@ class http_transfer {
   char error_text_[CURL_ERROR_SIZE] = {};
 };
 
-}  // namespace mdstream::inline v0::detail
+}  // namespace mdstream::inline v0::net::detail
