@@ -1,0 +1,150 @@
+#pragma once
+
+/// Providers of keys asked one after another, and keys kept until they are about to expire.
+
+#include <mdstream/net/aws_credentials.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::net {
+
+/// Asks each provider in turn until one has keys or fails; nothing where none has any.
+class aws_credential_chain {
+ public:
+  explicit aws_credential_chain(std::vector<any_aws_credentials> providers)
+      : providers_(std::make_shared<const std::vector<any_aws_credentials>>(std::move(providers))) {
+  }
+
+  void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
+    ask(providers_, 0, std::move(stop), where, std::move(done));
+  }
+
+ private:
+  using list = std::shared_ptr<const std::vector<any_aws_credentials>>;
+
+  static void ask(list providers, std::size_t next, std::stop_token stop, diagnostics& where,
+                  aws_credentials_handler done) {
+    if (next == providers->size()) return done({}, std::nullopt);
+    const any_aws_credentials& provider = (*providers)[next];
+    provider.async_find(
+        stop, where,
+        [providers = std::move(providers), next, stop, &where, done = std::move(done)](
+            std::error_code code, std::optional<aws_credentials> keys) mutable {
+          if (code || keys) return done(code, std::move(keys));
+          ask(std::move(providers), next + 1, std::move(stop), where, std::move(done));
+        });
+  }
+
+  list providers_;
+};
+
+/// Keeps what a provider gave. Copies share it. Keys are asked for again `margin` before they
+/// expire, or when they were refused; those who come meanwhile wait for the one answer. A failure
+/// is told to all who wait and asked again by the next; while the old keys are still good they are
+/// given instead. Where the provider has none, the answer is anonymous.
+class cached_aws_credentials {
+ public:
+  using clock = std::function<wall_clock::time_point()>;
+
+  explicit cached_aws_credentials(any_aws_credentials provider,
+                                  std::chrono::seconds margin = std::chrono::minutes(5),
+                                  clock now = &wall_clock::now)
+      : shared_(std::make_shared<shared>(std::move(provider), margin, std::move(now))) {}
+
+  /// As a provider's. A stop does not end the question that others wait for, too.
+  void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
+    if (stop.stop_requested()) return done(errc::canceled, std::nullopt);
+    std::optional<aws_credentials> kept;
+    bool ask = false;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      if (shared_->fresh()) {
+        kept = shared_->keys;
+      } else {
+        shared_->waiting.push_back({&where, std::move(done)});
+        ask = !std::exchange(shared_->asking, true);
+      }
+    }
+    if (kept) return done({}, std::move(kept));
+    if (ask) ask_provider(shared_);
+  }
+
+  /// The keys that a server refused as expired or unknown are not given again.
+  void refuse(const aws_credentials& refused) const {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->keys && shared_->keys->access_key_id == refused.access_key_id &&
+        shared_->keys->session_token == refused.session_token) {
+      shared_->keys.reset();
+    }
+  }
+
+ private:
+  struct waiter {
+    diagnostics* where;
+    aws_credentials_handler done;
+  };
+
+  struct shared {
+    shared(any_aws_credentials p, std::chrono::seconds m, clock c)
+        : provider(std::move(p)), margin(m), now(std::move(c)) {}
+
+    [[nodiscard]] bool fresh() const {
+      return keys && (!keys->expires || *keys->expires - margin > now());
+    }
+    [[nodiscard]] bool still_good() const {
+      return keys && (!keys->expires || *keys->expires > now());
+    }
+
+    const any_aws_credentials provider;
+    const std::chrono::seconds margin;
+    const clock now;
+    std::mutex mutex;
+    std::optional<aws_credentials> keys;
+    bool asking = false;
+    std::vector<waiter> waiting;
+  };
+
+  static void ask_provider(const std::shared_ptr<shared>& common) {
+    auto where = std::make_shared<diagnostics>();
+    common->provider.async_find(
+        {}, *where, [common, where](std::error_code code, std::optional<aws_credentials> keys) {
+          answer(*common, code, *where, std::move(keys));
+        });
+  }
+
+  static void answer(shared& common, std::error_code code, const diagnostics& where,
+                     std::optional<aws_credentials> keys) {
+    std::vector<waiter> waiting;
+    {
+      const std::lock_guard lock(common.mutex);
+      common.asking = false;
+      waiting.swap(common.waiting);
+      if (!code) {
+        common.keys = keys ? std::move(keys) : aws_credentials{.source = "nobody (anonymous)"};
+      } else if (common.still_good()) {
+        code = {};
+      }
+      keys = common.keys;
+    }
+    for (waiter& each : waiting) {
+      if (code) *each.where = where;
+      each.done(code, code ? std::nullopt : keys);
+    }
+  }
+
+  std::shared_ptr<shared> shared_;
+};
+
+static_assert(aws_credentials_provider<aws_credential_chain> &&
+              aws_credentials_provider<cached_aws_credentials>);
+
+}  // namespace mdstream::inline v0::net

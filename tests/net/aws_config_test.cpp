@@ -1,0 +1,60 @@
+#include <mdstream/net/aws_config.hpp>
+
+#include <string>
+
+#include "net/keys.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace aws_config_test {
+
+using namespace mdstream::net;
+using mdstream::errc;
+using support::expect_error;
+
+TEST_CASE("both files make one profile, the credentials' settings count", "[net][aws]") {
+  const keys::home home(
+      "[default]\nregion = from-credentials\n[x]\naws_access_key_id = AK\n",
+      "[default]\nregion = from-config\noutput = json\n[profile x]\n"
+      "region = eu\n[sso-session s]\nsso_region = us\n[services y]\ns3 =\n a = b\n"
+      "[x]\nregion = not-a-profile-in-a-config\n");
+  const aws_config plain = load_aws_config(home.with());
+  CHECK(plain.profile == "default");
+  CHECK_FALSE(plain.profile_chosen);
+  CHECK(plain.get("region") == "from-credentials");
+  CHECK(plain.get("output") == "json");
+  CHECK(plain.sso_sessions.at("s").at("sso_region") == "us");
+  CHECK(plain.profiles.size() == 2);
+  const aws_config named = load_aws_config(home.with({{"AWS_PROFILE", "x"}}));
+  CHECK(named.get("region") == "eu");
+  CHECK(named.get("aws_access_key_id") == "AK");
+  CHECK(load_aws_config(home.with({{"AWS_DEFAULT_PROFILE", "x"}})).get("region") == "eu");
+  CHECK(load_aws_config(home.with({{"AWS_PROFILE", "y"}}), "x").get("region") == "eu");
+}
+
+TEST_CASE("the files may lie elsewhere, or nowhere", "[net][aws]") {
+  const keys::home home("");
+  CHECK(load_aws_config(home.with()).active() == nullptr);
+  home.write("mine", "[default]\nregion = here\n");
+  CHECK(load_aws_config(home.with({{"AWS_SHARED_CREDENTIALS_FILE", home.path() + "/mine"}}))
+            .get("region") == "here");
+  CHECK(load_aws_config(home.with({{"AWS_CONFIG_FILE", "~/mine"}})).get("region") == "here");
+}
+
+TEST_CASE("a profile that is asked for has to be there", "[net][aws]") {
+  const keys::home home("[default]\nregion = r\n");
+  expect_error([&] { (void)load_aws_config(home.with(), "nowhere"); }, errc::invalid_argument,
+               {"\"nowhere\"", "/.aws/config", "/.aws/credentials"});
+  expect_error([&] { (void)load_aws_config(home.with({{"AWS_PROFILE", "gone"}})); },
+               errc::invalid_argument, {"\"gone\""});
+}
+
+TEST_CASE("files that are no settings are refused", "[net][aws]") {
+  const keys::home home("[default]\nrubbish\n");
+  expect_error([&] { (void)load_aws_config(home.with()); }, errc::invalid_argument,
+               {".aws/credentials", "line 2"});
+  home.write(".aws/credentials", std::string((1 << 20) + 1, '#'));
+  expect_error([&] { (void)load_aws_config(home.with()); }, errc::invalid_argument, {"1 MiB"});
+}
+
+}  // namespace aws_config_test

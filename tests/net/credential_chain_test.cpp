@@ -1,0 +1,168 @@
+#include <mdstream/net/credential_chain.hpp>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/keys.hpp"
+#include "support/catch.hpp"
+
+namespace credential_chain_test {
+
+using namespace mdstream::net;
+using keys::ask;
+using mdstream::diagnostics;
+using mdstream::errc;
+
+/// A provider that answers when it is told to, and counts how often it was asked.
+class scripted {
+ public:
+  void async_find(std::stop_token, diagnostics& where, aws_credentials_handler done) const {
+    const std::lock_guard lock(shared_->mutex);
+    ++shared_->asked;
+    shared_->where = &where;
+    shared_->done = std::move(done);
+  }
+  [[nodiscard]] int asked() const { return shared_->asked; }
+  void answer(std::error_code code, std::optional<aws_credentials> found) const {
+    aws_credentials_handler done;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      done = std::move(shared_->done);
+      if (code) shared_->where->what = "the script says no";
+    }
+    done(code, std::move(found));
+  }
+
+ private:
+  struct state {
+    std::mutex mutex;
+    int asked = 0;
+    diagnostics* where = nullptr;
+    aws_credentials_handler done;
+  };
+  std::shared_ptr<state> shared_ = std::make_shared<state>();
+};
+
+/// Who asked, and what they were told.
+struct listener {
+  diagnostics where;
+  std::error_code code = errc::end_of_epoch;  // not yet told
+  std::optional<aws_credentials> keys;
+
+  aws_credentials_handler handler() {
+    return [this](std::error_code c, std::optional<aws_credentials> k) {
+      code = c;
+      keys = std::move(k);
+    };
+  }
+};
+
+const wall_clock::time_point noon = wall_clock::now();
+
+aws_credentials temporary(const std::string& id, std::chrono::minutes life) {
+  return {
+      .access_key_id = id, .secret_access_key = "s", .expires = noon + life, .source = "script"};
+}
+
+/// Runs no provider, so that what stands behind it is not asked.
+struct nobody {
+  void async_find(std::stop_token, diagnostics&, aws_credentials_handler done) const {
+    done({}, std::nullopt);
+  }
+};
+
+TEST_CASE("a chain takes the first that has keys, or the first that fails", "[net][aws]") {
+  const explicit_aws_credentials one({.access_key_id = "one"}), two({.access_key_id = "two"});
+  CHECK(ask(aws_credential_chain({nobody(), one, two})).keys->access_key_id == "one");
+  CHECK(ask(aws_credential_chain({two, one})).keys->access_key_id == "two");
+  CHECK_FALSE(ask(aws_credential_chain({nobody(), nobody()})).keys);
+  CHECK_FALSE(ask(aws_credential_chain({})).keys);
+  const auto half = keys::variables({{"AWS_ACCESS_KEY_ID", "x"}});
+  const auto said = ask(aws_credential_chain({environment_aws_credentials(half), one}));
+  CHECK(said.code == errc::permission_denied);
+  CHECK(said.text().find("AWS_SECRET_ACCESS_KEY") != std::string::npos);
+}
+
+TEST_CASE("many who wait cost one question", "[net][aws]") {
+  const scripted script;
+  const cached_aws_credentials cache(script);
+  std::vector<listener> all(20);
+  for (listener& each : all) cache.async_find({}, each.where, each.handler());
+  CHECK(script.asked() == 1);
+  script.answer({}, temporary("a", std::chrono::minutes(60)));
+  for (const listener& each : all) CHECK(each.keys->access_key_id == "a");
+  CHECK(ask(cache).keys->access_key_id == "a");
+  CHECK(script.asked() == 1);
+}
+
+TEST_CASE("keys are asked for again before they expire", "[net][aws]") {
+  const scripted script;
+  auto now = std::make_shared<wall_clock::time_point>(noon);
+  const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
+  listener first, second, third;
+  cache.async_find({}, first.where, first.handler());
+  script.answer({}, temporary("a", std::chrono::minutes(60)));
+  *now = noon + std::chrono::minutes(54);
+  CHECK(ask(cache).keys->access_key_id == "a");
+  *now = noon + std::chrono::minutes(55);
+  cache.async_find({}, second.where, second.handler());
+  CHECK(script.asked() == 2);
+  script.answer(errc::unavailable, std::nullopt);  // the old ones are good for five minutes more
+  CHECK(second.keys->access_key_id == "a");
+  *now = noon + std::chrono::minutes(60);
+  cache.async_find({}, third.where, third.handler());
+  CHECK(script.asked() == 3);
+  script.answer(errc::unavailable, std::nullopt);
+  CHECK(third.code == errc::unavailable);
+  CHECK(third.where.what == "the script says no");
+  cache.async_find({}, third.where, third.handler());
+  script.answer({}, temporary("b", std::chrono::minutes(120)));
+  CHECK(third.keys->access_key_id == "b");
+}
+
+TEST_CASE("refused keys are not given again, and nobody's keys are anonymous", "[net][aws]") {
+  const scripted script;
+  const cached_aws_credentials cache(script);
+  listener one;
+  cache.async_find({}, one.where, one.handler());
+  script.answer({}, aws_credentials{.access_key_id = "a"});
+  cache.refuse(aws_credentials{.access_key_id = "other"});
+  CHECK(ask(cache).keys->access_key_id == "a");
+  cache.refuse(*one.keys);
+  cache.async_find({}, one.where, one.handler());
+  CHECK(script.asked() == 2);
+  script.answer({}, std::nullopt);
+  REQUIRE(one.keys);
+  CHECK(one.keys->anonymous());
+  CHECK(one.keys->source == "nobody (anonymous)");
+
+  std::stop_source stop;
+  stop.request_stop();
+  cache.async_find(stop.get_token(), one.where, one.handler());
+  CHECK(one.code == errc::canceled);
+}
+
+TEST_CASE("threads may ask a cache side by side", "[net][aws]") {
+  const cached_aws_credentials cache(explicit_aws_credentials({.access_key_id = "a"}));
+  std::atomic<int> right{0};
+  std::vector<diagnostics> where(800);  // an answer may come from another thread, later
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (std::size_t k = 0; k < 200; ++k) {
+        cache.async_find({}, where[200 * i + k],
+                         [&](std::error_code, std::optional<aws_credentials> found) {
+                           if (found && found->access_key_id == "a") ++right;
+                           if (found) cache.refuse(*found);
+                         });
+      }
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  CHECK(right == 800);
+}
+
+}  // namespace credential_chain_test
