@@ -70,6 +70,8 @@ int main(int count, char** words) {
   cli::add_cat(program);
   cli::add_inspect(program);
   cli::add_verify(program);
+  cli::add_write(program);
+  cli::add_merge_index(program);
   cli::add_stream(program);
   cli::add_documents(program);
   return cli::run(program, count, words);

@@ -2,9 +2,10 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <mdstream/codec/codec.hpp>
-#include <mdstream/codec/none.hpp>
-#include <mdstream/codec/zstd.hpp>
+#include <mdstream/codec/full.hpp>
+#include <mdstream/collate/execute.hpp>
+#include <mdstream/collate/ragged.hpp>
+#include <mdstream/collate/source.hpp>
 #include <mdstream/core/json.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
@@ -14,6 +15,7 @@
 #include <mdstream/format/sample_encoder.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/net/xml.hpp>
+#include <mdstream/stream/state.hpp>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ void allow_refusal(F run) {
   try {
     run();
   } catch (const mdstream::error&) {
+  } catch (const mdstream::collate::bad_sample&) {
   }
 }
 
@@ -43,6 +46,39 @@ std::string_view take_line(std::string_view& input) {
   const std::string_view line = input.substr(0, end);
   input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
   return line;
+}
+
+/// The input's first part, whose size is a u32 in front of it; both are taken off.
+std::string_view take_part(std::string_view& input) {
+  if (input.size() < 4) return {};
+  const std::size_t size = mdstream::load<std::uint32_t>(as_bytes(input).data());
+  const std::string_view part = input.substr(4, size);
+  input.remove_prefix(4 + part.size());
+  return part;
+}
+
+/// Collates all samples of a shard into one batch on the heap, where a sanitizer sees its ends.
+void collate_shard(const mdstream::sample_layout& layout, const mdstream::mds_shard_view& shard) {
+  namespace collate = mdstream::collate;
+  const auto sources = collate::sources_of<collate::ragged>(layout);
+  std::vector<collate::sample_bytes> samples;
+  for (std::uint64_t i = 0; i < shard.size(); ++i)
+    samples.push_back({shard[i].data(), shard[i].size()});
+  const auto variable = static_cast<std::uint32_t>(layout.variable_columns());
+  std::vector<collate::column_measure> measures(sources.size());
+  collate::measure(sources, variable, samples, measures);
+  std::vector<collate::output_column> outputs;
+  std::vector<std::byte> slab(
+      collate::ragged{}.lay_out(sources, measures, samples.size(), outputs));
+  collate::execute({.samples = samples.data(),
+                    .sample_count = samples.size(),
+                    .sources = sources.data(),
+                    .source_count = static_cast<std::uint32_t>(sources.size()),
+                    .variable_count = variable,
+                    .outputs = outputs.data(),
+                    .output_count = static_cast<std::uint32_t>(outputs.size()),
+                    .slab_bytes = slab.size()},
+                   slab.data());
 }
 
 const mdstream::sample_layout& every_encoding() {
@@ -86,11 +122,8 @@ void mds_shard(std::string_view input) {
 }
 
 void row_shard(std::string_view input) {
-  if (input.size() < 4) return;
-  const std::size_t meta_size = std::min<std::size_t>(
-      mdstream::load<std::uint32_t>(as_bytes(input).data()), input.size() - 4);
-  const auto meta = as_bytes(input.substr(4, meta_size));
-  const auto data = as_bytes(input.substr(4 + meta_size));
+  const auto meta = as_bytes(take_part(input));
+  const auto data = as_bytes(input);
   static const std::vector<mdstream::shard_config> configs = [] {
     std::vector<mdstream::column_layout> columns;
     for (const std::string name : {"float", "int", "str"})
@@ -155,14 +188,34 @@ void pickle(std::string_view input) {
 
 void codec(std::string_view input) {
   const std::string_view name = take_line(input);
-  using codecs = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
   allow_refusal([&] {
-    const codecs codec = codecs::open(name);
+    const auto codec = mdstream::full_codec::open(name);
     for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{65'536}}) {
       std::vector<std::byte> raw(size);
       mdstream::diagnostics where;
       if (codec.decompress(as_bytes(input), raw, where)) require(!where.what.empty());
     }
+  });
+}
+
+void collate(std::string_view input) {
+  const std::string_view index_text = take_part(input);
+  allow_refusal([&] {
+    const auto index = mdstream::dataset_index::parse(index_text, {.allow_unsafe_types = true});
+    for (std::size_t i = 0; i < index.shards() && i < 8; ++i) {
+      if (index.format(i) != mdstream::shard_format::mds) continue;
+      allow_refusal([&] {
+        const auto& layout = index.layout(i);
+        collate_shard(layout, mdstream::mds_shard_view(as_bytes(input), index.shard_samples(i)));
+      });
+    }
+  });
+}
+
+void state(std::string_view input) {
+  allow_refusal([&] {
+    const std::string text = mdstream::to_text(mdstream::parse_state(input));
+    require(mdstream::to_text(mdstream::parse_state(text)) == text);
   });
 }
 

@@ -16,6 +16,8 @@ void encoding(std::string_view input);   ///< a line with the name of an encodin
 void json(std::string_view input);       ///< JSON text
 void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
+void collate(std::string_view input);    ///< u32 size of an index, its text, a raw MDS shard
+void state(std::string_view input);      ///< the text of a loader's state
 void uri(std::string_view input);        ///< a URL
 void xml(std::string_view input);        ///< an XML document
 
@@ -31,6 +33,8 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"json", &json},
                                      {"pickle", &pickle},
                                      {"codec", &codec},
+                                     {"collate", &collate},
+                                     {"state", &state},
                                      {"uri", &uri},
                                      {"xml", &xml}};
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes random datasets with MosaicML Streaming and with mdstream, reads each with the other.
+"""Writes random datasets with MosaicML Streaming and with mdstream's command line, reads each with the other.
 
 Both have to write the same index and, before compression, the same bytes, and read the same values.
-Usage: formats.py INTEROP_TOOL [--cases N] [--seed S]
+Usage: formats.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
 """
 import argparse
 import base64
@@ -141,7 +141,7 @@ def random_case(rng):
     mds = (['bytes', 'str', 'int', 'str_int', 'str_float', 'str_decimal', 'json', 'pil', 'list[pil]', 'ndarray',
             'ndarray:' + rng.choice(DTYPES), 'ndarray:%s:%d,%d' % (rng.choice(DTYPES), rng.randrange(1, 4),
                                                                    rng.randrange(1, 4))] + DTYPES)
-    names = {text(rng, 8).replace('\n', '') or 'x' for _ in range(rng.randrange(1, 7))}
+    names = {text(rng, 8).replace('\x00', '') or 'x' for _ in range(rng.randrange(1, 7))}
     if fmt != 'mds':
         names = {'c%d' % i for i in range(len(names))}
     columns = {n: rng.choice(mds if fmt == 'mds' else cells) for n in names}
@@ -175,6 +175,32 @@ def write_python(about, samples, out):
     with kinds[about['format']](columns=about['columns'], out=out, **about['options']) as w:
         for sample in samples:
             w.write(sample)
+
+
+def write_ours(program, about, typed_samples, out, threads):
+    options = about['options']
+    args = [program, 'write', '--typed', '--out', out, '--threads', str(threads), '--format', about['format'],
+            '--size-limit', str(options['size_limit'] or 0)]
+    args += ['--column=%s=%s' % column for column in about['columns'].items()]
+    if options['hashes']:
+        args += ['--hashes', ','.join(options['hashes'])]
+    args += ['--%s=%s' % (name, options[name]) for name in ('compression', 'separator', 'newline') if name in options]
+    lines = ''.join(json.dumps(sample) + '\n' for sample in typed_samples)
+    subprocess.run(args, input=lines.encode(), stdout=subprocess.DEVNULL, check=True)
+
+
+def without_notes(value):
+    """A typed value without what only tells a person more."""
+    if isinstance(value, list):
+        return [without_notes(v) for v in value]
+    if isinstance(value, dict):
+        return {k: without_notes(v) for k, v in value.items() if not ('t' in value and k in ('repr', 'format'))}
+    return value
+
+
+def read_ours(program, directory):
+    lines = subprocess.run([program, 'cat', '--typed', directory], check=True, stdout=subprocess.PIPE).stdout
+    return [without_notes(json.loads(line)['sample']) for line in lines.decode().split('\n')[:-1]]
 
 
 def raw_file(directory, shard, which):
@@ -232,7 +258,7 @@ def check_written(theirs, ours):
 
 def main():
     ap = argparse.ArgumentParser()
-    ap.add_argument('tool')
+    ap.add_argument('program')
     ap.add_argument('--cases', type=int, default=40)
     ap.add_argument('--seed', type=int)
     a = ap.parse_args()
@@ -243,23 +269,22 @@ def main():
         rng = random.Random(seed + i)
         about, samples = random_case(rng)
         with tempfile.TemporaryDirectory() as tmp:
-            theirs, ours, case = tmp + '/theirs', tmp + '/ours', tmp + '/case.json'
+            theirs, ours, again = tmp + '/theirs', tmp + '/ours', tmp + '/again'
             write_python(about, samples, theirs)
             typed_samples = [{n: typed(v, about['columns'][n]) for n, v in s.items()} for s in samples]
-            with open(case, 'w') as f:
-                json.dump(dict(about, samples=typed_samples, options=dict(about['options'], threads=rng.randrange(4))), f)
             try:
-                subprocess.run([a.tool, 'write', case, ours], check=True)
+                write_ours(a.program, about, typed_samples, ours, rng.randrange(4))
                 check_written(theirs, ours)
                 expected = read_python(theirs)
                 assert read_python(ours) == expected
                 for directory in (theirs, ours):
-                    out = subprocess.run([a.tool, 'read', directory], check=True, stdout=subprocess.PIPE).stdout
-                    got = [json.loads(line) for line in out.decode().split('\n')[:-1]]
+                    got = read_ours(a.program, directory)
+                    assert len(got) == len(expected)
                     for k, (x, y) in enumerate(zip(got, expected)):
                         for n in y:
                             assert x[n] == y[n], (k, n, x[n], y[n])
-                    assert len(got) == len(expected)
+                write_ours(a.program, about, got, again, 1)
+                check_written(ours, again)
             except (AssertionError, subprocess.CalledProcessError):
                 print('failed: --seed', seed + i, '--cases 1', json.dumps(about), flush=True)
                 raise

@@ -1,0 +1,60 @@
+#pragma once
+
+/// Base64 (RFC 4648, with padding).
+
+#include <mdstream/core/bytes.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cli {
+
+inline constexpr std::string_view base64_digits =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+[[nodiscard]] inline std::string to_base64(mdstream::bytes_view bytes) {
+  std::string out;
+  out.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t i = 0; i < bytes.size(); i += 3) {
+    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      word = word << 8 | (k < count ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
+    }
+    for (std::size_t k = 0; k < 4; ++k) {
+      out += k <= count ? base64_digits[word >> (18 - 6 * k) & 63] : '=';
+    }
+  }
+  return out;
+}
+
+/// The bytes, or nothing where the text is not base64 to its last character.
+[[nodiscard]] inline std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  std::size_t padding = 0;
+  while (padding < 2 && text.ends_with('=')) {
+    text.remove_suffix(1);
+    ++padding;
+  }
+  std::vector<std::byte> out;
+  out.reserve(text.size() * 3 / 4);
+  std::uint32_t word = 0;
+  unsigned bits = 0;
+  for (const char c : text) {
+    const std::size_t digit = base64_digits.find(c);
+    if (digit == std::string_view::npos) return std::nullopt;
+    word = word << 6 | static_cast<std::uint32_t>(digit);
+    bits += 6;
+    if (bits < 8) continue;
+    bits -= 8;
+    out.push_back(static_cast<std::byte>(word >> bits & 0xFF));
+  }
+  return out;
+}
+
+}  // namespace cli

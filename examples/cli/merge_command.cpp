@@ -1,0 +1,47 @@
+// mdstream merge-index: one index over datasets that lie side by side.
+
+#include <mdstream/full.hpp>
+#include <mdstream/writer/merge_index.hpp>
+
+#include "command.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+namespace {
+
+struct merge_arguments {
+  std::string out;
+  std::vector<std::string> urls;
+};
+
+std::size_t merge(const merge_arguments& args) {
+  using store = mds::full_policies::store;
+  if (!args.out.empty()) return mds::merge_index(args.urls, store::open(args.out));
+  if (args.urls.size() != 1) {
+    throw usage_error("merge-index takes one directory, or --out OUT and the datasets in it");
+  }
+  return mds::merge_index(store::open(args.urls.front()));
+}
+
+}  // namespace
+
+void add_merge_index(CLI::App& program) {
+  auto args = std::make_shared<merge_arguments>();
+  CLI::App* const command = program.add_subcommand(
+      "merge-index", "Merge the indexes of datasets in a directory into one index there");
+  command->add_option("--out", args->out, "Where the index goes; the datasets are named after it")
+      ->type_name("URL");
+  command
+      ->add_option("urls", args->urls,
+                   "The directory, whose datasets are all merged; with --out, the datasets")
+      ->required()
+      ->type_name("URL");
+  command->callback([args] { print({{"merged", merge(*args)}}); });
+}
+
+}  // namespace cli

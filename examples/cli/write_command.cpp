@@ -1,0 +1,211 @@
+// mdstream write: JSON lines become a dataset.
+
+#include <mdstream/full.hpp>
+#include <mdstream/writer/row_writer.hpp>
+#include <mdstream/writer/writer.hpp>
+
+#include "command.hpp"
+#include "input_sample.hpp"
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cli {
+
+namespace {
+
+struct write_arguments {
+  std::string out, format = "mds", compression, size_limit = "64mb", separator, newline = "\n",
+                   existing = "refuse";
+  std::vector<std::string> columns, hashes;
+  unsigned threads = 2;
+  bool typed = false;
+};
+
+using store = mds::full_policies::store;
+
+// Backslash escapes, since a shell passes no line break easily.
+std::string unescaped(const std::string& text) {
+  static const std::map<char, char> escapes = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'\\', '\\'}};
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto escape =
+        text[i] == '\\' && i + 1 < text.size() ? escapes.find(text[i + 1]) : escapes.end();
+    out += escape == escapes.end() ? text[i] : escape->second;
+    if (escape != escapes.end()) ++i;
+  }
+  return out;
+}
+
+std::vector<mds::column_spec> columns_of(const write_arguments& args) {
+  std::vector<mds::column_spec> out;
+  for (const std::string& column : args.columns) {
+    const std::size_t middle = column.rfind('=');
+    if (middle == std::string::npos) {
+      throw usage_error("--column " + column + ": a column is given as NAME=ENCODING");
+    }
+    out.push_back({column.substr(0, middle), column.substr(middle + 1)});
+  }
+  return out;
+}
+
+mds::shard_format format_of(const std::string& name) {
+  if (const auto found = mds::find_shard_format(name == "jsonl" ? "json" : name)) return *found;
+  throw usage_error("--format " + name + ": there are mds, jsonl, csv, tsv and xsv");
+}
+
+mds::existing_dataset existing_of(const std::string& name) {
+  using mds::existing_dataset;
+  static const std::map<std::string, existing_dataset> names = {
+      {"refuse", existing_dataset::refuse},
+      {"replace", existing_dataset::replace},
+      {"append", existing_dataset::append}};
+  if (const auto found = names.find(name); found != names.end()) return found->second;
+  throw usage_error("--existing " + name + ": there are refuse, replace and append");
+}
+
+template <class Options>
+Options common_options(const write_arguments& args) {
+  Options out;
+  out.out = args.out;
+  out.columns = columns_of(args);
+  out.compression = args.compression;
+  out.hashes = args.hashes;
+  out.size_limit = mds::byte_size(std::string_view(args.size_limit));
+  out.max_workers = args.threads;
+  out.existing = existing_of(args.existing);
+  return out;
+}
+
+// What is wrong with options alone, whatever lies in the store, is a fault of the command line.
+template <class Make>
+auto checked(Make make) {
+  try {
+    return make();
+  } catch (const mds::error& e) {
+    const bool about_options =
+        e.code() == mds::errc::invalid_argument || e.code() == mds::errc::unsupported;
+    if (about_options && e.where().url.empty()) throw usage_error(e.what());
+    throw;
+  }
+}
+
+class input_lines {
+ public:
+  input_lines() = default;
+  input_lines(const input_lines&) = delete;
+  input_lines& operator=(const input_lines&) = delete;
+  ~input_lines() { std::free(buffer_); }
+
+  /// Whether there is another line, empty ones left out.
+  bool next() {
+    while (true) {
+      const ssize_t size = getline(&buffer_, &capacity_, stdin);
+      if (size < 0) {
+        if (std::ferror(stdin) != 0) throw mds::error(mds::errc::io_error, "cannot read stdin");
+        return false;
+      }
+      ++number_;
+      line_ = {buffer_, static_cast<std::size_t>(size)};
+      if (line_.find_first_not_of(" \t\r\n") != std::string_view::npos) return true;
+    }
+  }
+
+  [[nodiscard]] std::string_view line() const { return line_; }
+  [[nodiscard]] std::string place() const {
+    return "line " + std::to_string(number_) + " of stdin";
+  }
+
+ private:
+  char* buffer_ = nullptr;
+  std::size_t capacity_ = 0;
+  std::string_view line_;
+  std::uint64_t number_ = 0;
+};
+
+template <class Writer>
+void write_lines(Writer& out, bool typed) {
+  input_lines in;
+  while (in.next()) {
+    try {
+      out.write(input_sample(out.layout(), in.line(), typed).values());
+    } catch (const mds::error& e) {
+      mds::diagnostics where = e.where();
+      if (where.url.empty()) where.url = in.place();
+      throw mds::error(e.code(), std::move(where));
+    }
+  }
+  out.finish();
+  print({{"samples", out.samples()}, {"shards", out.shards()}});
+}
+
+void write_mds(const write_arguments& args) {
+  if (!args.separator.empty()) throw usage_error("--separator is for --format xsv");
+  using writer = mds::writer<mds::full_policies>;
+  const auto out = checked(
+      [&] { return std::make_unique<writer>(common_options<typename writer::options>(args)); });
+  write_lines(*out, args.typed);
+}
+
+void write_rows(const write_arguments& args, mds::shard_format format) {
+  using writer = mds::row_writer<mds::full_policies>;
+  const auto out = checked([&] {
+    auto options = common_options<typename writer::options>(args);
+    options.format = format;
+    options.newline = unescaped(args.newline);
+    options.separator = unescaped(args.separator);
+    return std::make_unique<writer>(std::move(options));
+  });
+  write_lines(*out, args.typed);
+}
+
+void write(const write_arguments& args) {
+  const mds::shard_format format = format_of(args.format);
+  format == mds::shard_format::mds ? write_mds(args) : write_rows(args, format);
+}
+
+}  // namespace
+
+void add_write(CLI::App& program) {
+  auto args = std::make_shared<write_arguments>();
+  CLI::App* const command =
+      program.add_subcommand("write", "Write a dataset from JSON lines on stdin");
+  command->add_option("--out", args->out, "Directory of the dataset: a local path or a remote URL")
+      ->required()
+      ->type_name("URL");
+  command
+      ->add_option("--column", args->columns,
+                   "A column: once for each, such as text=str or tokens=ndarray:uint16")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("NAME=ENCODING");
+  command->add_option("--format", args->format, "mds, jsonl, csv, tsv or xsv")
+      ->capture_default_str();
+  command->add_option("--compression", args->compression,
+                      "zstd, gz, bz2, br or snappy, with a level as in zstd:3 [none]");
+  command->add_option("--hashes", args->hashes, "Hashes for the index, such as sha1,xxh64")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--size-limit", args->size_limit, "Bytes of a raw shard; 0: no limit")
+      ->capture_default_str();
+  command->add_option("--separator", args->separator,
+                      "Between the fields of a row (xsv); \\t: a tab");
+  command->add_option("--newline", args->newline, "What ends a row (not in mds) [\\n]");
+  command->add_flag("--typed", args->typed, "The values are as cat --typed prints them");
+  command
+      ->add_option("--existing", args->existing,
+                   "What to do with a dataset that is there: refuse, replace or append")
+      ->capture_default_str();
+  command->add_option("--threads", args->threads, "Threads that hash, compress and store shards")
+      ->capture_default_str();
+  command->callback([args] { write(*args); });
+}
+
+}  // namespace cli
