@@ -4,9 +4,12 @@
 /// nothing of it needs Asio, and nvcc takes it.
 
 #include <mdstream/collate/plan.hpp>
+#include <mdstream/collate/ragged.hpp>
+#include <mdstream/collate/source.hpp>
 #include <mdstream/collate/views.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/fixed_string.hpp>
+#include <mdstream/format/sample_view.hpp>
 #include <mdstream/format/schema.hpp>
 #include <mdstream/stage/stager.hpp>
 
@@ -27,6 +30,7 @@ struct batch_columns {
   std::vector<std::string> names{};
   std::vector<array_shape> shapes{};  ///< of one value; rank 0 for scalars and ragged columns
   std::vector<collate::source_column> sources{};
+  sample_layout layout{};
 };
 
 /// What a batch is made of.
@@ -35,6 +39,7 @@ struct batch_parts {
   std::shared_ptr<const batch_columns> columns{};
   Slot slot{};
   std::vector<collate::output_column> outputs{};
+  std::uint64_t pack_rows = 0;
   std::vector<std::int64_t> ids{};
   std::uint64_t epoch = 0;
   std::uint64_t number = 0;
@@ -78,15 +83,27 @@ template <class T>
     return type == dtype_of<T>;
 }
 
+/// Why a column can not be had in the way that was asked for.
+[[nodiscard]] constexpr std::string_view what_it_is(collate::output_kind kind) noexcept {
+  switch (kind) {
+    case collate::output_kind::dense: return "the column's values have one size: it is dense";
+    case collate::output_kind::ragged: return "the column's values vary in size: it is ragged";
+    case collate::output_kind::padded: return "the column's values are rows: it is padded";
+    case collate::output_kind::packed: return "the column's values share rows: it is packed";
+    default: return "the batch has samples, not columns";
+  }
+}
+
 }  // namespace detail
 
 /// The samples of one rank for one step, by column. Owns the memory that its views show; movable,
 /// not copyable. Give it up (or let the loop take the next) once its data has been read, or, on a
 /// device, once the work that reads it is enqueued on the stream that `ready_on` was called with.
-template <class Schema, stage::slot Slot>
+template <class Schema, stage::slot Slot, collate::collator Collator = collate::ragged>
 class batch {
  public:
   using schema = Schema;
+  using collator = Collator;
 
   batch() = default;
   explicit batch(batch_parts<Slot> parts) noexcept : parts_(std::move(parts)) {}
@@ -105,7 +122,8 @@ class batch {
   void ready_on(stage::stream_handle stream = nullptr) { parts_.slot.ready_on(stream); }
 
   /// The column of that name, with a compile-time schema: a `dense_view` of shape
-  /// {size(), extents ...} where every value has the same size, else a `ragged_view`.
+  /// {size(), extents ...} where every value has the same size, else what the collator makes of
+  /// it: a `ragged_view`, `padded_view` or `packed_view`.
   template <fixed_string Name>
     requires(!Schema::is_dynamic)
   [[nodiscard]] auto get() const {
@@ -114,8 +132,15 @@ class batch {
       using column = typename Schema::template column_of<Name>;
       using type = typename detail::batch_element<typename column::type>::type;
       constexpr std::size_t index = Schema::template index_of<Name>;
-      if constexpr (fixed_size(column::traits::type).has_value())
+      constexpr auto kind = collate::output_of<Collator>(collate::source_of(column::traits::type));
+      static_assert(kind != collate::output_kind::samples,
+                    "mdstream: the collator leaves samples as they are: batch.sample(i) has them");
+      if constexpr (kind == collate::output_kind::dense)
         return dense_at<type>(index);
+      else if constexpr (kind == collate::output_kind::padded)
+        return padded_at<type>(index);
+      else if constexpr (kind == collate::output_kind::packed)
+        return packed_at<type>(index);
       else
         return ragged_at<type>(index);
     }
@@ -134,6 +159,43 @@ class batch {
   template <class T>
   [[nodiscard]] ragged_view<T> ragged(std::string_view name) const {
     return ragged_at<T>(checked<T>(name, collate::output_kind::ragged));
+  }
+
+  /// A column by name whose values were padded to one length, or packed into rows. Throw as
+  /// `dense`.
+  template <class T>
+  [[nodiscard]] padded_view<T> padded(std::string_view name) const {
+    return padded_at<T>(checked<T>(name, collate::output_kind::padded));
+  }
+  template <class T>
+  [[nodiscard]] packed_view<T> packed(std::string_view name) const {
+    return packed_at<T>(checked<T>(name, collate::output_kind::packed));
+  }
+
+  /// What lies where in packed rows. Throws `errc::invalid_argument` for a batch that is not
+  /// packed.
+  [[nodiscard]] packing_view packing() const {
+    const std::size_t first = columns().sources.size();
+    if (parts_.outputs.size() != first + 3)
+      throw error(errc::invalid_argument, "the batch is not packed");
+    return {.rows = static_cast<std::size_t>(parts_.pack_rows),
+            .row_elements = static_cast<std::size_t>(parts_.outputs[first].row_elements),
+            .cu_seqlens = numbers(first),
+            .positions = numbers(first + 1),
+            .documents = numbers(first + 2)};
+  }
+
+  /// Sample `i` of a batch whose collator leaves samples as they are; valid as long as the batch,
+  /// in host memory. Throws `errc::invalid_argument` for a batch of columns, `errc::out_of_range`.
+  [[nodiscard]] sample_view<Schema> sample(std::size_t i) const {
+    const batch_columns& all = columns();
+    if (parts_.outputs.empty() || parts_.outputs[0].kind != collate::output_kind::samples)
+      throw error(errc::invalid_argument, "the batch has columns, not samples");
+    if (i >= size())
+      throw error(errc::out_of_range,
+                  "sample " + std::to_string(i) + " of a batch of " + std::to_string(size()));
+    const auto bytes = ragged_at<std::byte>(0)[i];
+    return {{bytes.data(), bytes.size()}, all.layout};
   }
 
   /// The memory that all columns lie in, and where; for executors and interop.
@@ -173,6 +235,30 @@ class batch {
   }
 
   template <class T>
+  [[nodiscard]] padded_view<T> padded_at(std::size_t index) const {
+    static_cast<void>(columns());
+    const collate::output_column& out = parts_.outputs[index];
+    return {reinterpret_cast<const T*>(data() + out.values_at),
+            reinterpret_cast<const std::uint8_t*>(data() + out.mask_at),
+            reinterpret_cast<const std::int64_t*>(data() + out.offsets_at), size(),
+            static_cast<std::size_t>(out.row_elements)};
+  }
+
+  template <class T>
+  [[nodiscard]] packed_view<T> packed_at(std::size_t index) const {
+    static_cast<void>(columns());
+    const collate::output_column& out = parts_.outputs[index];
+    return {reinterpret_cast<const T*>(data() + out.values_at),
+            static_cast<std::size_t>(parts_.pack_rows), static_cast<std::size_t>(out.row_elements)};
+  }
+
+  [[nodiscard]] std::span<const std::int32_t> numbers(std::size_t index) const {
+    const collate::output_column& out = parts_.outputs[index];
+    return {reinterpret_cast<const std::int32_t*>(data() + out.values_at),
+            static_cast<std::size_t>(out.values_bytes / sizeof(std::int32_t))};
+  }
+
+  template <class T>
   [[nodiscard]] std::size_t checked(std::string_view name, collate::output_kind kind) const {
     const auto fail = [name](errc code, std::string what) {
       throw error(code, diagnostics{.what = std::move(what), .column = std::string(name)});
@@ -181,13 +267,13 @@ class batch {
     std::size_t index = 0;
     while (index < all.names.size() && all.names[index] != name) ++index;
     if (index == all.names.size()) fail(errc::not_found, "the batch has no such column");
+    const auto found = parts_.outputs[parts_.outputs.size() == 1 ? 0 : index].kind;
+    if (found == collate::output_kind::samples)
+      fail(errc::invalid_argument, std::string(detail::what_it_is(found)));
     if (!detail::reads_as<T>(all.sources[index].type))
       fail(errc::invalid_argument,
            "the column's elements are " + std::string(to_string(all.sources[index].type)));
-    if (parts_.outputs[index].kind != kind)
-      fail(errc::invalid_argument, kind == collate::output_kind::dense
-                                       ? "the column's values vary in size: it is ragged"
-                                       : "the column's values have one size: it is dense");
+    if (found != kind) fail(errc::invalid_argument, std::string(detail::what_it_is(found)));
     return index;
   }
 

@@ -6,6 +6,9 @@
 
 #include <mdstream/batch.hpp>
 #include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/none.hpp>
+#include <mdstream/collate/packed.hpp>
+#include <mdstream/collate/padded.hpp>
 #include <mdstream/collate/ragged.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/sizes.hpp>

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collate/samples.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -19,81 +20,11 @@ namespace collate = mdstream::collate;
 
 namespace collate_test {
 
-using bytes = std::vector<std::byte>;
-
-void append(bytes& to, const void* from, std::size_t size) {
-  const auto* at = static_cast<const std::byte*>(from);
-  to.insert(to.end(), at, at + size);
-}
-
-/// A raw MDS sample: the sizes of the variable columns, then all values.
-bytes sample_of(const std::vector<collate::source_column>& sources,
-                const std::vector<bytes>& values) {
-  bytes out;
-  for (std::size_t k = 0; k < sources.size(); ++k) {
-    if (sources[k].value_bytes != 0) continue;
-    const auto size = static_cast<std::uint32_t>(values[k].size());
-    append(out, &size, sizeof size);
-  }
-  for (const bytes& value : values) append(out, value.data(), value.size());
-  return out;
-}
-
-/// A dynamically shaped ndarray value of one dimension with u16 extents.
-template <class T>
-bytes shaped_value(const std::vector<T>& elements) {
-  bytes out;
-  const std::uint8_t head = 1 << 2 | 1;
-  const auto extent = static_cast<std::uint16_t>(elements.size());
-  append(out, &head, sizeof head);
-  append(out, &extent, sizeof extent);
-  append(out, elements.data(), elements.size() * sizeof(T));
-  return out;
-}
-
-struct collated {
-  std::vector<collate::output_column> outputs;
-  bytes slab;
-
-  template <class T>
-  std::vector<T> values(std::size_t k) const {
-    std::vector<T> out(outputs[k].values_bytes / sizeof(T));
-    if (!out.empty())
-      std::memcpy(out.data(), slab.data() + outputs[k].values_at, out.size() * sizeof(T));
-    return out;
-  }
-  std::vector<std::int64_t> offsets(std::size_t k, std::size_t samples) const {
-    std::vector<std::int64_t> out(samples + 1);
-    std::memcpy(out.data(), slab.data() + outputs[k].offsets_at, out.size() * sizeof(std::int64_t));
-    return out;
-  }
-};
-
-std::uint32_t variable_count(const std::vector<collate::source_column>& sources) {
-  return static_cast<std::uint32_t>(
-      std::ranges::count(sources, std::uint64_t{0}, &collate::source_column::value_bytes));
-}
-
-template <class Collator>
-collated run(const std::vector<collate::source_column>& sources, const std::vector<bytes>& raw) {
-  std::vector<collate::sample_bytes> samples;
-  for (const bytes& sample : raw) samples.push_back({sample.data(), sample.size()});
-  std::vector<collate::column_measure> measures(sources.size());
-  collate::measure(sources, variable_count(sources), samples, measures);
-  collated out;
-  const std::uint64_t size = Collator{}.lay_out(sources, measures, samples.size(), out.outputs);
-  out.slab.resize(size);
-  collate::execute({.samples = samples.data(),
-                    .sample_count = samples.size(),
-                    .sources = sources.data(),
-                    .source_count = static_cast<std::uint32_t>(sources.size()),
-                    .variable_count = variable_count(sources),
-                    .outputs = out.outputs.data(),
-                    .output_count = static_cast<std::uint32_t>(out.outputs.size()),
-                    .slab_bytes = size},
-                   out.slab.data());
-  return out;
-}
+using collate_samples::append;
+using collate_samples::bytes;
+using collate_samples::run;
+using collate_samples::sample_of;
+using collate_samples::shaped_value;
 
 std::optional<collate::bad_sample> refusal(const std::vector<collate::source_column>& sources,
                                            const bytes& raw) {
@@ -105,11 +36,7 @@ std::optional<collate::bad_sample> refusal(const std::vector<collate::source_col
   return std::nullopt;
 }
 
-bytes text(std::string_view value) {
-  bytes out;
-  append(out, value.data(), value.size());
-  return out;
-}
+using collate_samples::text;
 
 const std::vector<collate::source_column> mixed{{.type = mds::dtype::int64, .value_bytes = 8},
                                                 {.type = mds::dtype::uint8},

@@ -5,6 +5,7 @@
 
 #include <mdstream/collate/plan.hpp>
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -21,21 +22,30 @@ struct column_measure {
   std::uint64_t longest = 0;
 };
 
-/// A sample that contradicts its own header or its schema. The loader, which knows where the sample
-/// came from, turns it into an `mdstream::error`.
+/// What a collator of rows decided.
+struct pack_result {
+  std::uint64_t rows = 0;
+  std::uint64_t slab_bytes = 0;
+};
+
+/// A sample that can not be collated: it contradicts its own header or its schema. The loader,
+/// which knows where the sample came from, turns it into an `mdstream::error`.
 class bad_sample : public std::exception {
  public:
-  bad_sample(std::size_t index, std::uint64_t byte, std::string what)
-      : index_(index), byte_(byte), what_(std::move(what)) {}
+  bad_sample(std::size_t index, std::uint64_t byte, std::string what, errc code = errc::corrupt)
+      : index_(index), byte_(byte), what_(std::move(what)), code_(code) {}
 
   [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
   [[nodiscard]] std::size_t index() const noexcept { return index_; }  ///< within the batch
   [[nodiscard]] std::uint64_t byte() const noexcept { return byte_; }  ///< within the sample
+  /// `errc::corrupt`, but for a good sample that the collator's options do not allow.
+  [[nodiscard]] errc code() const noexcept { return code_; }
 
  private:
   std::size_t index_;
   std::uint64_t byte_;
   std::string what_;
+  errc code_;
 };
 
 /// Calls `visit(column, value, bytes)` for every value of a sample that was checked before.
@@ -144,6 +154,54 @@ inline void measure(std::span<const source_column> sources, std::uint32_t variab
                      }
                      out[column].total += bytes;
                      out[column].longest = std::max(out[column].longest, bytes);
+                   });
+  }
+}
+
+/// The most elements that a value of variable `ndarray` has in these samples, and which sample's.
+/// Precondition: they passed `measure`.
+struct longest_value {
+  std::uint64_t elements = 0;
+  std::size_t index = 0;
+  std::uint64_t byte = 0;  ///< where the value begins in its sample
+};
+[[nodiscard]] inline longest_value find_longest(std::span<const source_column> sources,
+                                                std::uint32_t variable_count,
+                                                std::span<const sample_bytes> samples) {
+  longest_value found;
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    for_each_value(sources, variable_count, samples[i],
+                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
+                     if (!sources[column].shaped) return;
+                     const std::uint64_t elements =
+                         (bytes - shape_header_bytes(load<std::uint8_t>(value))) /
+                         size_of(sources[column].type);
+                     if (elements > found.elements)
+                       found = {elements, i, static_cast<std::uint64_t>(value - samples[i].data)};
+                   });
+  return found;
+}
+
+/// Elements of each sample's sequence: of its values of variable `ndarray`, which all have to have
+/// as many. `out` has one element for each sample. Precondition: the samples passed `measure`.
+/// Throws `bad_sample`.
+inline void measure_sequences(std::span<const source_column> sources, std::uint32_t variable_count,
+                              std::span<const sample_bytes> samples, std::span<std::uint64_t> out) {
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    bool first = true;
+    for_each_value(sources, variable_count, samples[i],
+                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
+                     if (!sources[column].shaped) return;
+                     const std::uint64_t elements =
+                         (bytes - shape_header_bytes(load<std::uint8_t>(value))) /
+                         size_of(sources[column].type);
+                     if (!first && elements != out[i])
+                       throw bad_sample(i, static_cast<std::uint64_t>(value - samples[i].data),
+                                        "sequences of " + std::to_string(out[i]) + " and of " +
+                                            std::to_string(elements) +
+                                            " elements, which can not share the rows of a pack");
+                     out[i] = elements;
+                     first = false;
                    });
   }
 }

@@ -27,18 +27,50 @@ struct source_column {
   std::uint64_t value_bytes = 0;  ///< bytes in every sample; 0: the sample's size header tells
 };
 
+/// What a column of the batch is made of. The elements of a value never include its shape header.
 enum class output_kind : std::uint8_t {
-  dense,   ///< values: one block of [samples] + element shape
-  ragged,  ///< values: all elements back to back; offsets: int64[samples + 1], in elements
+  /// values: one block of [samples] + element shape.
+  dense,
+  /// values: all elements back to back; offsets: int64[samples + 1], in elements.
+  ragged,
+  /// values: [samples][row_elements]; row i begins with the first min(its elements, row_elements)
+  /// elements of sample i, the rest of it is `fill`. mask: uint8[samples][row_elements], 1 for an
+  /// element of the sample, 0 for filling. offsets: int64[samples], how many elements of each
+  /// sample are there.
+  padded,
+  /// values: [rows][row_elements], all `fill` but for the plan's segments: elements
+  /// [first, first + length) of the sample's value, from element `at` of the block on.
+  packed,
+  /// int32[n + 1], ascending from 0 to rows * row_elements: where each run of the block begins, in
+  /// elements. A run is a segment, or the filling at the end of a row, in the order of the block.
+  cu_seqlens,
+  /// int32[rows][row_elements]: each element's place in its run, from 0 upwards.
+  positions,
+  /// int32[rows][row_elements]: the number of each element's sample in the batch; -1 in filling.
+  documents,
+  /// values: the samples themselves, size headers and all, back to back; offsets:
+  /// int64[samples + 1], in bytes.
+  samples,
 };
 
-/// A column of the batch. Offsets are bytes from the slab's beginning and multiples of `alignment`.
+/// A column of the batch. Places are bytes from the slab's beginning and multiples of `alignment`.
 struct output_column {
   output_kind kind = output_kind::dense;
-  std::uint32_t source = 0;  ///< index into `collate_plan::sources`
+  std::uint32_t source = 0;  ///< index into `collate_plan::sources`; of dense to packed
   std::uint64_t values_at = 0;
   std::uint64_t values_bytes = 0;
-  std::uint64_t offsets_at = 0;  ///< ragged only
+  std::uint64_t offsets_at = 0;    ///< ragged, samples: the offsets; padded: the lengths
+  std::uint64_t mask_at = 0;       ///< padded only
+  std::uint64_t row_elements = 0;  ///< padded, and packed to documents
+  std::uint64_t fill = 0;          ///< padded, packed: an element's bits, in the lowest bytes
+};
+
+/// A part of a sample's value (of every packed column alike) in a packed block.
+struct pack_segment {
+  std::uint64_t sample = 0;  ///< number in the batch
+  std::uint64_t first = 0;   ///< element of the sample's value that it begins with
+  std::uint64_t length = 0;  ///< elements, at least 1
+  std::uint64_t at = 0;      ///< element of the block; segments never cross the end of a row
 };
 
 /// Every column of a batch begins at a multiple of this many bytes.
@@ -50,6 +82,10 @@ inline constexpr std::uint64_t alignment = 256;
 
 /// What an executor gets. All pointers are to host memory that outlives the execution; the slab of
 /// `slab_bytes` is the executor's own. The samples were checked: sizes add up, shapes fit.
+///
+/// Outputs of kind dense to packed are those of one source each, the first for source 0, in the
+/// order of the sources and of all of them; behind them come cu_seqlens, positions and documents
+/// where the batch is packed. An output of kind `samples` is the only one of its plan.
 struct collate_plan {
   const sample_bytes* samples = nullptr;
   std::uint64_t sample_count = 0;
@@ -59,6 +95,10 @@ struct collate_plan {
   const output_column* outputs = nullptr;
   std::uint32_t output_count = 0;
   std::uint64_t slab_bytes = 0;
+  /// Packed only: ascending in `at`, not overlapping.
+  const pack_segment* segments = nullptr;
+  std::uint64_t segment_count = 0;
+  std::uint64_t pack_rows = 0;
 };
 
 /// Bytes of the shape header at the beginning of a dynamically shaped ndarray whose first byte is

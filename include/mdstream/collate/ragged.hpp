@@ -7,6 +7,25 @@
 
 namespace mdstream::inline v0::collate {
 
+namespace detail {
+
+/// Appends the dense or ragged output of a source at the slab's end so far.
+inline void append_plain(std::uint32_t source, const source_column& about,
+                         const column_measure& measure, std::uint64_t samples,
+                         std::vector<output_column>& outputs, std::uint64_t& end) {
+  output_column out{.source = source, .values_bytes = measure.total};
+  if (about.value_bytes == 0) {
+    out.kind = output_kind::ragged;
+    out.offsets_at = end;
+    end = align_up(end + (samples + 1) * sizeof(std::int64_t));
+  }
+  out.values_at = end;
+  end = align_up(end + out.values_bytes);
+  outputs.push_back(out);
+}
+
+}  // namespace detail
+
 struct ragged {
   static constexpr std::string_view name = "ragged";
 
@@ -19,17 +38,8 @@ struct ragged {
                         std::vector<output_column>& outputs) const {
     outputs.clear();
     std::uint64_t end = 0;
-    for (std::uint32_t source = 0; source < sources.size(); ++source) {
-      output_column out{.source = source, .values_bytes = measures[source].total};
-      if (sources[source].value_bytes == 0) {
-        out.kind = output_kind::ragged;
-        out.offsets_at = end;
-        end = align_up(end + (samples + 1) * sizeof(std::int64_t));
-      }
-      out.values_at = end;
-      end = align_up(end + out.values_bytes);
-      outputs.push_back(out);
-    }
+    for (std::uint32_t source = 0; source < sources.size(); ++source)
+      detail::append_plain(source, sources[source], measures[source], samples, outputs, end);
     return end;
   }
 };

@@ -7,6 +7,7 @@
 #include <mdstream/format/encoding.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -44,6 +45,12 @@ template <collator Collator>
                   diagnostics{.what = "the collator \"" + std::string(Collator::name) +
                                       "\" does not take values of encoding " + column.encoding_text,
                               .column = column.name});
+  }
+  if constexpr (row_collator<Collator>) {
+    if (std::ranges::none_of(sources, &source_column::shaped))
+      throw error(errc::unsupported, "the collator \"" + std::string(Collator::name) +
+                                         "\" needs a column of variable ndarray; there are " +
+                                         layout.describe());
   }
   return sources;
 }

@@ -83,4 +83,89 @@ class ragged_view {
   std::size_t samples_ = 0;
 };
 
+/// A padded column: rows of one length, a row for each sample. `T` is the element type.
+template <class T>
+class padded_view {
+ public:
+  padded_view() = default;
+  padded_view(const T* values, const std::uint8_t* mask, const std::int64_t* lengths,
+              std::size_t samples, std::size_t row_elements) noexcept
+      : values_(values),
+        mask_(mask),
+        lengths_(lengths),
+        samples_(samples),
+        row_elements_(row_elements) {}
+
+  /// Number of samples.
+  [[nodiscard]] std::size_t size() const noexcept { return samples_; }
+  /// {samples, elements of a row}.
+  [[nodiscard]] array_shape shape() const noexcept { return {samples_, row_elements_}; }
+  [[nodiscard]] const T* data() const noexcept { return values_; }
+  [[nodiscard]] std::span<const T> values() const noexcept {
+    return {values_, samples_ * row_elements_};
+  }
+  /// Of the same shape: 1 for an element of the sample, 0 for filling.
+  [[nodiscard]] std::span<const std::uint8_t> mask() const noexcept {
+    return {mask_, samples_ * row_elements_};
+  }
+  /// How many elements of each sample are there.
+  [[nodiscard]] std::span<const std::int64_t> lengths() const noexcept {
+    return {lengths_, samples_};
+  }
+  /// Row `i`, filling included. Precondition: `i < size()`.
+  [[nodiscard]] std::span<const T> row(std::size_t i) const noexcept {
+    return {values_ + i * row_elements_, row_elements_};
+  }
+  /// The elements of sample `i`. Precondition: `i < size()`; lengths in host memory.
+  [[nodiscard]] std::span<const T> operator[](std::size_t i) const noexcept {
+    return {values_ + i * row_elements_, static_cast<std::size_t>(lengths_[i])};
+  }
+
+ private:
+  const T* values_ = nullptr;
+  const std::uint8_t* mask_ = nullptr;
+  const std::int64_t* lengths_ = nullptr;
+  std::size_t samples_ = 0;
+  std::size_t row_elements_ = 0;
+};
+
+/// A packed column: rows of one length with the sequences of several samples in each.
+template <class T>
+class packed_view {
+ public:
+  packed_view() = default;
+  packed_view(const T* values, std::size_t rows, std::size_t row_elements) noexcept
+      : values_(values), rows_(rows), row_elements_(row_elements) {}
+
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  /// {rows, elements of a row}.
+  [[nodiscard]] array_shape shape() const noexcept { return {rows_, row_elements_}; }
+  [[nodiscard]] const T* data() const noexcept { return values_; }
+  [[nodiscard]] std::span<const T> values() const noexcept {
+    return {values_, rows_ * row_elements_};
+  }
+  /// Precondition: `i < rows()`.
+  [[nodiscard]] std::span<const T> row(std::size_t i) const noexcept {
+    return {values_ + i * row_elements_, row_elements_};
+  }
+
+ private:
+  const T* values_ = nullptr;
+  std::size_t rows_ = 0;
+  std::size_t row_elements_ = 0;
+};
+
+/// What lies where in the rows of a packed batch, as attention over runs of varying length takes
+/// it. A run is the sequence of one sample, or a piece of it, or the filling at the end of a row.
+struct packing_view {
+  std::size_t rows = 0;
+  std::size_t row_elements = 0;
+  /// Where each run of the block of rows * row_elements begins, and the block's end.
+  std::span<const std::int32_t> cu_seqlens{};
+  /// For each element of the block, its place in its run.
+  std::span<const std::int32_t> positions{};
+  /// For each element of the block, the number of its sample in the batch; -1 in filling.
+  std::span<const std::int32_t> documents{};
+};
+
 }  // namespace mdstream::inline v0

@@ -102,7 +102,11 @@ class epoch_builder {
     wanted.drop_first = request_.start.sample_in_epoch;
     const partition deal(wanted);
     return {dealt_sequence(deal, open(units, request_.start.shuffle_block_size)),
-            deal.global_batch_size()};
+            deal.global_batch_size(), deal_of_batches(deal)};
+  }
+
+  [[nodiscard]] static batch_deal deal_of_batches(const partition& deal) {
+    return {.nodes = deal.nodes(), .ranks_per_node = deal.ranks(), .batch_size = deal.batch_size()};
   }
 
   /// One stream on its own: its samples, and the block size in proportion to the stream.
@@ -165,16 +169,18 @@ class epoch_builder {
   [[nodiscard]] epoch_order per_stream() const {
     std::vector<any_sequence> parts;
     std::vector<std::uint64_t> rows;
+    batch_deal dealt;  // the same for all streams
     for (std::size_t k = 0; k < streams(); ++k) {
       stream_part stream = open_stream(k);
       const partition deal(deal_of(stream.samples));
+      dealt = deal_of_batches(deal);
       rows.push_back(full_rows(k, deal.samples_per_rank() / deal.batch_size()));
       parts.push_back(dealt_sequence(deal, std::move(stream.source)));
     }
     numpy::generator random = mixing_generator();
     interleaved out(std::move(parts), global_batch_);
     for (const std::uint32_t k : shuffled_origins(rows, random)) out.add_row_of(k);
-    return finish(std::move(out));
+    return finish(std::move(out), dealt);
   }
 
   [[nodiscard]] epoch_order device_per_stream() const {
@@ -251,13 +257,13 @@ class epoch_builder {
   }
 
   /// Leaves out the global batches that were consumed, and fills up to a batch for every worker.
-  [[nodiscard]] epoch_order finish(any_sequence batches) const {
+  [[nodiscard]] epoch_order finish(any_sequence batches, batch_deal deal = {}) const {
     const std::uint64_t all = batches.size();
     const std::uint64_t had =
         std::min(request_.start.sample_in_epoch / global_batch_ * global_batch_, all);
     const std::uint64_t round = global_batch_ * request_.parallel.workers_per_rank;
     const std::uint64_t padded = checked_mul(ceil_div(all - had, round), round, "positions");
-    return {resumed(std::move(batches), had, padded), global_batch_};
+    return {resumed(std::move(batches), had, padded), global_batch_, deal};
   }
 
   const epoch_request& request_;

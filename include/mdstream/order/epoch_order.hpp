@@ -14,6 +14,22 @@
 
 namespace mdstream::inline v0 {
 
+/// How the samples of a global batch were dealt to the ranks that the partition was made for: one
+/// after another, node after node and then rank after rank of each. What every world agrees on is
+/// the order before dealing, the canonical one. By default the positions are it.
+struct batch_deal {
+  std::uint64_t nodes = 1;
+  std::uint64_t ranks_per_node = 1;
+  std::uint64_t batch_size = 0;  ///< samples of a rank; 0: they were not dealt
+
+  /// The place in the canonical order of the global batch of its sample at `position`.
+  [[nodiscard]] constexpr std::uint64_t place(std::uint64_t position) const noexcept {
+    if (batch_size == 0) return position;
+    const std::uint64_t rank = position / batch_size, i = position % batch_size;
+    return (i * ranks_per_node + rank % ranks_per_node) * nodes + rank / ranks_per_node;
+  }
+};
+
 /// Sample ids of an epoch by position in the global order: batch after batch, and within a global
 /// batch rank after rank. Batch t of rank r is the `batch_size` positions from
 /// `t * global_batch_size() + r * batch_size`. Ids number the samples of all streams one after
@@ -27,17 +43,22 @@ namespace mdstream::inline v0 {
 class epoch_order {
  public:
   epoch_order() : epoch_order(any_sequence{}, 1) {}
-  epoch_order(any_sequence positions, std::uint64_t global_batch_size)
+  epoch_order(any_sequence positions, std::uint64_t global_batch_size, batch_deal deal = {})
       : size_(positions.size()),
         global_batch_size_(global_batch_size),
+        deal_(deal),
         reader_(std::make_unique<reader>(std::move(positions))) {}
 
   epoch_order(const epoch_order& other)
-      : size_(other.size_), global_batch_size_(other.global_batch_size_), reader_(other.copy()) {}
+      : size_(other.size_),
+        global_batch_size_(other.global_batch_size_),
+        deal_(other.deal_),
+        reader_(other.copy()) {}
   epoch_order(epoch_order&&) noexcept = default;
   epoch_order& operator=(epoch_order other) noexcept {
     size_ = other.size_;
     global_batch_size_ = other.global_batch_size_;
+    deal_ = other.deal_;
     reader_ = std::move(other.reader_);
     return *this;
   }
@@ -47,6 +68,9 @@ class epoch_order {
   [[nodiscard]] std::uint64_t positions() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t global_batches() const noexcept { return size_ / global_batch_size_; }
   [[nodiscard]] std::uint64_t global_batch_size() const noexcept { return global_batch_size_; }
+
+  /// From positions in a global batch to its canonical order.
+  [[nodiscard]] const batch_deal& deal() const noexcept { return deal_; }
 
   /// Writes the ids of positions first … first + out.size() - 1. Throws `errc::out_of_range` where
   /// they go beyond the end.
@@ -73,6 +97,7 @@ class epoch_order {
 
   std::uint64_t size_;
   std::uint64_t global_batch_size_;
+  batch_deal deal_;
   std::unique_ptr<reader> reader_;
 };
 

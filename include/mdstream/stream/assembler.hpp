@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,12 +46,11 @@ class assembler {
       samples_.push_back({bytes.data(), bytes.size()});
       prefetch_lines(bytes);
     }
-    collate::measure(columns_->sources, variable_count_, samples_, measures_);
     out.columns = columns_;
     out.ids.assign(from.ids.begin(), from.ids.end());
     out.slot = {};  // given back before the next is taken, so that one buffer can serve a loop
-    const std::uint64_t slab_bytes =
-        collator_.lay_out(columns_->sources, measures_, samples_.size(), out.outputs);
+    const collate::pack_result layout = lay_out(out.outputs);
+    out.pack_rows = layout.rows;
     out.slot = stager_.stage({.samples = samples_.data(),
                               .sample_count = samples_.size(),
                               .sources = columns_->sources.data(),
@@ -58,12 +58,47 @@ class assembler {
                               .variable_count = variable_count_,
                               .outputs = out.outputs.data(),
                               .output_count = static_cast<std::uint32_t>(out.outputs.size()),
-                              .slab_bytes = slab_bytes});
+                              .slab_bytes = layout.slab_bytes,
+                              .segments = segments_.data(),
+                              .segment_count = segments_.size(),
+                              .pack_rows = layout.rows});
   }
 
  private:
+  /// Checks the samples and decides where everything goes.
+  [[nodiscard]] collate::pack_result lay_out(std::vector<collate::output_column>& outputs) {
+    const std::span<const collate::source_column> sources = columns_->sources;
+    if constexpr (collate::sample_collator<collator>) {
+      std::uint64_t bytes = 0;
+      for (const collate::sample_bytes& sample : samples_) bytes += sample.size;
+      return {.slab_bytes = collator_.lay_out(bytes, samples_.size(), outputs)};
+    } else {
+      collate::measure(sources, variable_count_, samples_, measures_);
+      refuse_overlong();
+      if constexpr (collate::row_collator<collator>) {
+        lengths_.resize(samples_.size());
+        collate::measure_sequences(sources, variable_count_, samples_, lengths_);
+        return collator_.pack(sources, measures_, lengths_, outputs, segments_);
+      } else {
+        return {.slab_bytes = collator_.lay_out(sources, measures_, samples_.size(), outputs)};
+      }
+    }
+  }
+
+  void refuse_overlong() const {
+    constexpr std::uint64_t most = collate::longest_sequence<collator>;
+    if constexpr (most != 0) {
+      const auto found = collate::find_longest(columns_->sources, variable_count_, samples_);
+      if (found.elements > most)
+        throw collate::bad_sample(found.index, found.byte,
+                                  "a sequence of " + std::to_string(found.elements) +
+                                      " elements is longer than a row of " + std::to_string(most),
+                                  errc::out_of_range);
+    }
+  }
+
   static batch_columns columns_of(const sample_layout& layout) {
-    batch_columns out{.sources = collate::sources_of<collator>(layout)};
+    batch_columns out{.sources = collate::sources_of<collator>(layout), .layout = layout};
     for (const column_layout& column : layout.columns()) {
       out.names.push_back(column.name);
       out.shapes.push_back(column.type.dims);
@@ -77,6 +112,8 @@ class assembler {
   stager stager_;
   std::vector<collate::sample_bytes> samples_;
   std::vector<collate::column_measure> measures_;
+  std::vector<std::uint64_t> lengths_;           // where rows are packed
+  std::vector<collate::pack_segment> segments_;  // where rows are packed
 };
 
 }  // namespace mdstream::inline v0

@@ -128,7 +128,8 @@ template <class Store>
 template <class Policies>
 class batch_engine {
  public:
-  using batch_type = batch<typename Policies::schema, typename Policies::stager::slot>;
+  using batch_type = batch<typename Policies::schema, typename Policies::stager::slot,
+                           typename Policies::collator>;
   using options = loader_options<typename Policies::store>;
 
   explicit batch_engine(options given)
@@ -174,7 +175,8 @@ class batch_engine {
     first_number_ = start.sample_in_epoch / global_batch_size();
     delivery_.emplace(
         corpus_, corpus_.threads(),
-        lookahead(corpus_.locate(), corpus_.shards(), std::move(order), position_, batch_size_),
+        lookahead(corpus_.locate(), corpus_.shards(), std::move(order), position_, batch_size_,
+                  {.in_stretches = collate::packs_groups<typename Policies::collator>}),
         corpus_.shards(), limits());
     corpus_.cache().set_next_use(
         [this](std::uint32_t shard) { return delivery_->next_use(shard); });
@@ -331,7 +333,7 @@ class batch_engine {
       into = batch_type(std::move(parts));
       const sample_location at = from.locations[bad.index()];
       throw error(
-          errc::corrupt,
+          bad.code(),
           corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
     } catch (...) {
       into = batch_type(std::move(parts));

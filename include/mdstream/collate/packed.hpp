@@ -1,0 +1,100 @@
+#pragma once
+
+/// The collator for language models: sequences of varying length fill rows of a fixed one.
+
+#include <mdstream/collate/packing.hpp>
+#include <mdstream/collate/ragged.hpp>
+
+#include <limits>
+
+namespace mdstream::inline v0::collate {
+
+struct packing {
+  /// Elements of a row.
+  std::uint64_t row = 0;
+  /// This many consecutive samples of the global batch's canonical order are packed together, and
+  /// nothing is carried over to the next: packs are the same in every world in which it divides the
+  /// rank's batch size. 0: the rank's whole batch; then only the same world gives the same packs.
+  std::uint64_t group = 0;
+  overlong longer = overlong::refuse;
+  /// What the end of a row holds, as an element of the column.
+  double fill = 0;
+};
+
+/// Sequences, which are columns of variable `ndarray`, become blocks [rows][row]; in each sample
+/// they have to be equally long. With them come `cu_seqlens`, positions and document numbers (see
+/// `output_kind`). All other columns are as with `ragged`: document `d` is their sample `d`.
+/// The number of rows varies from batch to batch.
+///
+///     using collator = mds::collate::packed<{.row = 2048, .group = 32}>;
+template <packing Options>
+struct packed {
+  static_assert(Options.row != 0 && Options.row <= std::numeric_limits<std::int32_t>::max(),
+                "mdstream: give packing::row, the elements of a row, below 2^31");
+
+  static constexpr std::string_view name = "packed";
+  static constexpr std::uint64_t longest_sequence =
+      Options.longer == overlong::refuse ? Options.row : 0;
+
+  [[nodiscard]] static constexpr bool accepts(const source_column& column) noexcept {
+    return ragged::accepts(column);
+  }
+  [[nodiscard]] static constexpr output_kind output_of(const source_column& column) noexcept {
+    if (column.value_bytes != 0) return output_kind::dense;
+    return column.shaped ? output_kind::packed : output_kind::ragged;
+  }
+
+  pack_result pack(std::span<const source_column> sources, std::span<const column_measure> measures,
+                   std::span<const std::uint64_t> lengths, std::vector<output_column>& outputs,
+                   std::vector<pack_segment>& segments) const {
+    pack_result out{
+        .rows = pack_rows(lengths,
+                          {.row = Options.row, .group = Options.group, .longer = Options.longer},
+                          segments)};
+    if (out.rows > std::uint64_t{std::numeric_limits<std::int32_t>::max()} / Options.row)
+      throw error(errc::out_of_range, "a packed batch of " + std::to_string(out.rows) +
+                                          " rows has more elements than cu_seqlens can count");
+    outputs.clear();
+    for (std::uint32_t k = 0; k < sources.size(); ++k) {
+      if (output_of(sources[k]) != output_kind::packed) {
+        detail::append_plain(k, sources[k], measures[k], lengths.size(), outputs, out.slab_bytes);
+        continue;
+      }
+      append(out,
+             {.kind = output_kind::packed,
+              .source = k,
+              .values_bytes = detail::block_bytes(out.rows, Options.row, size_of(sources[k].type)),
+              .fill = detail::bits_of(Options.fill, sources[k].type)},
+             outputs);
+    }
+    const std::uint64_t block = detail::block_bytes(out.rows, Options.row, sizeof(std::int32_t));
+    append(out,
+           {.kind = output_kind::cu_seqlens,
+            .values_bytes = (runs(segments, out.rows) + 1) * sizeof(std::int32_t)},
+           outputs);
+    append(out, {.kind = output_kind::positions, .values_bytes = block}, outputs);
+    append(out, {.kind = output_kind::documents, .values_bytes = block}, outputs);
+    return out;
+  }
+
+ private:
+  static void append(pack_result& result, output_column out, std::vector<output_column>& outputs) {
+    out.row_elements = Options.row;
+    out.values_at = result.slab_bytes;
+    result.slab_bytes = align_up(out.values_at + out.values_bytes);
+    outputs.push_back(out);
+  }
+
+  /// Segments, and the filling of every row that is not full.
+  [[nodiscard]] static std::uint64_t runs(std::span<const pack_segment> segments,
+                                          std::uint64_t rows) {
+    std::uint64_t full = 0;
+    for (const pack_segment& segment : segments)
+      if ((segment.at + segment.length) % Options.row == 0) ++full;
+    return segments.size() + rows - full;
+  }
+};
+
+static_assert(collator<packed<{.row = 1}>>);
+
+}  // namespace mdstream::inline v0::collate
