@@ -6,11 +6,13 @@
 #include <mdstream/codec/full.hpp>
 #include <mdstream/hash/full.hpp>
 #include <mdstream/mdstream.hpp>
+#include <mdstream/store/full.hpp>
 
 namespace mdstream::inline v0 {
 
 /// `mds::loader<mds::full_policies>` opens whatever MosaicML Streaming could have written.
 struct full_policies : default_policies {
+  using store = full_store;
   using codec = full_codec;
   using hash = full_hash;
 };

@@ -248,4 +248,50 @@ TEST_CASE("a prefix is a store of its own", "[store]") {
                errc::invalid_argument);
 }
 
+// An asynchronous store with tags, which only its own calls show.
+struct tagged : inner_store {
+  using inner_store::inner_store;
+  void async_version(std::string, std::stop_token, mds::diagnostics&,
+                     mds::store_handler<mds::object_version> done) const {
+    done({}, {.bytes = 3, .tag = "\"t\""});
+  }
+  void async_read_version(std::string key, const mds::object_version& held, std::uint64_t offset,
+                          mds::mutable_bytes into, std::stop_token stop, mds::diagnostics& where,
+                          mds::store_handler<std::size_t> done) const {
+    if (held.tag != "\"t\"") return done(errc::corrupt, 0);
+    async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+};
+
+template <class S>
+void check_versions(const S& store, const std::string& key, const std::string& tag) {
+  const auto found = mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
+    mds::async_version_of(store, key, {}, where, std::move(done));
+  });
+  CHECK(found == mds::object_version{3, tag});
+  std::vector<std::byte> into(3);
+  const auto read = [&](const mds::object_version& held) {
+    return mds::detail::wait_for<std::size_t>([&](auto& where, auto done) {
+      mds::async_read_version_of(store, key, held, 0, into, {}, where, std::move(done));
+    });
+  };
+  CHECK(read(found) == 3);
+  if (!tag.empty()) expect_error([&] { read({3, "\"other\""}); }, errc::corrupt);
+}
+
+TEST_CASE("versions pass through every adapter, and are sizes where a store has no tags",
+          "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  objects.write("a/b", conformance::noise(3, 1));
+  const tagged store(threads, objects);
+  check_versions(store, "a/b", "\"t\"");
+  check_versions(mds::any_async_store(store), "a/b", "\"t\"");
+  check_versions(mds::any_store<mds::store::local>(store).on(threads), "a/b", "\"t\"");
+  check_versions(mds::prefixed(store, "a"), "b", "\"t\"");
+  check_versions(mds::retrying(threads, mds::limited(store, 1), quickly(2)), "a/b", "\"t\"");
+  check_versions(inner_store(threads, objects), "a/b", "");
+  check_versions(mds::any_async_store(inner_store(threads, objects)), "a/b", "");
+}
+
 }  // namespace adapters_test

@@ -3,6 +3,7 @@
 /// What adapters around a store have in common: every operation passes through one function.
 
 #include <mdstream/store/store.hpp>
+#include <mdstream/store/versions.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,28 @@ class store_adapter {
         [inner = inner_, key, offset, into](std::stop_token st, diagnostics& w,
                                             store_handler<std::size_t> d) {
           inner->async_read(key, offset, into, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const {
+    adapter().template run<object_version>(
+        {store_operation::size, key, 0}, std::move(stop), where,
+        [inner = inner_, key](std::stop_token st, diagnostics& w, store_handler<object_version> d) {
+          async_version_of(*inner, key, std::move(st), w, std::move(d));
+        },
+        std::move(done));
+  }
+
+  void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const {
+    adapter().template run<std::size_t>(
+        {store_operation::read, key, into.size()}, std::move(stop), where,
+        [inner = inner_, key, held, offset, into](std::stop_token st, diagnostics& w,
+                                                  store_handler<std::size_t> d) {
+          async_read_version_of(*inner, key, held, offset, into, std::move(st), w, std::move(d));
         },
         std::move(done));
   }

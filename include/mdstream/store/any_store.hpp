@@ -6,6 +6,7 @@
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/store.hpp>
+#include <mdstream/store/versions.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -36,6 +37,16 @@ class any_async_store {
                   diagnostics& where, store_handler<std::size_t> done) const {
     store_->read(std::move(key), offset, into, std::move(stop), where, std::move(done));
   }
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const {
+    store_->version(std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const {
+    store_->read_version(std::move(key), held, offset, into, std::move(stop), where,
+                         std::move(done));
+  }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {
     store_->write(std::move(key), bytes, std::move(stop), where, std::move(done));
@@ -57,6 +68,10 @@ class any_async_store {
                       store_handler<std::uint64_t>) const = 0;
     virtual void read(std::string, std::uint64_t, mutable_bytes, std::stop_token, diagnostics&,
                       store_handler<std::size_t>) const = 0;
+    virtual void version(std::string, std::stop_token, diagnostics&,
+                         store_handler<object_version>) const = 0;
+    virtual void read_version(std::string, const object_version&, std::uint64_t, mutable_bytes,
+                              std::stop_token, diagnostics&, store_handler<std::size_t>) const = 0;
     virtual void write(std::string, bytes_view, std::stop_token, diagnostics&,
                        store_handler<>) const = 0;
     virtual void list(std::string, std::stop_token, diagnostics&,
@@ -75,6 +90,16 @@ class any_async_store {
     void read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
               diagnostics& where, store_handler<std::size_t> done) const override {
       store.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+    }
+    void version(std::string key, std::stop_token stop, diagnostics& where,
+                 store_handler<object_version> done) const override {
+      async_version_of(store, std::move(key), std::move(stop), where, std::move(done));
+    }
+    void read_version(std::string key, const object_version& held, std::uint64_t offset,
+                      mutable_bytes into, std::stop_token stop, diagnostics& where,
+                      store_handler<std::size_t> done) const override {
+      async_read_version_of(store, std::move(key), held, offset, into, std::move(stop), where,
+                            std::move(done));
     }
     void write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                store_handler<> done) const override {
@@ -95,7 +120,7 @@ class any_async_store {
   std::shared_ptr<const interface> store_;
 };
 
-static_assert(async_store<any_async_store>);
+static_assert(versioned_store<any_async_store>);
 
 /// A store of the list that a URL selects, or any store given as a value. Which URLs a program can
 /// open depends on the list alone, never on what happens to be installed. Copies share the store.

@@ -4,6 +4,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/store.hpp>
+#include <mdstream/store/versions.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -154,6 +155,16 @@ class shared_async {
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
     store_->async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const {
+    async_version_of(*store_, std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const {
+    async_read_version_of(*store_, std::move(key), held, offset, into, std::move(stop), where,
+                          std::move(done));
   }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {

@@ -3,6 +3,7 @@
 /// A part of a store as a store of its own.
 
 #include <mdstream/store/store.hpp>
+#include <mdstream/store/versions.hpp>
 
 #include <cstdint>
 #include <stop_token>
@@ -33,6 +34,16 @@ class prefixed {
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
     inner_.async_read(prefix_ + key, offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const {
+    async_version_of(inner_, prefix_ + key, std::move(stop), where, std::move(done));
+  }
+  void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const {
+    async_read_version_of(inner_, prefix_ + key, held, offset, into, std::move(stop), where,
+                          std::move(done));
   }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {

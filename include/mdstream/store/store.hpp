@@ -32,6 +32,14 @@ struct object_info {
   friend bool operator==(const object_info&, const object_info&) = default;
 };
 
+/// One state of an object. Two reads that hold the same version read the same bytes.
+struct object_version {
+  std::uint64_t bytes{};  ///< its size
+  std::string tag{};      ///< changes with the bytes (an ETag, as it is sent); empty: not known
+
+  friend bool operator==(const object_version&, const object_version&) = default;
+};
+
 /// A store whose calls return when the work is done. This is what a user writes for a place that
 /// the library does not know, on one page. Every call may come from any thread, and throws
 /// `mdstream::error` (or anything derived from `std::exception`) when it fails:
@@ -80,6 +88,21 @@ concept async_store =
       store.async_list(std::move(key), stop, where, std::move(on_list));
       store.async_remove(std::move(key), stop, where, std::move(on_done));
       { store.url(std::string_view()) } -> std::convertible_to<std::string>;
+    };
+
+/// An asynchronous store that can hold an object's version over several calls: `async_version` is
+/// `async_size` with the tag, `async_read_version` is an `async_read` that completes with
+/// `errc::corrupt` when the object is no longer of that version. `store/versions.hpp` has both for
+/// every store.
+template <class S>
+concept versioned_store =
+    async_store<S> &&
+    requires(const S& store, std::string key, object_version version, std::uint64_t offset,
+             mutable_bytes into, std::stop_token stop, diagnostics& where,
+             store_handler<object_version> on_version, store_handler<std::size_t> on_read) {
+      store.async_version(std::move(key), stop, where, std::move(on_version));
+      store.async_read_version(std::move(key), version, offset, into, stop, where,
+                               std::move(on_read));
     };
 
 /// What a policy, a cache or a writer takes: either kind.

@@ -142,6 +142,8 @@ class http_transfer {
     if (!failed_ && ended != CURLE_OK && !(ended == CURLE_WRITE_ERROR && has_enough_)) {
       fail_from_curl(ended);
     }
+    // libcurl takes a connection that ends within the headers for the end of an empty body.
+    if (!head_done_) fail(errc::unavailable, "the connection ended within the headers");
     finish();
   }
   void complete_with(const std::error_code& code, diagnostics what) {

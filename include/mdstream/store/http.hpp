@@ -1,0 +1,301 @@
+#pragma once
+
+/// Files of a web server as a store, read only. Needs libcurl: link mdstream::curl.
+
+#include <mdstream/net/http_client.hpp>
+#include <mdstream/net/percent.hpp>
+#include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+namespace store {
+
+struct http_options {
+  net::http_client_options client{};
+  std::vector<net::http_header> headers{};  ///< sent to the store's own server with every request
+  unsigned redirects = 8;                   ///< followed for each request
+};
+
+/// Objects beneath an http or https URL. A query of the URL (a signature, say) is sent with every
+/// object; `user:password@` as Basic authorization. Thread-safe; copies share connections.
+///
+/// `size` is a HEAD, or a GET of the first byte where a server does not answer that. A read is one
+/// GET of its range, and is refused with errc::corrupt unless Content-Range, Content-Length and
+/// the body agree with it; a server without ranges sends the whole object, of which the range is
+/// kept. Keys are percent-encoded. Writing, listing and removing are errc::unsupported.
+class http {
+ public:
+  static constexpr std::string_view schemes = "http://, https://";
+
+  http(runtime& threads, std::string_view root, http_options options = {})
+      : shared_(std::make_shared<const shared>(threads, root, std::move(options))) {}
+
+  [[nodiscard]] static bool serves(std::string_view url) {
+    return net::detail::starts_with_ignoring_case(url, "http://") ||
+           net::detail::starts_with_ignoring_case(url, "https://");
+  }
+
+  /// Trusts the bundle that CURL_CA_BUNDLE or SSL_CERT_FILE names, as curl does, else the system's.
+  [[nodiscard]] static http open(std::string_view url, runtime& threads) {
+    http_options options;
+    for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
+      const char* const file = std::getenv(name);
+      if (options.client.ca_file.empty() && file != nullptr) options.client.ca_file = file;
+    }
+    return http(threads, url, std::move(options));
+  }
+
+  void async_size(std::string key, std::stop_token stop, diagnostics& where,
+                  store_handler<std::uint64_t> done) const {
+    async_version(std::move(key), std::move(stop), where,
+                  [done = std::move(done)](std::error_code code, object_version found) mutable {
+                    done(code, found.bytes);
+                  });
+  }
+
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, {});
+    net::http_request request = shared_->request("HEAD", key);
+    shared_->client.async_send(
+        std::move(request), stop, where,
+        [common = shared_, key = std::move(key), stop, &where, done = std::move(done)](
+            std::error_code code, net::http_response answer) mutable {
+          if (code) return done(code, {});
+          const auto bytes = detail::content_length(answer.headers);
+          if (answer.ok() && bytes) return done({}, {*bytes, detail::tag_of(answer.headers)});
+          const bool tells_nothing =
+              answer.ok() || answer.status == 403 || answer.status == 405 || answer.status == 501;
+          if (tells_nothing) return probe(common, key, std::move(stop), where, std::move(done));
+          done(net::failure_of(answer, common->url(key), where), {});
+        });
+  }
+
+  void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
+                  diagnostics& where, store_handler<std::size_t> done) const {
+    read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
+  }
+
+  void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const {
+    read(std::move(key), held, offset, into, std::move(stop), where, std::move(done));
+  }
+
+  void async_write(std::string key, bytes_view, std::stop_token, diagnostics& where,
+                   store_handler<> done) const {
+    done(read_only(key, "written to", where));
+  }
+  void async_list(std::string prefix, std::stop_token, diagnostics& where,
+                  store_handler<std::vector<object_info>> done) const {
+    done(read_only(prefix, "listed", where, false), {});
+  }
+  void async_remove(std::string key, std::stop_token, diagnostics& where,
+                    store_handler<> done) const {
+    done(read_only(key, "removed from", where));
+  }
+
+  [[nodiscard]] std::string url(std::string_view key) const {
+    return net::redacted_url(shared_->url(key));
+  }
+
+ private:
+  struct shared {
+    shared(runtime& threads, std::string_view root, http_options o)
+        : options(std::move(o)), client(threads, options.client) {
+      if (!net::parse_http_url(root)) {
+        throw error(errc::invalid_argument, diagnostics{.what = "this is no http or https URL",
+                                                        .url = net::redacted_url(root)});
+      }
+      const std::size_t question = root.find('?');
+      if (question != std::string_view::npos) query = root.substr(question);
+      base = root.substr(0, question);
+      while (base.ends_with('/')) base.pop_back();
+    }
+
+    /// With its query: not for messages.
+    [[nodiscard]] std::string url(std::string_view key) const {
+      return base + (key.empty() ? "" : "/") + net::percent_encode(key, "/") + query;
+    }
+
+    [[nodiscard]] net::http_request request(std::string method, std::string_view key) const {
+      return {.method = std::move(method),
+              .url = url(key),
+              .headers = options.headers,
+              .redirects = options.redirects};
+    }
+
+    const http_options options;
+    const net::http_client client;
+    std::string base, query;
+  };
+
+  /// One read on its way.
+  struct reading {
+    std::shared_ptr<const shared> common;
+    std::string key;
+    detail::range_question asked;
+    mutable_bytes into;
+    std::stop_token stop;
+    diagnostics& where;
+    store_handler<std::size_t> done;
+    detail::range_promise promise{};
+    bool ends_by_itself = false;  // the body has an end that a broken connection does not have
+  };
+
+  [[nodiscard]] bool refused(std::string_view key, diagnostics& where) const {
+    if (key_is_safe(key)) return false;
+    where = {.what = "the key \"" + std::string(key) + "\" leaves the store or names nothing in it",
+             .url = url("")};
+    return true;
+  }
+
+  std::error_code read_only(std::string_view key, std::string_view what, diagnostics& where,
+                            bool needs_key = true) const {
+    if (needs_key && refused(key, where)) return errc::invalid_argument;
+    where = {.what = "a web server cannot be " + std::string(what), .url = url(key)};
+    return errc::unsupported;
+  }
+
+  /// The version by the first byte, for servers that do not answer HEAD.
+  static void probe(const std::shared_ptr<const shared>& common, const std::string& key,
+                    std::stop_token stop, diagnostics& where, store_handler<object_version> done) {
+    net::http_request request = common->request("GET", key);
+    request.headers.push_back({"Range", "bytes=0-0"});
+    request.sink = net::http_sink{.until_full = true};
+    common->client.async_send(std::move(request), std::move(stop), where,
+                              [common, key, &where, done = std::move(done)](
+                                  std::error_code code, net::http_response answer) mutable {
+                                if (code) return done(code, {});
+                                const auto text = answer.headers.find("Content-Range");
+                                const auto range =
+                                    text ? net::content_range::parse(*text) : std::nullopt;
+                                const std::optional<std::uint64_t> bytes =
+                                    answer.status == 200 ? detail::content_length(answer.headers)
+                                    : range              ? range->total
+                                                         : std::nullopt;
+                                if ((answer.ok() || answer.status == 416) && bytes) {
+                                  return done({}, {*bytes, detail::tag_of(answer.headers)});
+                                }
+                                code = net::failure_of(answer, common->url(key), where);
+                                if (!code) {
+                                  code = errc::unsupported;
+                                  where = {.what = "the server does not tell the size",
+                                           .url = net::redacted_url(common->url(key))};
+                                }
+                                done(code, {});
+                              });
+  }
+
+  void read(std::string key, std::optional<object_version> version, std::uint64_t offset,
+            mutable_bytes into, std::stop_token stop, diagnostics& where,
+            store_handler<std::size_t> done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, 0);
+    if (into.empty()) {  // there is no range of no bytes; whether there is an object is still told
+      return async_size(
+          std::move(key), std::move(stop), where,
+          [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
+    }
+    auto state = std::make_shared<reading>(reading{shared_,
+                                                   std::move(key),
+                                                   {offset, into.size(), std::move(version)},
+                                                   into,
+                                                   std::move(stop),
+                                                   where,
+                                                   std::move(done)});
+    net::http_request request = shared_->request("GET", state->key);
+    request.headers.push_back({"Range", state->asked.header()});
+    if (state->asked.version && state->asked.version->tag.starts_with('"')) {
+      request.headers.push_back({"If-Match", state->asked.version->tag});
+    }
+    request.sink = net::http_sink{.into = into};
+    request.on_head = [state](const net::http_response& head, net::http_sink& sink,
+                              diagnostics& about) { return take_head(*state, head, sink, about); };
+    shared_->client.async_send(std::move(request), state->stop, where,
+                               [state](std::error_code code, net::http_response answer) {
+                                 take_answer(state, code, std::move(answer));
+                               });
+  }
+
+  static std::error_code take_head(reading& state, const net::http_response& head,
+                                   net::http_sink& sink, diagnostics& about) {
+    if (!head.ok()) return {};
+    std::string what;
+    if (const auto code = detail::check_range(state.asked, head, state.promise, what)) {
+      about = {.what = std::move(what)};
+      return code;
+    }
+    sink.skip = state.promise.skip;
+    sink.until_full = head.status == 200;
+    state.ends_by_itself = state.promise.expected || head.headers.find("Transfer-Encoding");
+    return {};
+  }
+
+  static void take_answer(const std::shared_ptr<reading>& state, std::error_code code,
+                          net::http_response answer) {
+    if (code) return state->done(code, 0);
+    if (answer.status == 416) return take_beyond_end(state, answer);
+    const auto fail = [&](errc failure, std::string what) {
+      state->where = {.what = std::move(what),
+                      .url = net::redacted_url(state->common->url(state->key))};
+      state->done(failure, 0);
+    };
+    if (answer.status == 412 && state->asked.version) {
+      return fail(errc::corrupt, "the object changed while it was read");
+    }
+    if (!answer.ok()) {
+      return state->done(net::failure_of(answer, state->common->url(state->key), state->where), 0);
+    }
+    const bool full = answer.received == state->into.size();
+    const bool short_of_promise =
+        state->promise.expected && answer.received != *state->promise.expected;
+    if (short_of_promise || (!full && !state->ends_by_itself)) {
+      return fail(errc::unavailable, "the body ended after " + std::to_string(answer.received) +
+                                         " bytes of the range");
+    }
+    state->done({}, static_cast<std::size_t>(answer.received));
+  }
+
+  /// 416: nothing is left at the offset, if the size says so too.
+  static void take_beyond_end(const std::shared_ptr<reading>& state,
+                              const net::http_response& answer) {
+    const auto decide = [state](std::uint64_t bytes) {
+      if (bytes <= state->asked.offset) return state->done({}, 0);
+      state->where = {.what = "the server refuses a range that the object has",
+                      .url = net::redacted_url(state->common->url(state->key))};
+      state->done(errc::corrupt, 0);
+    };
+    const auto text = answer.headers.find("Content-Range");
+    const auto range = text ? net::content_range::parse(*text) : std::nullopt;
+    if (range && range->total) return decide(*range->total);
+    http(state->common)
+        .async_size(state->key, state->stop, state->where,
+                    [state, decide](std::error_code code, std::uint64_t bytes) {
+                      if (code) return state->done(code, 0);
+                      decide(bytes);
+                    });
+  }
+
+  explicit http(std::shared_ptr<const shared> common) : shared_(std::move(common)) {}
+
+  std::shared_ptr<const shared> shared_;
+};
+
+static_assert(versioned_store<http> && openable_store<http>);
+
+}  // namespace store
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,295 @@
+#include <mdstream/net/http_client.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net/http_calls.hpp"
+#include "support/catch.hpp"
+#include "support/scripted_server.hpp"
+
+// What a request says and what its answer becomes, where the server plays by the rules.
+namespace http_client_test {
+
+namespace mds = mdstream;
+namespace net = mdstream::net;
+using http_calls::call;
+using http_calls::get;
+using http_calls::outcome;
+using http_calls::send;
+using mds::errc;
+using support::scripted_request;
+using support::scripted_server;
+using connection = scripted_server::connection;
+using namespace std::chrono_literals;
+
+TEST_CASE("what is sent is what the request says, byte for byte", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    to.answer("200 OK", "answer to " + request.body, "X-One: 1\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const std::string sent = "the body";
+  const outcome result = send(client, {.method = "PUT",
+                                       .url = server.url() + "/a/../b/./%2F+c?y=%7e&x&x=",
+                                       .headers = {{"X-Empty", ""}, {"Authorization", "token"}},
+                                       .body = net::http_body::of(mds::as_bytes(sent))});
+  REQUIRE_FALSE(result.code);
+  CHECK(result.answer.status == 200);
+  CHECK(result.answer.text == "answer to the body");
+  CHECK(result.answer.headers.find("x-one") == "1");
+  const scripted_request seen = server.requests().at(0);
+  CHECK(seen.method == "PUT");
+  CHECK(seen.target == "/a/../b/./%2F+c?y=%7e&x&x=");
+  CHECK(seen.headers.count("x-empty") == 1);
+  CHECK(seen.header("authorization") == "token");
+  CHECK(seen.header("content-length") == "8");
+  CHECK(seen.headers.count("expect") == 0);
+  CHECK(seen.headers.count("content-type") == 0);
+  CHECK(seen.headers.count("transfer-encoding") == 0);
+}
+
+TEST_CASE("bodies are pulled, or are nothing at all", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    to.answer("200 OK", request.method + " " + std::to_string(request.body.size()) + " " +
+                            request.header("content-length"));
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  std::size_t given = 0;
+  const auto pull = [&given](mds::mutable_bytes into) {
+    const std::size_t part = std::min<std::size_t>(into.size(), 1000);
+    std::fill_n(into.begin(), part, std::byte{'x'});
+    given += part;
+    return part;
+  };
+  CHECK(send(client,
+             {.method = "POST", .url = server.url(), .body = net::http_body::from(pull, 1'500'500)})
+            .answer.text == "POST 1500500 1500500");
+  CHECK(given >= 1'500'500);
+  CHECK(send(client, {.method = "PUT", .url = server.url(), .body = net::http_body::of({})})
+            .answer.text == "PUT 0 0");
+  CHECK(send(client, {.method = "DELETE", .url = server.url()}).answer.text == "DELETE 0 ");
+  const outcome ended = send(
+      client, {.method = "PUT",
+               .url = server.url(),
+               .body = net::http_body::from([](mds::mutable_bytes) { return std::size_t{0}; }, 5)});
+  CHECK(ended.code == errc::invalid_argument);
+}
+
+TEST_CASE("HEAD has headers and no body", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) {
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (int i = 0; i < 2; ++i) {
+    const outcome result = send(client, {.method = "HEAD", .url = server.url()});
+    REQUIRE_FALSE(result.code);
+    CHECK(result.answer.headers.find("content-length") == "1000000");
+  }
+  CHECK(server.connections() == 1);
+}
+
+TEST_CASE("bodies of 2xx go into the sink, others are text", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.target == "/no") return void(to.answer("404 Not Found", "no such thing"));
+    to.send("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n");
+    to.answer("200 OK", "0123456789");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const auto whole = get(client, server.url(), 16);
+  REQUIRE_FALSE(whole.code);
+  CHECK(mds::as_text(whole.bytes) == "0123456789");
+  CHECK(whole.answer.text.empty());
+  CHECK_FALSE(whole.answer.headers.find("Link").has_value());
+  const auto missing = get(client, server.url() + "/no", 16);
+  REQUIRE_FALSE(missing.code);
+  CHECK(missing.answer.status == 404);
+  CHECK(missing.answer.text == "no such thing");
+  CHECK(missing.bytes.empty());
+  std::vector<std::byte> part(4);
+  const outcome middle = send(
+      client,
+      {.url = server.url(), .sink = net::http_sink{.into = part, .skip = 3, .until_full = true}});
+  REQUIRE_FALSE(middle.code);
+  CHECK(mds::as_text(part) == "3456");
+  CHECK(middle.answer.received == 4);
+}
+
+TEST_CASE("the head is shown before the body and may refuse it", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) {
+    to.answer("200 OK", "0123456789", "X-Kind: wrong\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  std::vector<std::byte> into(10);
+  net::http_request request{.url = server.url() + "/x?secret",
+                            .sink = net::http_sink{.into = into}};
+  request.on_head = [](const net::http_response& head, net::http_sink&, mds::diagnostics& where) {
+    where.what = "the kind is " + std::string(*head.headers.find("X-Kind"));
+    return make_error_code(errc::schema_mismatch);
+  };
+  const outcome result = send(client, std::move(request));
+  CHECK(result.code == errc::schema_mismatch);
+  CHECK(result.where.what == "the kind is wrong");
+  CHECK(result.where.url == server.url() + "/x");
+  CHECK(into.front() == std::byte{0});
+}
+
+TEST_CASE("a status becomes a failure that says what the server wants", "[net]") {
+  net::http_response answer{.status = 503};
+  REQUIRE(answer.headers.add_line("Retry-After: 7"));
+  mds::diagnostics where;
+  CHECK(net::failure_of(answer, "https://u:p@h/x?sig=1", where) == errc::unavailable);
+  CHECK(where.retry_after == 7s);
+  CHECK(where.url == "https://h/x");
+  CHECK(where.what.find("503") != std::string::npos);
+  const auto code = [](int status) { return net::error_of_status(status); };
+  CHECK_FALSE(code(206));
+  CHECK(code(404) == errc::not_found);
+  CHECK(code(403) == errc::permission_denied);
+  CHECK(code(429) == errc::unavailable);
+  CHECK(code(500) == errc::unavailable);
+  CHECK(code(501) == errc::unsupported);
+  CHECK(code(416) == errc::out_of_range);
+  CHECK(code(418) == errc::invalid_argument);
+  CHECK(code(302) == errc::unsupported);
+}
+
+TEST_CASE("many requests share few connections", "[net]") {
+  scripted_server server(
+      [](connection& to, const scripted_request& request) { to.answer("200 OK", request.target); });
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.connections = 4});
+  std::vector<call> calls;
+  for (int i = 0; i < 300; ++i) {
+    calls.emplace_back(client, net::http_request{.url = server.url() + "/" + std::to_string(i)});
+  }
+  for (int i = 0; i < 300; ++i) {
+    const outcome& result = calls[static_cast<std::size_t>(i)].wait();
+    REQUIRE_FALSE(result.code);
+    CHECK(result.answer.text == "/" + std::to_string(i));
+  }
+  CHECK(server.connections() <= 4);
+}
+
+TEST_CASE("a connection that the server has closed is replaced, also for a body", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    to.answer("200 OK", request.body);
+    to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const std::string sent(200'000, 'b');
+  for (int i = 0; i < 5; ++i) {
+    const outcome result = send(
+        client,
+        {.method = "PUT", .url = server.url(), .body = net::http_body::of(mds::as_bytes(sent))});
+    REQUIRE_FALSE(result.code);
+    CHECK(result.answer.text == sent);
+  }
+}
+
+TEST_CASE("a proxy gets the whole URL", "[net]") {
+  scripted_server proxy(
+      [](connection& to, const scripted_request& request) { to.answer("200 OK", request.target); });
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.proxy = proxy.url()});
+  const outcome result = send(client, {.url = "http://nowhere.invalid/a?b"});
+  REQUIRE_FALSE(result.code);
+  CHECK(result.answer.text == "http://nowhere.invalid/a?b");
+}
+
+TEST_CASE("requests that no server shall see are refused", "[net]") {
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* url : {"file:///etc/passwd", "ftp://u:secret@h/x", "http://", "gopher://h", "",
+                          "http://h/ x", "http://h/#f"}) {
+    INFO(url);
+    const outcome result = send(client, {.url = url});
+    CHECK(result.code == errc::invalid_argument);
+    CHECK(result.text().find("secret") == std::string::npos);
+  }
+  const outcome smuggled =
+      send(client, {.url = "http://h/", .headers = {{"X", "secret\r\nInjected: yes"}}});
+  CHECK(smuggled.code == errc::invalid_argument);
+  CHECK(smuggled.text().find("secret") == std::string::npos);
+}
+
+TEST_CASE("a stop ends a request wherever it is", "[net]") {
+  std::atomic<int> seen{0};
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.target == "/body") to.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345");
+    ++seen;
+    to.wait(20s);
+    to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.connections = 2});
+  std::stop_source stop;
+  std::vector<std::byte> into(10);
+  const call head(client, {.url = server.url() + "/head"}, stop.get_token());
+  const call body(client, {.url = server.url() + "/body", .sink = net::http_sink{.into = into}},
+                  stop.get_token());
+  const call queued(client, {.url = server.url() + "/queued"}, stop.get_token());
+  while (seen < 2) std::this_thread::sleep_for(1ms);
+  stop.request_stop();
+  for (const call* each : {&head, &body, &queued}) {
+    CHECK(each->wait().code == errc::canceled);
+    CHECK(each->wait().where.url.starts_with(server.url()));
+  }
+  CHECK(send(client, {.url = server.url()}, stop.get_token()).code == errc::canceled);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("stops race with answers, and each request completes once", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) { to.answer("200 OK", "x"); });
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.connections = 8});
+  for (int round = 0; round < 40; ++round) {
+    std::stop_source stop;
+    std::vector<call> calls;
+    for (int i = 0; i < 16; ++i) {
+      calls.emplace_back(client, net::http_request{.url = server.url()}, stop.get_token());
+    }
+    std::thread stopper([&] { stop.request_stop(); });
+    for (const call& each : calls) {
+      const outcome& result = each.wait();
+      CHECK((!result.code || result.code == errc::canceled));
+      if (!result.code) CHECK(result.answer.text == "x");
+    }
+    stopper.join();
+  }
+}
+
+TEST_CASE("clients and runtimes may go while requests are under way", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.target == "/wait") to.wait(50ms);
+    to.answer("200 OK", "x");
+  });
+  mds::diagnostics where;
+  {
+    mds::runtime threads(1);
+    std::vector<call> calls;
+    {
+      const net::http_client client(threads, {.connections = 2});
+      for (int i = 0; i < 6; ++i)
+        calls.emplace_back(client, net::http_request{.url = server.url() + "/wait"});
+    }
+    for (const call& each : calls) CHECK_FALSE(each.wait().code);
+    const net::http_client client(threads);
+    for (int i = 0; i < 6; ++i) {  // dropped with the runtime
+      client.async_send({.url = server.url() + "/wait"}, {}, where,
+                        [](std::error_code, net::http_response) {});
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
+}  // namespace http_client_test

@@ -1,0 +1,271 @@
+// Servers that lie, break off, never end or lead elsewhere.
+
+#include <mdstream/net/http_client.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "net/http_calls.hpp"
+#include "support/catch.hpp"
+#include "support/scripted_server.hpp"
+
+namespace http_hostile_test {
+
+namespace mds = mdstream;
+namespace net = mdstream::net;
+using http_calls::get;
+using http_calls::outcome;
+using http_calls::send;
+using mds::errc;
+using support::scripted_request;
+using support::scripted_server;
+using connection = scripted_server::connection;
+using namespace std::chrono_literals;
+
+// Sends `part` again and again until the client has enough.
+void without_end(connection& to, const std::string& part) {
+  while (to.send(part)) {
+  }
+  to.close();
+}
+
+TEST_CASE("headers without end are not read to the end", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    to.send("HTTP/1.1 200 OK\r\n");
+    if (request.target == "/many") return without_end(to, "A: b\r\n");
+    if (request.target == "/long") return without_end(to, "A: " + std::string(5000, 'b') + "\r\n");
+    to.send("A: ");
+    without_end(to, std::string(5000, 'b'));
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* kind : {"/many", "/long", "/one"}) {
+    INFO(kind);
+    const outcome result = send(client, {.url = server.url() + kind});
+    INFO(result.text());
+    CHECK(result.code);
+    CHECK((result.code == errc::corrupt || result.code == errc::io_error));
+  }
+}
+
+TEST_CASE("no answer writes beyond what was asked for", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.target == "/length") return void(to.answer("200 OK", std::string(100'000, 'x')));
+    if (request.target == "/error") {
+      to.send("HTTP/1.1 500 No\r\n\r\n");
+      return without_end(to, std::string(10'000, 'e'));
+    }
+    to.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    without_end(to, "2710\r\n" + std::string(10'000, 'y') + "\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* kind : {"/length", "/chunks"}) {
+    INFO(kind);
+    std::vector<std::byte> memory(2000, std::byte{7});
+    const auto into = mds::mutable_bytes(memory).first(1000);
+    const outcome result =
+        send(client, {.url = server.url() + kind, .sink = net::http_sink{.into = into}});
+    CHECK(result.code == errc::corrupt);
+    CHECK(std::all_of(memory.begin() + 1000, memory.end(),
+                      [](std::byte b) { return b == std::byte{7}; }));
+    const outcome text = send(client, {.url = server.url() + kind, .most_text = 50'000});
+    CHECK(text.code == errc::corrupt);
+    CHECK(text.answer.text.size() <= 50'000);
+  }
+  const outcome failed = send(client, {.url = server.url() + "/error", .most_text = 5000});
+  CHECK_FALSE(failed.code);
+  CHECK(failed.answer.status == 500);
+  CHECK(failed.answer.text == std::string(5000, 'e'));
+}
+
+TEST_CASE("what breaks off is unavailable, not short", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    const std::string& kind = request.target;
+    if (kind == "/silent") return to.close();
+    if (kind == "/reset") return to.reset();
+    if (kind == "/head") {
+      to.send("HTTP/1.1 200 OK\r\nContent-Le");
+      return to.close();
+    }
+    to.send(kind == "/chunks" ? "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n123"
+                              : "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345");
+    kind == "/body-reset" ? to.reset() : to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* kind : {"/silent", "/reset", "/body", "/body-reset", "/chunks", "/head"}) {
+    const auto result = get(client, server.url() + kind, 10);
+    INFO(kind << ": " << result.text());
+    CHECK(result.code == errc::unavailable);
+    CHECK(result.where.url == server.url() + kind);
+  }
+}
+
+TEST_CASE("what is no HTTP is refused", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    const std::string& kind = request.target;
+    if (kind == "/noise") to.send("\x01\x02 garbage\r\n\r\n");
+    if (kind == "/lengths") to.send("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n12345");
+    if (kind == "/name") to.send("HTTP/1.1 200 OK\r\nbad name: 1\r\nContent-Length: 0\r\n\r\n");
+    if (kind == "/chunk") {
+      to.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n12345\r\n");
+    }
+    to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* kind : {"/noise", "/lengths", "/name", "/chunk"}) {
+    const auto result = get(client, server.url() + kind, 10);
+    INFO(kind << ": " << result.text());
+    CHECK(result.code);
+    CHECK(result.code != errc::canceled);
+  }
+}
+
+TEST_CASE("a server that dawdles runs into the limits", "[net]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.target == "/never") return void(to.wait(60s));
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    while (to.send("x") && to.wait(100ms)) {
+    }
+    to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client patient(threads, {.time = {.bytes_per_second = 1000, .window = 1s}});
+  const net::http_client hurried(threads, {.time = {.total = 200ms}});
+  CHECK(get(patient, server.url() + "/slow", 100'000).code == errc::unavailable);
+  CHECK(get(hurried, server.url() + "/slow", 100'000).code == errc::unavailable);
+  CHECK(get(hurried, server.url() + "/never", 100'000).code == errc::unavailable);
+}
+
+TEST_CASE("nobody listens", "[net]") {
+  std::string url;
+  {
+    scripted_server server([](connection&, const scripted_request&) {});
+    url = server.url();
+  }
+  mds::runtime threads(1);
+  const outcome result = send(net::http_client(threads), {.url = url + "/x?secret=1"});
+  CHECK(result.code == errc::unavailable);
+  CHECK(result.where.url == url + "/x");
+  CHECK_FALSE(result.where.cause.empty());
+  CHECK(result.text().find("secret") == std::string::npos);
+}
+
+TEST_CASE("redirects are followed where asked, without credentials to others", "[net]") {
+  scripted_server other(
+      [](connection& to, const scripted_request&) { to.answer("200 OK", "other"); });
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.target == "/end") return void(to.answer("200 OK", "end"));
+    const std::string target = request.target == "/away" ? other.url() + "/there?q" : "/end";
+    to.answer("302 Found", std::string(3000, 'r'), "Location: " + target + "\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const auto request = [&](const std::string& target, unsigned redirects) {
+    return net::http_request{.url = server.url() + target,
+                             .headers = {{"Authorization", "secret"},
+                                         {"X-Amz-Security-Token", "secret"},
+                                         {"Range", "bytes=0-9"}},
+                             .redirects = redirects};
+  };
+  const outcome kept = send(client, request("/start?sig", 0));
+  REQUIRE_FALSE(kept.code);
+  CHECK(kept.answer.status == 302);
+  const outcome near = send(client, request("/start", 1));
+  REQUIRE_FALSE(near.code);
+  CHECK(near.answer.text == "end");
+  CHECK(server.requests().back().header("authorization") == "secret");
+  const outcome away = send(client, request("/away", 1));
+  REQUIRE_FALSE(away.code);
+  CHECK(away.answer.text == "other");
+  const scripted_request seen = other.requests().at(0);
+  CHECK(seen.target == "/there?q");
+  CHECK(seen.header("range") == "bytes=0-9");
+  CHECK(seen.headers.count("authorization") == 0);
+  CHECK(seen.headers.count("x-amz-security-token") == 0);
+}
+
+TEST_CASE("redirects lead to no other scheme, and end", "[net]") {
+  std::atomic<int> seen{0};
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    ++seen;
+    const std::string target = request.target == "/loop"   ? "/loop"
+                               : request.target == "/file" ? "file:///etc/passwd"
+                                                           : "ftp://127.0.0.1/x";
+    to.answer("301 Moved", "", "Location: " + target + "\r\n");
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  for (const char* target : {"/file", "/ftp"}) {
+    const outcome result = send(client, {.url = server.url() + target, .redirects = 5});
+    INFO(result.text());
+    CHECK(result.code == errc::permission_denied);
+    CHECK(result.answer.text.empty());
+  }
+  seen = 0;
+  const outcome loop = send(client, {.url = server.url() + "/loop", .redirects = 5});
+  REQUIRE_FALSE(loop.code);
+  CHECK(loop.answer.status == 301);
+  CHECK(seen == 6);
+  const outcome put = send(client, {.method = "PUT",
+                                    .url = server.url() + "/loop",
+                                    .body = net::http_body::of({}),
+                                    .redirects = 5});
+  CHECK(put.answer.status == 301);
+}
+
+// Whatever a server sends, a success has the right bytes.
+TEST_CASE("answers of any bytes end, and none is taken for what it is not", "[net]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const std::vector<std::string> pieces = {"HTTP/1.1 200 OK\r\n",
+                                           "HTTP/1.1 206 Partial Content\r\n",
+                                           "HTTP/1.0 200\r\n",
+                                           "HTTP/1.1 100 Continue\r\n\r\n",
+                                           "Content-Length: 10\r\n",
+                                           "Content-Length: 99999999999999\r\n",
+                                           "Content-Length: -1\r\n",
+                                           "Transfer-Encoding: chunked\r\n",
+                                           "Connection: close\r\n",
+                                           "\r\n",
+                                           "0123456789",
+                                           "a\r\n0123456789\r\n0\r\n\r\n",
+                                           "0\r\n\r\n",
+                                           std::string("\0\xff", 2),
+                                           " folded\r\n",
+                                           "Location: /\r\n",
+                                           "HTTP/1.1 301 Moved\r\n"};
+  std::vector<std::string> answers;
+  for (int i = 0; i < 400; ++i) {
+    std::string answer = random() % 4 != 0 ? "HTTP/1.1 200 OK\r\n" : "";
+    for (unsigned n = random() % 8; n > 0; --n) answer += pieces[random() % pieces.size()];
+    answers.push_back(
+        answer.substr(0, random() % 10 == 0 ? random() % (answer.size() + 1) : answer.size()));
+  }
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    to.send(answers.at(std::stoul(request.target.substr(1)) % answers.size()));
+    to.close();
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.time = {.total = 5s}});
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    std::vector<std::byte> memory(64, std::byte{7});
+    const outcome result =
+        send(client, {.url = server.url() + "/" + std::to_string(i),
+                      .sink = net::http_sink{.into = mds::mutable_bytes(memory).first(32)},
+                      .redirects = 2});
+    INFO(answers[i]);
+    CHECK(std::all_of(memory.begin() + 32, memory.end(),
+                      [](std::byte b) { return b == std::byte{7}; }));
+    if (!result.code) CHECK(result.answer.received <= 32);
+  }
+}
+
+}  // namespace http_hostile_test

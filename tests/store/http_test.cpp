@@ -1,0 +1,296 @@
+#include <mdstream/store/http.hpp>
+
+#include <mdstream/mdstream.hpp>
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/local.hpp>
+#include <mdstream/store/operations.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/conformance.hpp"
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+#include "support/nginx.hpp"
+#include "support/plain_dataset.hpp"
+#include "support/scripted_server.hpp"
+
+namespace http_store_test {
+
+namespace mds = mdstream;
+namespace net = mdstream::net;
+using mds::errc;
+using mds::store::http;
+using scratch_directory::scratch;
+using support::expect_error;
+using support::scripted_request;
+using support::scripted_server;
+using connection = scripted_server::connection;
+
+// Reads through the web server; what it cannot do goes to the directory that it serves.
+class served_directory {
+ public:
+  served_directory(http reads, mds::runtime& threads, const std::string& directory)
+      : reads_(std::move(reads)), files_(threads, mds::store::local(directory)) {}
+
+  void async_size(std::string key, std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::uint64_t> done) const {
+    reads_.async_size(std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    reads_.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_write(std::string key, mds::bytes_view bytes, std::stop_token stop,
+                   mds::diagnostics& where, mds::store_handler<> done) const {
+    files_.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
+  }
+  void async_list(std::string prefix, std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::vector<mds::object_info>> done) const {
+    files_.async_list(std::move(prefix), std::move(stop), where, std::move(done));
+  }
+  void async_remove(std::string key, std::stop_token stop, mds::diagnostics& where,
+                    mds::store_handler<> done) const {
+    files_.async_remove(std::move(key), std::move(stop), where, std::move(done));
+  }
+  [[nodiscard]] std::string url(std::string_view key) const { return reads_.url(key); }
+
+ private:
+  http reads_;
+  mds::blocking<mds::store::local> files_;
+};
+
+// CTest shows the test as skipped when it reads this line.
+bool has_nginx() {
+  if (support::nginx::find()) return true;
+  std::puts("SKIPPED: nginx is not installed");
+  return false;
+}
+
+TEST_CASE("the store conforms over nginx, with and without TLS, ranges and HEAD", "[store]") {
+  if (!has_nginx()) return;
+  mds::runtime threads(2);
+  for (const bool tls : {false, true}) {
+    for (const char* way : {"", "/-norange", "/-nohead"}) {
+      INFO((tls ? "https" : "http") << way);
+      const scratch data, state;
+      const support::nginx server(data.path(), state.path(), tls);
+      mds::store::http_options options;
+      if (tls) options.client.ca_file = server.ca_file();
+      const http reads(threads, server.url() + way + "/", options);
+      conformance::check_store(served_directory(reads, threads, data.path()));
+    }
+  }
+}
+
+TEST_CASE("a certificate that nobody vouches for is not trusted", "[store]") {
+  if (!has_nginx()) return;
+  mds::runtime threads(1);
+  const scratch data, state;
+  const support::nginx server(data.path(), state.path(), true);
+  expect_error([&] { (void)mds::store_size(http(threads, server.url()), "x"); },
+               errc::permission_denied, {server.url() + "/x", "certificate"});
+}
+
+TEST_CASE("a loader streams a dataset over http through its cache", "[store]") {
+  if (!has_nginx()) return;
+  struct policies : mds::default_policies {
+    using store = mds::any_store<mds::store::local, http>;
+  };
+  const scratch data, state, cache;
+  support::write_plain_dataset(data / "train", {100, 3, 250, 1});
+  const support::nginx server(data.path(), state.path(), false);
+  mds::loader<policies> loader({.remote = server.url(),
+                                .local = cache.path(),
+                                .split = "train",
+                                .batch_size = 10,
+                                .seed = 1});
+  std::set<std::int64_t> seen;
+  for (auto& batch : loader.epoch()) {
+    for (const std::int64_t id : batch.ids()) seen.insert(id);
+  }
+  CHECK(seen.size() == 354);
+  CHECK(std::filesystem::exists(cache / "train/shard.00002.mds"));
+}
+
+TEST_CASE("what a web server cannot do is unsupported, and says so", "[store]") {
+  mds::runtime threads(1);
+  const http store(threads, "http://user:secret@127.0.0.1:1/root?signature=secret");
+  const auto bytes = conformance::noise(3, 1);
+  CHECK(store.url("a b") == "http://127.0.0.1:1/root/a%20b");
+  expect_error([&] { mds::store_write(store, "x", bytes); }, errc::unsupported, {"written"});
+  expect_error([&] { mds::store_remove(store, "x"); }, errc::unsupported, {"removed"});
+  expect_error([&] { (void)mds::store_list(store, ""); }, errc::unsupported, {"listed"});
+  const auto failure = support::error_of([&] { (void)mds::store_size(store, "x"); });
+  REQUIRE(failure.has_value());
+  CHECK(std::string(failure->what()).find("secret") == std::string::npos);
+  expect_error([&] { http(threads, "http://a b/"); }, errc::invalid_argument);
+  CHECK(http::serves("HTTPS://x"));
+  CHECK_FALSE(http::serves("httpx://x"));
+}
+
+TEST_CASE("a URL without an http store in the policies names what serves which", "[store]") {
+  expect_error([] { (void)mds::any_store<mds::store::local>::open("http://h/x"); },
+               errc::unsupported, {"http", "local paths", "CMake target"});
+}
+
+TEST_CASE("keys, the URL's query and its user reach the server", "[store]") {
+  scripted_server server([](connection& to, const scripted_request&) {
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"one\"\r\n\r\n");
+  });
+  mds::runtime threads(1);
+  const http store(threads,
+                   "http://u:p@127.0.0.1:" + std::to_string(server.port()) + "/root/?sig=a%2Fb",
+                   {.headers = {{"X-Key", "k"}}});
+  CHECK(mds::store_size(store, "y=1/\xc3\xbc %+?#") == 5);
+  const scripted_request seen = server.requests().at(0);
+  CHECK(seen.method == "HEAD");
+  CHECK(seen.target == "/root/y%3D1/%C3%BC%20%25%2B%3F%23?sig=a%2Fb");
+  CHECK(seen.header("authorization") == "Basic dTpw");
+  CHECK(seen.header("x-key") == "k");
+}
+
+// One answer for every request.
+class one_answer {
+ public:
+  explicit one_answer(std::string answer)
+      : server_([answer = std::move(answer)](connection& to, const scripted_request&) {
+          to.send(answer);
+          to.close();
+        }),
+        store_(threads_, server_.url()) {}
+
+  std::size_t read(std::uint64_t offset, std::size_t count) {
+    into_.assign(count, std::byte{7});
+    return mds::store_read(store_, "key", offset, into_);
+  }
+  [[nodiscard]] std::string text(std::size_t count) const {
+    return std::string(mds::as_text(into_).substr(0, count));
+  }
+  [[nodiscard]] std::uint64_t size() const { return mds::store_size(store_, "key"); }
+
+ private:
+  scripted_server server_;
+  mds::runtime threads_{1};
+  http store_;
+  std::vector<std::byte> into_;
+};
+
+std::string partial(const std::string& range, const std::string& body,
+                    const std::string& headers = "") {
+  return "HTTP/1.1 206 Partial Content\r\nContent-Range: " + range +
+         "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + headers + "\r\n" + body;
+}
+
+TEST_CASE("a range is taken where it is the one that was asked for", "[store]") {
+  one_answer whole(partial("bytes 10-14/100", "01234"));
+  CHECK(whole.read(10, 5) == 5);
+  CHECK(whole.text(5) == "01234");
+  one_answer end(partial("bytes 10-12/13", "012"));
+  CHECK(end.read(10, 5) == 3);
+  one_answer unknown(partial("bytes 10-14/*", "01234"));
+  CHECK(unknown.read(10, 5) == 5);
+  one_answer beyond("HTTP/1.1 416 No\r\nContent-Range: bytes */10\r\nContent-Length: 0\r\n\r\n");
+  CHECK(beyond.read(10, 5) == 0);
+  one_answer chunked("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n0123\r\n0\r\n\r\n");
+  CHECK(chunked.read(1, 5) == 3);
+  CHECK(chunked.text(3) == "123");
+}
+
+TEST_CASE("a range is refused where it is another", "[store]") {
+  for (const std::string& answer :
+       {partial("bytes 0-4/100", "01234"), partial("bytes 11-15/100", "01234"),
+        partial("bytes 10-15/100", "012345"), partial("bytes 10-12/100", "012"),
+        partial("bytes 10-12/*", "012"), partial("bytes 10-14/12", "01234"),
+        partial("bytes 10-14/100", "012"), partial("items 10-14/100", "01234"),
+        partial("bytes */100", "01234"), partial("", "01234"),
+        std::string("HTTP/1.1 206 Partial Content\r\nContent-Length: 5\r\n\r\n01234"),
+        std::string("HTTP/1.1 204 No Content\r\n\r\n"),
+        std::string(
+            "HTTP/1.1 416 No\r\nContent-Range: bytes */100\r\nContent-Length: 0\r\n\r\n")}) {
+    INFO(answer);
+    one_answer server(answer);
+    expect_error([&] { server.read(10, 5); }, errc::corrupt, {"/key"});
+  }
+  one_answer cut(
+      "HTTP/1.1 206 P\r\nContent-Range: bytes 10-14/100\r\nContent-Length: 5\r\n\r\n012");
+  expect_error([&] { cut.read(10, 5); }, errc::unavailable);
+  one_answer endless("HTTP/1.1 206 P\r\nContent-Range: bytes 10-14/100\r\n\r\n01234567");
+  expect_error([&] { endless.read(10, 5); }, errc::corrupt);
+  one_answer without_end("HTTP/1.1 200 OK\r\n\r\n01234567");  // a broken connection looks the same
+  expect_error([&] { without_end.read(5, 5); }, errc::unavailable);
+}
+
+TEST_CASE("sizes come from a length, or are not told", "[store]") {
+  CHECK(one_answer("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n").size() == 17);
+  CHECK(one_answer(partial("bytes 0-0/18446744073709551615", "0", "")).size() == 1);
+  expect_error([] { (void)one_answer("HTTP/1.1 200 OK\r\n\r\n").size(); }, errc::unsupported,
+               {"size"});
+  expect_error([] { (void)one_answer("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n").size(); },
+               errc::not_found, {"/key"});
+  expect_error([] { (void)one_answer("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n").size(); },
+               errc::permission_denied);
+  const auto busy = support::error_of([] {
+    (void)one_answer("HTTP/1.1 503 No\r\nRetry-After: 3\r\nContent-Length: 0\r\n\r\n").size();
+  });
+  REQUIRE(busy.has_value());
+  CHECK(busy->code() == errc::unavailable);
+  CHECK(busy->where().retry_after == std::chrono::seconds(3));
+}
+
+// A read that holds a version.
+mds::errc read_version(const http& store, const mds::object_version& version) {
+  std::vector<std::byte> into(5);
+  mds::diagnostics where;
+  mds::one_time_event ended;
+  std::error_code result;
+  store.async_read_version("key", version, 10, into, {}, where,
+                           [&](std::error_code code, std::size_t) {
+                             result = code;
+                             ended.set();
+                           });
+  ended.wait();
+  return static_cast<mds::errc>(result.value());
+}
+
+TEST_CASE("an object that changed between two ranges is noticed", "[store]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.header("if-match") == "\"gone\"") return void(to.answer("412 No", ""));
+    to.send(partial("bytes 10-14/100", "01234", "ETag: \"new\"\r\n"));
+  });
+  mds::runtime threads(1);
+  const http store(threads, server.url());
+  const auto none = mds::errc{};
+  CHECK(read_version(store, {100, "\"new\""}) == none);
+  CHECK(read_version(store, {100, ""}) == none);
+  CHECK(read_version(store, {100, "\"old\""}) == errc::corrupt);
+  CHECK(read_version(store, {99, "\"new\""}) == errc::corrupt);
+  CHECK(read_version(store, {100, "\"gone\""}) == errc::corrupt);
+}
+
+TEST_CASE("a redirected object is read, and its credentials stay", "[store]") {
+  scripted_server far(
+      [](connection& to, const scripted_request&) { to.send(partial("bytes 0-4/5", "01234")); });
+  scripted_server near([&](connection& to, const scripted_request&) {
+    to.answer("307 Moved", "", "Location: " + far.url() + "/x\r\n");
+  });
+  mds::runtime threads(1);
+  const http store(threads, "http://u:p@127.0.0.1:" + std::to_string(near.port()),
+                   {.headers = {{"X-Token", "t"}}});
+  std::vector<std::byte> into(5);
+  CHECK(mds::store_read(store, "key", 0, into) == 5);
+  CHECK(mds::as_text(into) == "01234");
+  const scripted_request seen = far.requests().at(0);
+  CHECK(seen.headers.count("authorization") == 0);
+  CHECK(seen.headers.count("x-token") == 0);
+  CHECK(seen.header("range") == "bytes=0-4");
+}
+
+}  // namespace http_store_test

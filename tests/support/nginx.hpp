@@ -1,0 +1,158 @@
+#pragma once
+
+// A real nginx on a free port of 127.0.0.1 that serves one directory, with or without TLS by a
+// certificate of its own; ended with the object.
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace support {
+
+namespace detail {
+
+inline sockaddr_in loopback(unsigned port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+inline unsigned free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  const bool bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(socket);
+  if (!bound) throw std::runtime_error("no free port");
+  return ntohs(address.sin_port);
+}
+
+inline bool accepts(unsigned port) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = loopback(port);
+  const bool answered =
+      ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(socket);
+  return answered;
+}
+
+}  // namespace detail
+
+class nginx {
+ public:
+  // The program's path; nothing where it is not installed.
+  static std::optional<std::string> find() {
+    for (const char* path : {"/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"}) {
+      if (::access(path, X_OK) == 0) return path;
+    }
+    return std::nullopt;
+  }
+
+  // Serves what `data` holds. `state` is an empty directory of its own.
+  nginx(const std::filesystem::path& data, std::filesystem::path state, bool tls)
+      : state_(std::move(state)), tls_(tls) {
+    std::filesystem::create_directories(state_ / "tmp");
+    if (tls_) make_certificate();
+    for (int attempt = 0; attempt < 5; ++attempt) {  // another may take the port meanwhile
+      port_ = detail::free_port();
+      write_configuration(data);
+      start();
+      if (is_up()) return;
+      end();
+    }
+    throw std::runtime_error("nginx does not start: " + (state_ / "error.log").string());
+  }
+  nginx(const nginx&) = delete;
+  nginx& operator=(const nginx&) = delete;
+  ~nginx() { end(); }
+
+  [[nodiscard]] std::string url() const {
+    return (tls_ ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(port_);
+  }
+  [[nodiscard]] std::string ca_file() const { return (state_ / "server.pem").string(); }
+
+ private:
+  void make_certificate() const {
+    const std::string command =
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+        "-addext subjectAltName=DNS:localhost -keyout " +
+        (state_ / "server.key").string() + " -out " + ca_file() + " 2>/dev/null";
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("openssl makes no certificate");
+  }
+
+  void write_configuration(const std::filesystem::path& data) const {
+    const std::string here = state_.string();
+    std::ofstream file(state_ / "nginx.conf");
+    file << "daemon off; master_process off; pid " << here << "/pid; error_log " << here
+         << "/error.log;\nevents { worker_connections 512; }\nhttp { access_log off; "
+            "default_type application/octet-stream; sendfile on; keepalive_requests 100000;\n";
+    for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
+      file << kind << "_temp_path " << here << "/tmp;";
+    }
+    file << "\nserver { listen 127.0.0.1:" << port_ << (tls_ ? " ssl" : "") << ";\n";
+    if (tls_) {
+      file << "ssl_certificate " << ca_file() << "; ssl_certificate_key " << here
+           << "/server.key;\n";
+    }
+    // Beside the files themselves: as servers without ranges and without HEAD have them.
+    file << "root " << data.string() << ";\nlocation /-norange/ { alias " << data.string()
+         << "/; max_ranges 0; }\nlocation /-nohead/ { alias " << data.string()
+         << "/; if ($request_method = HEAD) { return 405; } }\n}}\n";
+  }
+
+  void start() {
+    const std::string program = *find(), file = (state_ / "nginx.conf").string();
+    const std::string prefix = state_.string() + "/", log = prefix + "error.log";
+    process_ = ::fork();
+    if (process_ == 0) {
+      const int null = ::open("/dev/null", O_RDWR);
+      ::dup2(null, 0);
+      ::dup2(null, 1);
+      ::dup2(null, 2);
+      ::execl(program.c_str(), "nginx", "-p", prefix.c_str(), "-e", log.c_str(), "-c", file.c_str(),
+              static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+  }
+
+  [[nodiscard]] bool is_up() {
+    for (int i = 0; i < 1000; ++i) {
+      if (::waitpid(process_, nullptr, WNOHANG) == process_) {
+        process_ = -1;
+        return false;
+      }
+      if (detail::accepts(port_)) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  void end() {
+    if (process_ <= 0) return;
+    ::kill(process_, SIGTERM);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+  }
+
+  std::filesystem::path state_;
+  bool tls_;
+  unsigned port_ = 0;
+  pid_t process_ = -1;
+};
+
+}  // namespace support
