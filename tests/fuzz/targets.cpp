@@ -19,6 +19,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/input_sample.hpp"
+
 namespace fuzz {
 
 namespace {
@@ -217,6 +219,23 @@ void state(std::string_view input) {
     const std::string text = mdstream::to_text(mdstream::parse_state(input));
     require(mdstream::to_text(mdstream::parse_state(text)) == text);
   });
+}
+
+void typed_json(std::string_view input) {
+  mdstream::sample_encoder encoder(every_encoding());
+  for (const bool typed : {true, false})
+    allow_refusal([&] {
+      const cli::input_sample sample(every_encoding(), input, typed);
+      for (const mdstream::named_value& each : sample.values())
+        allow_refusal([&] {
+          const auto& type = every_encoding()[every_encoding().at(each.name)].type;
+          (void)mdstream::encode_value(type, each.value);
+        });
+      encoder.encode(sample.values().data(), sample.values().size());
+      std::vector<std::byte> out(encoder.size());
+      encoder.copy_to(out.data());
+      every_encoding().check(out);
+    });
 }
 
 void uri(std::string_view input) {

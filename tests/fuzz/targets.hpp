@@ -18,8 +18,10 @@ void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
 void collate(std::string_view input);    ///< u32 size of an index, its text, a raw MDS shard
 void state(std::string_view input);      ///< the text of a loader's state
-void uri(std::string_view input);        ///< a URL
-void xml(std::string_view input);        ///< an XML document
+void typed_json(
+    std::string_view input);       ///< a line of `mdstream write`, for a column of every encoding
+void uri(std::string_view input);  ///< a URL
+void xml(std::string_view input);  ///< an XML document
 
 struct target {
   const char* name;
@@ -35,6 +37,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"codec", &codec},
                                      {"collate", &collate},
                                      {"state", &state},
+                                     {"typed_json", &typed_json},
                                      {"uri", &uri},
                                      {"xml", &xml}};
 

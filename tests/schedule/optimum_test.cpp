@@ -1,8 +1,8 @@
-// How many downloads the prefetch window and the eviction rule need together, beside the fewest
+// How many downloads the fetch window and the eviction rule need together, beside the fewest
 // that any policy can do with (Belady's rule with the whole future known, fetching nothing ahead).
 
 #include <mdstream/schedule/eviction.hpp>
-#include <mdstream/schedule/prefetch_window.hpp>
+#include <mdstream/schedule/fetch_window.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -113,7 +113,7 @@ struct outcome {
 /// The machines as the cache drives them: `ahead` batches are wanted, `horizon` batches known.
 outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon) {
   const future known(of.batches, of.shards);
-  mds::prefetch_window window({.in_flight = 8});
+  mds::fetch_window window(of.shards, 8);
   std::set<std::uint32_t> resident;
   outcome result;
   std::size_t wanted = 0;
@@ -123,7 +123,6 @@ outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon) {
                                               known.next(shard, t, horizon));
       if (victim == nobody) return false;
       resident.erase(victim);
-      window.lost(victim);
     }
     resident.insert(shard);
     ++result.downloads;
@@ -131,22 +130,25 @@ outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon) {
   };
   for (std::size_t t = 0; t < of.batches.size(); ++t) {
     for (; wanted < std::min(t + ahead, of.batches.size()); ++wanted) {
-      for (const std::uint32_t shard : of.batches[wanted]) window.need(shard, wanted, 1);
+      for (const std::uint32_t shard : of.batches[wanted]) {
+        window.want(shard);
+        if (resident.count(shard) > 0) window.found(shard);
+      }
     }
     for (const std::uint32_t shard : of.batches[t]) {
       if (resident.count(shard) > 0) continue;
       REQUIRE(fetch(shard, t, mds::urgency::now));
+      window.found(shard);
       ++result.late;
     }
     while (const auto shard = window.next()) {
-      if (resident.count(*shard) > 0 || fetch(*shard, t, mds::urgency::ahead)) {
-        window.settled(*shard);
-      } else {
-        window.refused(*shard);
-        break;
-      }
+      if (fetch(*shard, t, mds::urgency::ahead))
+        window.fetched(*shard);
+      else
+        window.no_room(*shard);
     }
-    (void)window.advance(t + 1);
+    for (const std::uint32_t shard : of.batches[t]) (void)window.leave(shard);
+    window.moved();
   }
   return result;
 }

@@ -78,7 +78,7 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
         ++front;
       }
       for (std::uint32_t shard = 0; shard < sizes.size(); ++shard) {
-        std::uint64_t use = mds::never_needed;
+        std::uint64_t use = mds::never;
         for (std::uint64_t batch = end; batch-- > front;)
           if (shards_of(locate, node_ids(batch)).contains(shard)) use = batch;
         CHECK(ahead.next_use(shard) == use);

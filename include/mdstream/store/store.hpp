@@ -97,12 +97,11 @@ concept async_store =
 template <class S>
 concept versioned_store =
     async_store<S> &&
-    requires(const S& store, std::string key, object_version version, std::uint64_t offset,
+    requires(const S& store, std::string key, object_version held, std::uint64_t offset,
              mutable_bytes into, std::stop_token stop, diagnostics& where,
              store_handler<object_version> on_version, store_handler<std::size_t> on_read) {
       store.async_version(std::move(key), stop, where, std::move(on_version));
-      store.async_read_version(std::move(key), version, offset, into, stop, where,
-                               std::move(on_read));
+      store.async_read_version(std::move(key), held, offset, into, stop, where, std::move(on_read));
     };
 
 /// What a policy, a cache or a writer takes: either kind.

@@ -142,7 +142,7 @@ class delivery {
     released.clear();
   }
 
-  /// When this node needs the shard next, as a number that grows with the distance; `never_needed`
+  /// When this node needs the shard next, as a number that grows with the distance; `never`
   /// where that is beyond the horizon. Any thread.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const {
     const std::lock_guard lock(mutex_);

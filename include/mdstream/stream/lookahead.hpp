@@ -5,6 +5,7 @@
 
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/world.hpp>
+#include <mdstream/schedule/eviction.hpp>
 #include <mdstream/stream/shard_locator.hpp>
 
 #include <algorithm>
@@ -18,15 +19,13 @@
 
 namespace mdstream::inline v0 {
 
-/// "Not needed again, as far as the lookahead reaches."
-inline constexpr std::uint64_t never_needed = std::numeric_limits<std::uint64_t>::max();
-
 /// One batch of this rank, and the shards behind it.
 struct upcoming_batch {
-  /// A shard of the batch, and the number of the next later batch that needs it.
+  /// A shard of the batch, and the number of the next later batch that needs it: `never`, if there
+  /// is none as far as the lookahead reaches.
   struct need {
     std::uint32_t shard = 0;
-    std::uint64_t following = never_needed;
+    std::uint64_t following = never;
   };
 
   std::uint64_t number = 0;                ///< of the global batch, from where the epoch was begun
@@ -65,7 +64,7 @@ class lookahead {
         position_(position),
         batch_size_(batch_size),
         batches_to_read_(std::min(order_.global_batches(), rules.most_batches)),
-        first_use_(shards, never_needed),
+        first_use_(shards, never),
         last_use_(shards),
         last_slot_(shards) {}
 
@@ -102,7 +101,7 @@ class lookahead {
     batches_.pop_front();
   }
 
-  /// Number of the first batch in the queue that needs the shard on this node, or `never_needed`.
+  /// Number of the first batch in the queue that needs the shard on this node, or `never`.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const noexcept {
     return first_use_[shard];
   }
@@ -176,7 +175,7 @@ class lookahead {
   // The last need of a shard is found again through its batch number and slot, so that it can be
   // linked to the next one without a search.
   void note(upcoming_batch& batch, std::uint32_t shard) {
-    if (first_use_[shard] == never_needed) {
+    if (first_use_[shard] == never) {
       first_use_[shard] = batch.number;
     } else if (last_use_[shard] == batch.number) {
       return;

@@ -140,7 +140,8 @@ class batch_engine {
         corpus_(detail::dataset_part(given)),
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
-        prints_(fingerprint(order_, global_batch_size())),
+        dataset_print_(fingerprint(order_.shards())),
+        mix_print_(fingerprint(order_.mix())),
         progress_(order_.begin_run()),
         assembler_(corpus_.layout()) {
     detail::check_block_size(given);
@@ -358,8 +359,8 @@ class batch_engine {
 
   [[nodiscard]] run_identity identity(const resume_point& at) const {
     const order_options& order = order_.options();
-    return {.dataset = prints_.dataset,
-            .mix = prints_.mix,
+    return {.dataset = dataset_print_,
+            .mix = mix_print_,
             .epoch_size = order_.epoch_size(),
             .global_batch_size = global_batch_size(),
             .batching = std::string(to_string(order.batching)),
@@ -375,7 +376,8 @@ class batch_engine {
   std::uint64_t canonical_nodes_;  // as the user set them; 0: not
   corpus<Policies> corpus_;
   order_engine<typename Policies::shuffler> order_;
-  order_fingerprint prints_;
+  std::uint64_t dataset_print_;
+  std::uint64_t mix_print_;
   progress progress_;
   assembler<Policies> assembler_;
   std::optional<delivery<corpus<Policies>>> delivery_;
