@@ -1,18 +1,22 @@
 #pragma once
 
 /// The mapped shards of a process: one slot for each shard that never moves, so that a reference is
-/// taken and given back with one atomic operation each.
+/// taken and given back without a lock and without writing to memory that threads share.
 
+#include <mdstream/cache/asymmetric_fence.hpp>
 #include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/thread_counts.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/store/file.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,24 +26,31 @@ class slot_table;
 
 namespace detail {
 
-/// `state` counts the references in its low half; the flags are above. A slot without `mapped` has
-/// no references, and who maps or unmaps it holds the table's lock.
-struct shard_slot {
+/// The number of references is the low half of `state` plus the counters of all threads, modulo
+/// 2^32; the flags are above. A slot without `mapped` has no references, and who maps or unmaps it
+/// holds the table's lock.
+struct alignas(64) shard_slot {
   static constexpr std::uint64_t mapped = std::uint64_t{1} << 63;
   static constexpr std::uint64_t used = std::uint64_t{1} << 62;      // since the last sweep
   static constexpr std::uint64_t orphaned = std::uint64_t{1} << 61;  // the table's owner is gone
-  static constexpr std::uint64_t counted = (std::uint64_t{1} << 32) - 1;
+  static constexpr std::uint64_t spare = std::uint64_t{1} << 59;     // the half may go below zero
 
-  std::atomic<std::uint64_t> state{0};
+  std::atomic<std::uint64_t> state{spare};
   const std::byte* base = nullptr;
   std::size_t size = 0;
+  std::atomic<std::uint64_t> fact{0};  // see shard_ref::fact
   slot_table* table = nullptr;
-  std::uint64_t mapped_at = 0;       // on the table's count of mappings
-  std::atomic<bool> checked{false};  // see shard_ref::check_once
+  std::uint32_t number = 0;
+
+  std::uint64_t mapped_at = 0;  // on the table's count of mappings
   unique_fd pin;  // holds a shared lock on the shard's lock file while the slot is mapped
 
-  /// Takes a reference if the shard is mapped.
-  [[nodiscard]] bool try_enter() noexcept {
+  [[nodiscard]] bool is_mapped() const noexcept {
+    return (state.load(std::memory_order_relaxed) & mapped) != 0;
+  }
+
+  /// Takes a reference, counted in the shared half, if the shard is mapped.
+  [[nodiscard]] bool enter_shared() noexcept {
     std::uint64_t seen = state.load(std::memory_order_relaxed);
     while ((seen & mapped) != 0) {
       if (state.compare_exchange_weak(seen, (seen + 1) | used, std::memory_order_acquire,
@@ -50,6 +61,8 @@ struct shard_slot {
     return false;
   }
 
+  // In the shared half and never in a thread's counter: while a slot is being unmapped, the
+  // counters may only fall (see slot_table::references).
   void enter_again() noexcept { state.fetch_add(1, std::memory_order_relaxed); }
 
   void leave() noexcept;
@@ -78,13 +91,16 @@ class shard_ref {
   /// The whole raw shard, of exactly the size that the index states. Precondition: not empty.
   [[nodiscard]] bytes_view bytes() const noexcept { return {slot_->base, slot_->size}; }
 
-  /// Calls `check()`, which throws for bytes that are no shard, unless it has returned before for
-  /// this mapping. Any thread; two may both be the first.
-  template <class Check>
-  void check_once(const Check& check) const {
-    if (slot_->checked.load(std::memory_order_relaxed)) return;
-    check();
-    slot_->checked.store(true, std::memory_order_relaxed);
+  /// What `find()` returned for this mapping, which is called the first time, from any thread; two
+  /// may both be the first. Not 0. What it throws is thrown each time.
+  template <class Find>
+  [[nodiscard]] std::uint64_t fact(const Find& find) const {
+    std::uint64_t known = slot_->fact.load(std::memory_order_relaxed);
+    if (known == 0) [[unlikely]] {
+      known = find();
+      slot_->fact.store(known, std::memory_order_relaxed);
+    }
+    return known;
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return slot_ != nullptr; }
@@ -99,25 +115,38 @@ class shard_ref {
 /// The slots of one cache. Lookups are lock-free; mapping and unmapping take a lock.
 ///
 /// Slots are made in blocks when a shard of the block is first mapped, so that a dataset of ten
-/// million shards costs what its resident ones need. The table is deleted by the last reference
-/// that is left after `release`.
-class slot_table {
+/// million shards costs what its resident ones need. References may outlive the table's owner.
+///
+/// A thread counts the references that it takes and gives back in counters of its own. Who takes
+/// one counts first and then looks whether the shard is mapped; who unmaps takes the flag away
+/// first and then adds up the counters; an asymmetric fence between the two steps of each. Where
+/// the kernel has none, the counters are not used and the shared half of the state counts alone.
+class slot_table final : public detail::counted_table {
  public:
   struct releaser {
-    void operator()(slot_table* table) const noexcept { table->release(); }
+    std::shared_ptr<slot_table> table{};
+    void operator()(slot_table*) noexcept {
+      table->release();
+      table.reset();
+    }
   };
   using owner = std::unique_ptr<slot_table, releaser>;
 
   /// A table of `shards` slots that are all empty.
-  [[nodiscard]] static owner make(std::size_t shards) { return owner(new slot_table(shards)); }
+  [[nodiscard]] static owner make(std::size_t shards,
+                                  bool asymmetric = detail::has_asymmetric_fence()) {
+    std::shared_ptr<slot_table> table(new slot_table(shards, asymmetric));
+    slot_table* const at = table.get();
+    return {at, releaser{std::move(table)}};
+  }
 
-  /// A reference to a mapped shard, in one atomic operation; none when it is not mapped.
+  /// A reference to a mapped shard, in a few instructions; none when it is not mapped.
   /// Precondition: `shard` is below the number of shards.
   [[nodiscard]] std::optional<shard_ref> try_acquire(std::uint32_t shard) noexcept {
-    block* const slots = blocks_[shard / block_size].load(std::memory_order_acquire);
+    block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_acquire);
     if (slots == nullptr) return std::nullopt;
-    detail::shard_slot& slot = slots->at[shard % block_size];
-    if (!slot.try_enter()) return std::nullopt;
+    detail::shard_slot& slot = slots->at[shard % detail::slot_block];
+    if (!enter(slot, shard)) return std::nullopt;
     return shard_ref(&slot);
   }
 
@@ -126,24 +155,27 @@ class slot_table {
   [[nodiscard]] shard_ref insert(std::uint32_t shard, file_mapping mapping, unique_fd pin) {
     const std::lock_guard lock(mutex_);
     detail::shard_slot& slot = slot_of(shard);
-    if (slot.try_enter()) return shard_ref(&slot);
+    if (slot.enter_shared()) return shard_ref(&slot);
     resident_.push_back(shard);
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
-    slot.checked.store(false, std::memory_order_relaxed);
+    slot.fact.store(0, std::memory_order_relaxed);
     slot.pin = std::move(pin);
     slot.mapped_at = ++mappings_;
-    slot.state.store(detail::shard_slot::mapped | detail::shard_slot::used | 1,
-                     std::memory_order_release);
+    slot.state.fetch_add(detail::shard_slot::mapped | 1, std::memory_order_release);
+    slot.state.fetch_or(detail::shard_slot::used, std::memory_order_relaxed);
     return shard_ref(&slot);
   }
 
   /// Unmaps a shard that nobody holds; false when somebody does.
   bool unmap(std::uint32_t shard) {
     const std::lock_guard lock(mutex_);
-    block* const slots = blocks_[shard / block_size].load(std::memory_order_acquire);
+    block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_acquire);
     if (slots == nullptr) return true;
-    if (!unmap_idle(slots->at[shard % block_size])) return false;
+    detail::shard_slot* const slot = &slots->at[shard % detail::slot_block];
+    if (!slot->is_mapped()) return true;
+    unmap_idle(std::span(&slot, 1));
+    if (slot->is_mapped()) return false;
     std::erase(resident_, shard);
     return true;
   }
@@ -152,12 +184,15 @@ class slot_table {
   /// many are still mapped.
   std::size_t sweep() {
     const std::lock_guard lock(mutex_);
-    std::erase_if(resident_, [this](std::uint32_t shard) {
+    std::vector<detail::shard_slot*> unused;
+    for (const std::uint32_t shard : resident_) {
       detail::shard_slot& slot = slot_of(shard);
       const std::uint64_t seen =
           slot.state.fetch_and(~detail::shard_slot::used, std::memory_order_relaxed);
-      return (seen & detail::shard_slot::used) == 0 && unmap_idle(slot);
-    });
+      if ((seen & detail::shard_slot::used) == 0) unused.push_back(&slot);
+    }
+    unmap_idle(unused);
+    std::erase_if(resident_, [this](std::uint32_t shard) { return !slot_of(shard).is_mapped(); });
     return resident_.size();
   }
 
@@ -169,89 +204,205 @@ class slot_table {
   /// How many mappings had been made when the shard was mapped last; 0 when it never was.
   [[nodiscard]] std::uint64_t mapped_at(std::uint32_t shard) const {
     const std::lock_guard lock(mutex_);
-    const block* const slots = blocks_[shard / block_size].load(std::memory_order_relaxed);
-    return slots == nullptr ? 0 : slots->at[shard % block_size].mapped_at;
+    const block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_relaxed);
+    return slots == nullptr ? 0 : slots->at[shard % detail::slot_block].mapped_at;
+  }
+
+  ~slot_table() override {
+    for (const std::atomic<block*>& each : blocks_) delete each.load(std::memory_order_relaxed);
   }
 
  private:
   friend struct detail::shard_slot;
-  static constexpr std::size_t block_size = 256;
   struct block {
-    detail::shard_slot at[block_size];
+    detail::shard_slot at[detail::slot_block];
   };
 
-  explicit slot_table(std::size_t shards) : blocks_((shards + block_size - 1) / block_size) {}
-  ~slot_table() {
-    for (const std::atomic<block*>& each : blocks_) delete each.load(std::memory_order_relaxed);
-  }
+  slot_table(std::size_t shards, bool asymmetric)
+      : asymmetric_(asymmetric),
+        shards_(shards),
+        blocks_((shards + detail::slot_block - 1) / detail::slot_block) {}
 
-  [[nodiscard]] detail::shard_slot& slot_of(std::uint32_t shard) {
-    std::atomic<block*>& place = blocks_[shard / block_size];
-    block* slots = place.load(std::memory_order_relaxed);
-    if (slots == nullptr) {
-      slots = new block;
-      for (detail::shard_slot& slot : slots->at) slot.table = this;
-      place.store(slots, std::memory_order_release);
+  // References.
+
+  [[nodiscard]] bool enter(detail::shard_slot& slot, std::uint32_t shard) noexcept {
+    detail::thread_counts::counter* const own = own_counter(shard);
+    if (own == nullptr) return slot.enter_shared();
+    detail::thread_counts::add(*own, 1, std::memory_order_relaxed);
+    detail::light_fence();
+    const std::uint64_t seen = slot.state.load(std::memory_order_acquire);
+    if ((seen & detail::shard_slot::mapped) == 0) [[unlikely]] {
+      detail::thread_counts::add(*own, ~0U, std::memory_order_release);
+      return false;
     }
-    return slots->at[shard % block_size];
-  }
-
-  /// True when the slot is unmapped now. The caller holds the lock.
-  static bool unmap_idle(detail::shard_slot& slot) noexcept {
-    std::uint64_t seen = slot.state.load(std::memory_order_relaxed);
-    do {
-      if ((seen & detail::shard_slot::mapped) == 0) return true;
-      if ((seen & detail::shard_slot::counted) != 0) return false;
-    } while (!slot.state.compare_exchange_weak(seen, 0, std::memory_order_acquire,
-                                               std::memory_order_relaxed));
-    (void)file_mapping::adopt(slot.base, slot.size);  // unmapped with the temporary
-    slot.base = nullptr;
-    slot.pin.reset();
+    if ((seen & detail::shard_slot::used) == 0) [[unlikely]]
+      slot.state.fetch_or(detail::shard_slot::used, std::memory_order_relaxed);
     return true;
   }
 
-  /// The owner's end: unmaps what is idle, and leaves the rest to the references.
-  void release() noexcept {
-    {
+  void leave(detail::shard_slot& slot) noexcept {
+    detail::thread_counts::counter* const own = own_counter(slot.number);
+    if (own == nullptr) return leave_shared(slot);
+    // The thread's counters keep the table in memory from here on.
+    detail::thread_counts::add(*own, ~0U, std::memory_order_release);
+    detail::light_fence();
+    if ((slot.state.load(std::memory_order_relaxed) & detail::shard_slot::orphaned) != 0)
+        [[unlikely]]
+      reap(slot);
+  }
+
+  [[gnu::noinline]] void leave_shared(detail::shard_slot& slot) noexcept {
+    const std::shared_ptr<counted_table> alive = asymmetric_ ? shared_from_this() : nullptr;
+    const std::uint64_t before = slot.state.fetch_sub(1, std::memory_order_acq_rel);
+    if ((before & detail::shard_slot::orphaned) == 0) return;
+    // Without counters of threads this is the whole number, and only the last one looks.
+    if (asymmetric_ || static_cast<std::uint32_t>(before) == 1) reap(slot);
+  }
+
+  /// The calling thread's counter; null where the shared half has to serve.
+  [[nodiscard]] detail::thread_counts::counter* own_counter(std::uint32_t shard) noexcept {
+    if (auto* const own = detail::thread_tables::recent_counter(*this, shard)) [[likely]]
+      return own;
+    return asymmetric_ ? find_counter(shard) : nullptr;
+  }
+
+  [[nodiscard, gnu::noinline]] detail::thread_counts::counter* find_counter(
+      std::uint32_t shard) noexcept {
+    detail::thread_counts* const counts = detail::thread_tables::counts_for(*this);
+    if (counts == nullptr) return nullptr;
+    if (detail::thread_counts::counter* const own = counts->find(shard)) return own;
+    try {
       const std::lock_guard lock(mutex_);
-      orphans_.store(1, std::memory_order_relaxed);  // counts this function itself
-      for (const std::uint32_t shard : resident_) {
-        detail::shard_slot& slot = slot_of(shard);
-        while (!unmap_idle(slot)) {
-          std::uint64_t seen = slot.state.load(std::memory_order_relaxed);
-          if ((seen & detail::shard_slot::counted) == 0) continue;
-          orphans_.fetch_add(1, std::memory_order_relaxed);
-          if (slot.state.compare_exchange_strong(seen, seen | detail::shard_slot::orphaned,
-                                                 std::memory_order_acq_rel)) {
-            break;
-          }
-          orphans_.fetch_sub(1, std::memory_order_relaxed);
-        }
+      return counts->make(shard);
+    } catch (...) {
+      return nullptr;  // the shared half serves as well
+    }
+  }
+
+  /// The references to a slot, or more than there are. The caller holds the lock; where `mapped` is
+  /// gone and a heavy fence has followed, 0 means that there are none and will be none: by then the
+  /// threads' counters only fall, so that their sum, read before the shared half, can only be too
+  /// high.
+  [[nodiscard]] std::uint32_t references(const detail::shard_slot& slot) const noexcept {
+    std::uint32_t sum = 0;
+    for (const auto& counts : threads_)
+      if (const detail::thread_counts::counter* const each = counts->find(slot.number))
+        sum += each->load(std::memory_order_acquire);
+    return sum + static_cast<std::uint32_t>(slot.state.load(std::memory_order_acquire));
+  }
+
+  // Counters of threads.
+
+  [[nodiscard]] detail::thread_counts* enroll() override {
+    const std::lock_guard lock(mutex_);
+    threads_.push_back(std::make_unique<detail::thread_counts>(shards_));
+    return threads_.back().get();
+  }
+
+  void dismiss(detail::thread_counts* counts) noexcept override {
+    const std::lock_guard lock(mutex_);
+    counts->drain([this](std::uint32_t shard, std::uint32_t count) {
+      const auto change = static_cast<std::int64_t>(static_cast<std::int32_t>(count));
+      slot_of(shard).state.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_acq_rel);
+    });
+    std::erase_if(threads_, [counts](const auto& each) { return each.get() == counts; });
+  }
+
+  [[nodiscard]] bool is_spent() const override {
+    const std::lock_guard lock(mutex_);
+    return released_ && orphans_ == 0;
+  }
+
+  // Mappings. The caller holds the lock.
+
+  [[nodiscard]] detail::shard_slot& slot_of(std::uint32_t shard) {
+    std::atomic<block*>& place = blocks_[shard / detail::slot_block];
+    block* slots = place.load(std::memory_order_relaxed);
+    if (slots == nullptr) {
+      slots = new block;
+      std::uint32_t number = shard - shard % detail::slot_block;
+      for (detail::shard_slot& slot : slots->at) {
+        slot.table = this;
+        slot.number = number++;
+      }
+      place.store(slots, std::memory_order_release);
+    }
+    return slots->at[shard % detail::slot_block];
+  }
+
+  void fence_against_threads() const noexcept {
+    if (asymmetric_) detail::heavy_fence();
+  }
+
+  /// Unmaps those of the mapped slots that have no references, with one fence for all of them.
+  void unmap_idle(std::span<detail::shard_slot* const> slots) noexcept {
+    for (detail::shard_slot* const slot : slots)
+      if (references(*slot) == 0)
+        slot->state.fetch_and(~detail::shard_slot::mapped, std::memory_order_seq_cst);
+    fence_against_threads();
+    for (detail::shard_slot* const slot : slots) {
+      if (slot->is_mapped()) continue;
+      if (references(*slot) == 0) {
+        drop_mapping(*slot);
+      } else {
+        slot->state.fetch_or(detail::shard_slot::mapped, std::memory_order_relaxed);
       }
     }
-    drop_orphan();
   }
 
-  void drop_orphan() noexcept {
-    if (orphans_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  static void drop_mapping(detail::shard_slot& slot) noexcept {
+    slot.state.fetch_and(~detail::shard_slot::mapped, std::memory_order_relaxed);
+    (void)file_mapping::adopt(std::exchange(slot.base, nullptr), slot.size);  // unmaps
+    slot.pin.reset();
   }
+
+  // The end.
+
+  /// The owner's end: unmaps what is idle, and leaves the rest to the references.
+  void release() noexcept {
+    const std::lock_guard lock(mutex_);
+    released_ = true;
+    std::vector<std::uint32_t> shared_half;
+    for (const std::uint32_t shard : resident_) {
+      shared_half.push_back(static_cast<std::uint32_t>(
+          slot_of(shard).state.fetch_or(detail::shard_slot::orphaned, std::memory_order_acq_rel)));
+    }
+    fence_against_threads();
+    for (std::size_t i = 0; i < resident_.size(); ++i) {
+      detail::shard_slot& slot = slot_of(resident_[i]);
+      // Where the shared half counts alone, whoever gave back the last reference since it was read
+      // knows it, and is waiting for the lock.
+      if ((asymmetric_ ? references(slot) : shared_half[i]) == 0) {
+        drop_mapping(slot);
+      } else {
+        ++orphans_;
+      }
+    }
+    if (orphans_ > 0) keep_alive_ = shared_from_this();
+  }
+
+  /// Unmaps a shard of a table without an owner once its last reference is gone.
+  [[gnu::noinline]] void reap(detail::shard_slot& slot) noexcept {
+    std::shared_ptr<counted_table> last;  // goes after the lock
+    const std::lock_guard lock(mutex_);
+    if (!slot.is_mapped() || references(slot) != 0) return;
+    drop_mapping(slot);
+    if (--orphans_ == 0) last = std::move(keep_alive_);
+  }
+
+  const bool asymmetric_;
+  const std::size_t shards_;
+  std::vector<std::atomic<block*>> blocks_;
 
   mutable std::mutex mutex_;
-  std::vector<std::atomic<block*>> blocks_;
+  std::vector<std::unique_ptr<detail::thread_counts>> threads_;
   std::vector<std::uint32_t> resident_;
   std::uint64_t mappings_ = 0;
-  std::atomic<std::size_t> orphans_{0};
+  bool released_ = false;
+  std::size_t orphans_ = 0;                    // mapped slots of a table without an owner
+  std::shared_ptr<counted_table> keep_alive_;  // while there are any
 };
 
-inline void detail::shard_slot::leave() noexcept {
-  const std::uint64_t before = state.fetch_sub(1, std::memory_order_release);
-  if ((before & orphaned) == 0 || (before & counted) != 1) return;
-  (void)state.load(std::memory_order_acquire);  // after everything the other holders did
-  slot_table* const owner = table;
-  state.store(0, std::memory_order_relaxed);
-  (void)file_mapping::adopt(base, size);
-  pin.reset();
-  owner->drop_orphan();
-}
+inline void detail::shard_slot::leave() noexcept { table->leave(*this); }
 
 }  // namespace mdstream::inline v0

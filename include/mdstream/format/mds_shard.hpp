@@ -71,6 +71,9 @@ class mds_shard_view {
     return {shard_.data() + begin, end - begin};
   }
 
+  /// The file offset of the first sample. Precondition: samples have one size.
+  [[nodiscard]] std::uint64_t first_sample() const noexcept { return first_; }
+
   /// The file offset of sample `i`. Precondition: i < size().
   [[nodiscard]] std::uint64_t offset(std::uint64_t i) const noexcept {
     return load<std::uint32_t>(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));

@@ -61,6 +61,7 @@ class corpus {
     }
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
+    only_layout_ = common_layout();
     cache_ = std::make_unique<cache_type>(
         threads_, cache_options{.root = places.root, .limit = given.cache_limit.value},
         std::move(cached));
@@ -77,6 +78,7 @@ class corpus {
   }
   /// The columns of a shard.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept {
+    if (only_layout_ != nullptr) return *only_layout_;
     const stream_part& part = stream_of(shard);
     return part.index->layout(shard - part.first_shard);
   }
@@ -87,7 +89,7 @@ class corpus {
   [[nodiscard]] mds_shard_view view(const shard_ref& shard, std::uint32_t number) const {
     try {
       const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
-      shard.check_once([&samples] { samples.check_offsets(); });
+      if (sample_size_ != 0) (void)first_sample(shard, samples);
       return samples;
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
@@ -97,6 +99,11 @@ class corpus {
   /// The bytes of a sample in its mapped shard.
   /// Throws `errc::corrupt` naming stream, shard, sample and byte.
   [[nodiscard]] bytes_view bytes(const shard_ref& shard, sample_location at) const {
+    if (sample_size_ != 0) {
+      const std::uint64_t first = shard.fact([&] { return view(shard, at.shard).first_sample(); });
+      return {shard.bytes().data() + first + at.index * sample_size_,
+              static_cast<std::size_t>(sample_size_)};
+    }
     const mds_shard_view samples = view(shard, at.shard);
     try {
       return samples[at.index];
@@ -231,6 +238,21 @@ class corpus {
     }
   }
 
+  /// Where samples have one size, the offset of a shard's first one; the shard's offsets are
+  /// checked once for each mapping.
+  static std::uint64_t first_sample(const shard_ref& shard, const mds_shard_view& samples) {
+    return shard.fact([&samples] {
+      samples.check_offsets();
+      return samples.first_sample();
+    });
+  }
+
+  /// The layout of every shard; null where they differ.
+  [[nodiscard]] const sample_layout* common_layout() const {
+    if (parts_.size() != 1 || parts_.front().index->configs().size() != 1) return nullptr;
+    return &parts_.front().index->layout(0);
+  }
+
   /// Bytes of every sample of every shard; 0 where they differ.
   [[nodiscard]] std::uint64_t common_sample_size() const {
     const std::uint64_t size = layout().fixed_sample_size().value_or(0);
@@ -252,6 +274,7 @@ class corpus {
   std::vector<std::vector<std::uint64_t>> stream_shards_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
+  const sample_layout* only_layout_ = nullptr;
   std::uint32_t next_shard_ = 0;
   std::unique_ptr<cache_type> cache_;  // last: its shards go before the indexes and the threads
 };

@@ -42,6 +42,8 @@ class dataset {
   /// `errc::corrupt` for a shard whose offsets do not fit.
   [[nodiscard]] sample_type operator[](std::uint64_t i) const {
     const sample_location at = located(i);
+    if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard)) [[likely]]
+      return make(*std::move(shard), at);
     return make(corpus_->cache().acquire(at.shard), at);
   }
 
@@ -71,10 +73,14 @@ class dataset {
   };
 
   [[nodiscard]] sample_location located(std::uint64_t i) const {
-    if (i >= size())
-      throw error(errc::out_of_range, "sample " + std::to_string(i) + " of a dataset of " +
-                                          std::to_string(size()) + " samples");
+    if (i >= size()) [[unlikely]]
+      fail_index(i);
     return corpus_->locate()(i);
+  }
+
+  [[noreturn]] void fail_index(std::uint64_t i) const {
+    throw error(errc::out_of_range, "sample " + std::to_string(i) + " of a dataset of " +
+                                        std::to_string(size()) + " samples");
   }
 
   [[nodiscard]] sample_type make(shard_ref shard, sample_location at) const {
