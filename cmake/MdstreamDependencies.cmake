@@ -86,6 +86,13 @@ macro(mdstream_find_curl)
   mdstream_import(curl_library curl/curl.h curl)
 endmacro()
 
+macro(mdstream_find_s3)
+  mdstream_find_curl()
+  if(NOT mdstream_missing)
+    mdstream_find_openssl()
+  endif()
+endmacro()
+
 # mdstream_find(COMPONENT): sets mdstream_missing to what the component lacks here, or to "".
 macro(mdstream_find component)
   cmake_language(CALL mdstream_find_${component})

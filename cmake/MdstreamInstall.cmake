@@ -50,6 +50,7 @@ set(pkgconfig_openssl libcrypto)
 set(pkgconfig_jpeg libjpeg)
 set(pkgconfig_png libpng)
 set(pkgconfig_curl "libcurl >= 7.85")
+set(pkgconfig_s3 "libcurl >= 7.85 libcrypto")
 foreach(component IN LISTS mdstream_components)
   mdstream_pkgconfig(mdstream-${component} "${PROJECT_DESCRIPTION}: component ${component}"
     "mdstream = ${PROJECT_VERSION} ${pkgconfig_${component}}" "" "")

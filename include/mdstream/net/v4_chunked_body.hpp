@@ -1,0 +1,77 @@
+#pragma once
+
+/// A body whose chunks are signed as they are sent (aws-chunked). Needs OpenSSL's libcrypto: link
+/// mdstream::openssl.
+
+#include <mdstream/net/signature_v4.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0::net {
+
+/// Gives the framed body piece by piece. The bytes are read where they are, and have to stay.
+class v4_chunked_body {
+ public:
+  static constexpr std::size_t chunk_bytes = 64 * 1024;
+
+  v4_chunked_body(v4_chunk_signer signer, bytes_view body)
+      : signer_(std::move(signer)), rest_(body) {
+    next_frame();
+  }
+
+  /// Bytes of the framed form of a body.
+  [[nodiscard]] static std::uint64_t framed_size(std::uint64_t body) {
+    return v4_chunk_signer::framed_size(body, chunk_bytes);
+  }
+
+  /// Fills `into` from the front with what comes next; returns how many bytes, 0 at the end.
+  [[nodiscard]] std::size_t pull(mutable_bytes into) {
+    std::size_t done = 0;
+    while (done < into.size()) {
+      if (frame_.empty() && chunk_.empty() && !end_frame()) break;
+      bytes_view& source = frame_.empty() ? chunk_ : frame_;
+      const std::size_t count = std::min(source.size(), into.size() - done);
+      std::memcpy(into.data() + done, source.data(), count);
+      source = source.subspan(count);
+      done += count;
+    }
+    return done;
+  }
+
+ private:
+  void next_frame() {
+    chunk_ = rest_.first(std::min(rest_.size(), chunk_bytes));
+    rest_ = rest_.subspan(chunk_.size());
+    last_ = chunk_.empty();
+    text_ += signer_.next(chunk_);
+    frame_ = as_bytes(text_);
+  }
+
+  /// After a chunk's bytes: its line end and the next chunk's head. False after the last.
+  [[nodiscard]] bool end_frame() {
+    if (ended_) return false;
+    text_ = "\r\n";
+    if (last_) {
+      ended_ = true;
+      frame_ = as_bytes(text_);
+    } else {
+      next_frame();
+    }
+    return true;
+  }
+
+  v4_chunk_signer signer_;
+  bytes_view rest_;     // what is in no chunk yet
+  bytes_view chunk_{};  // of the chunk that is sent, what is left
+  std::string text_{};  // around chunks
+  bytes_view frame_{};  // of it, what is left
+  bool last_ = false, ended_ = false;
+};
+
+}  // namespace mdstream::inline v0::net

@@ -1,0 +1,99 @@
+#pragma once
+
+/// One range of an object, read with one GET. Needs libcurl and OpenSSL: link mdstream::s3.
+
+#include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/s3/client.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0::store {
+
+/// A read on its way; keeps itself until it completes. The answer's head is checked before its
+/// first byte is taken.
+class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
+ public:
+  s3_ranged_read(s3_client client, std::string key, std::uint64_t offset, mutable_bytes into,
+                 std::optional<object_version> version, std::stop_token stop, diagnostics& where,
+                 store_handler<std::size_t> done)
+      : client_(std::move(client)),
+        key_(std::move(key)),
+        asked_{offset, into.size(), std::move(version)},
+        into_(into),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  void begin() {
+    s3_call call{.key = key_, .headers = {{"Range", asked_.header()}}};
+    if (asked_.version && asked_.version->tag.starts_with('"')) {
+      call.headers.emplace_back("If-Match", asked_.version->tag);
+    }
+    call.sink = net::http_sink{.into = into_};
+    call.on_head = [self = shared_from_this()](const net::http_response& head, net::http_sink& sink,
+                                               diagnostics& about) {
+      return self->take_head(head, sink, about);
+    };
+    client_.async_send(
+        std::move(call), stop_, where_,
+        [self = shared_from_this()](std::error_code code, const net::http_response& answer) {
+          self->take_answer(code, answer);
+        });
+  }
+
+ private:
+  std::error_code take_head(const net::http_response& head, net::http_sink& sink,
+                            diagnostics& about) {
+    if (!head.ok()) return {};
+    std::string what;
+    if (const auto code = detail::check_range(asked_, head, promise_, what)) {
+      about = {.what = std::move(what), .url = client_.url(key_)};
+      return code;
+    }
+    sink.skip = promise_.skip;
+    sink.until_full = head.status == 200;
+    return {};
+  }
+
+  void take_answer(std::error_code code, const net::http_response& answer) {
+    if (code && answer.status == 416) return take_beyond_end(code, answer);
+    if (code && answer.status == 412 && asked_.version) {
+      where_ = {.what = "the object changed while it was read", .url = client_.url(key_)};
+      return done_(errc::corrupt, 0);
+    }
+    if (code) return done_(code, 0);
+    const auto got = static_cast<std::size_t>(answer.received);
+    if (got != promise_.expected.value_or(into_.size())) {
+      where_ = {.what = "the body ended after " + std::to_string(got) + " bytes of the range",
+                .url = client_.url(key_)};
+      return done_(errc::unavailable, 0);
+    }
+    done_({}, got);
+  }
+
+  /// Nothing is left at the offset, unless the answer itself says that there is.
+  void take_beyond_end(std::error_code code, const net::http_response& answer) {
+    const auto text = answer.headers.find("Content-Range");
+    const auto range = text ? net::content_range::parse(*text) : std::nullopt;
+    if (range && range->total && *range->total > asked_.offset) return done_(code, 0);
+    done_({}, 0);
+  }
+
+  const s3_client client_;
+  const std::string key_;
+  const detail::range_question asked_;
+  const mutable_bytes into_;
+  const std::stop_token stop_;
+  diagnostics& where_;
+  store_handler<std::size_t> done_;
+  detail::range_promise promise_{};
+};
+
+}  // namespace mdstream::inline v0::store

@@ -1,0 +1,201 @@
+#include <mdstream/store/s3/multipart.hpp>
+
+#include <mdstream/store/s3.hpp>
+
+#include <atomic>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "s3/with_fake.hpp"
+#include "store/conformance.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace s3_multipart_test {
+
+using namespace with_fake;
+using fake_s3::answer;
+using fake_s3::question;
+using fake_s3::refusal;
+using mds::errc;
+using mds::store::s3;
+using mds::store::s3_options;
+using support::error_of;
+using support::expect_error;
+
+const std::vector<std::byte> large = conformance::noise(1050, 5);
+
+s3_options in_parts(const fake_s3::server& fake) {
+  s3_options options = options_for(fake);
+  options.part_bytes = 100;
+  return options;
+}
+
+bool is_part(const question& asked) {
+  return asked.raw.method == "PUT" && asked.query.count("partNumber") != 0;
+}
+bool is_end(const question& asked) {
+  return asked.raw.method == "POST" && asked.query.count("uploadId") != 0;
+}
+
+std::string stored(fake_s3::server& fake) { return fake.objects()["large"]; }
+std::string sent() { return std::string(mds::as_text(large)); }
+
+TEST_CASE("parts are large enough that S3 takes their number", "[s3]") {
+  const mds::store::s3_upload_plan plan{.part_bytes = 16 << 20};
+  CHECK(plan.part_size(1) == 16 << 20);
+  CHECK(plan.part_size(std::uint64_t{5} << 40) == ((std::uint64_t{5} << 40) + 9999) / 10000);
+  CHECK(mds::store::s3_upload_plan{}.part_size(0) == 1);
+}
+
+TEST_CASE("an upload in parts is the object, with every part sent once", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  mds::store_write(s3(threads, fake.s3_url(), in_parts(fake)), "large", large);
+  CHECK(stored(fake) == sent());
+  CHECK(fake.uploads() == 0);
+  CHECK(fake.requests().size() == 13);
+}
+
+TEST_CASE("a part that fails is sent again, and nothing else is", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  std::set<std::string> failed;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_part(asked)) return std::nullopt;
+    const bool first = failed.insert(asked.query.at("partNumber")).second;
+    if (!first) return std::nullopt;
+    return refusal(503, "SlowDown");
+  };
+  mds::store_write(s3(threads, fake.s3_url(), in_parts(fake)), "large", large);
+  CHECK(stored(fake) == sent());
+  CHECK(fake.requests().size() == 13 + 11);
+}
+
+TEST_CASE("an upload that fails is aborted", "[s3]") {
+  mds::runtime threads(2);
+  const auto fails = [&](auto instead, errc code) {
+    fake_s3::server fake;
+    fake.instead = instead;
+    const s3 store(threads, fake.s3_url(), in_parts(fake));
+    expect_error([&] { mds::store_write(store, "large", large); }, code, {"s3://bucket/large"});
+    CHECK(fake.uploads() == 0);
+    CHECK(fake.objects().empty());
+  };
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (is_part(asked) && asked.query.at("partNumber") == "7")
+          return refusal(403, "AccessDenied");
+        return std::nullopt;
+      },
+      errc::permission_denied);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (is_part(asked)) return refusal(503, "SlowDown");
+        return std::nullopt;
+      },
+      errc::unavailable);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (is_part(asked)) return answer{200};  // without a tag
+        return std::nullopt;
+      },
+      errc::corrupt);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (is_end(asked)) return refusal(400, "EntityTooSmall");
+        return std::nullopt;
+      },
+      errc::invalid_argument);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (is_end(asked)) return refusal(200, "InternalError");  // 200 came before it was known
+        return std::nullopt;
+      },
+      errc::unavailable);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (asked.query.count("uploads") != 0) return refusal(403, "AccessDenied");
+        return std::nullopt;
+      },
+      errc::permission_denied);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
+        if (asked.query.count("uploads") != 0) return answer{200, "<html>"};
+        return std::nullopt;
+      },
+      errc::corrupt);
+}
+
+TEST_CASE("an end whose answer is lost is found to have come", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  bool lost = false;
+  fake.afterwards = [&](const question& asked, answer& given) {
+    if (is_end(asked) && !std::exchange(lost, true)) given = refusal(500, "InternalError");
+  };
+  mds::store_write(s3(threads, fake.s3_url(), in_parts(fake)), "large", large);
+  CHECK(stored(fake) == sent());
+}
+
+TEST_CASE("an upload gone without an object is a failure", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  int ends = 0;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_end(asked)) return std::nullopt;
+    return ++ends == 1 ? refusal(500, "InternalError") : refusal(404, "NoSuchUpload");
+  };
+  const s3 store(threads, fake.s3_url(), in_parts(fake));
+  expect_error([&] { mds::store_write(store, "large", large); }, errc::not_found, {"NoSuchUpload"});
+}
+
+TEST_CASE("a large object is created only where there is none", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  const s3 store(threads, fake.s3_url(), in_parts(fake));
+  const auto create = [&] {
+    return mds::detail::wait_for<bool>([&](mds::diagnostics& where, auto done) {
+      store.async_create("large", large, {}, where, std::move(done));
+    });
+  };
+  CHECK(create());
+  fake.put("large", "changed");
+  CHECK_FALSE(create());
+  CHECK(stored(fake) == "changed");
+  CHECK(fake.uploads() == 0);
+}
+
+TEST_CASE("a stopped upload is aborted, whenever the stop comes", "[s3]") {
+  mds::runtime threads(2);
+  for (std::size_t at = 1; at <= 13; ++at) {
+    fake_s3::server fake;
+    std::stop_source stop;
+    std::atomic<std::size_t> seen{0};
+    fake.afterwards = [&](const question&, answer&) {
+      if (++seen == at) stop.request_stop();
+    };
+    const s3 store(threads, fake.s3_url(), in_parts(fake));
+    mds::diagnostics where;
+    std::error_code code;
+    mds::one_time_event over;
+    store.async_write("large", large, stop.get_token(), where, [&](std::error_code c) {
+      code = c;
+      over.set();
+    });
+    over.wait();
+    INFO("stopped at request " << at << ": " << code.message());
+    if (code) {
+      CHECK(code == errc::canceled);
+      // the answer to the first request may be lost with the id that is in it
+      CHECK(fake.uploads() <= (at == 1 ? 1U : 0U));
+    } else {
+      CHECK(stored(fake) == sent());
+    }
+  }
+}
+
+}  // namespace s3_multipart_test

@@ -1,0 +1,65 @@
+#include <mdstream/store/s3/ranged_read.hpp>
+
+#include <mdstream/store/s3.hpp>
+
+#include <string>
+#include <vector>
+
+#include "s3/with_fake.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace s3_ranged_read_test {
+
+using namespace with_fake;
+using fake_s3::answer;
+using fake_s3::question;
+using mds::errc;
+using mds::store::s3;
+using support::expect_error;
+
+/// What a read of bytes 2 to 5 gives when the server answers so.
+std::string read_of(answer given) {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.instead = [given](const question&) { return given; };
+  std::vector<std::byte> into(4);
+  const std::size_t got =
+      mds::store_read(s3(threads, fake.s3_url(), options_for(fake)), "x", 2, into);
+  return std::string(mds::as_text(mds::bytes_view(into).first(got)));
+}
+
+TEST_CASE("the bytes of a range are those of the object", "[s3]") {
+  CHECK(read_of({206, "2345", "Content-Range: bytes 2-5/10\r\n"}) == "2345");
+  CHECK(read_of({206, "234", "Content-Range: bytes 2-4/5\r\n"}) == "234");
+  CHECK(read_of({200, "0123456789"}) == "2345");  // a server without ranges
+  CHECK(read_of({200, "012"}) == "2");
+  CHECK(read_of({416, "", "Content-Range: bytes */2\r\n"}).empty());
+  CHECK(read_of({416, "", ""}).empty());
+}
+
+TEST_CASE("an answer that is not what was asked for is refused", "[s3]") {
+  for (const answer& lie :
+       {answer{206, "2345", "Content-Range: bytes 3-6/10\r\n"},
+        answer{206, "2345678", "Content-Range: bytes 2-8/10\r\n"},
+        answer{206, "23", "Content-Range: bytes 2-3/10\r\n"}, answer{206, "2345", ""},
+        answer{206, "2345", "Content-Range: bytes 2-5\r\n"},
+        answer{206, "23456", "Content-Range: bytes 2-5/10\r\n"},
+        answer{206, "234", "Content-Range: bytes 2-5/10\r\n"}}) {
+    INFO(lie.headers << lie.body);
+    expect_error([&] { (void)read_of(lie); }, errc::corrupt, {"s3://bucket/x"});
+  }
+  expect_error([] { (void)read_of({416, "", "Content-Range: bytes */9\r\n"}); },
+               errc::out_of_range);
+}
+
+TEST_CASE("no redirect takes the keys elsewhere", "[s3]") {
+  fake_s3::server other;
+  expect_error([&] { (void)read_of({302, "", "Location: " + other.url() + "/bucket/x\r\n"}); },
+               errc::unsupported);
+  expect_error([&] { (void)read_of({307, "", "Location: file:///etc/passwd\r\n"}); },
+               errc::unsupported);
+  CHECK(other.requests().empty());
+}
+
+}  // namespace s3_ranged_read_test

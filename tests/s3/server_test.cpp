@@ -1,0 +1,201 @@
+// The store against a real server, which tests/servers/with.sh starts.
+
+#include <mdstream/store/s3.hpp>
+
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/local.hpp>
+
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "s3/server.hpp"
+#include "store/conformance.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace s3_server_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using mds::store::s3;
+using mds::store::s3_options;
+using support::expect_error;
+
+TEST_CASE("the S3 store conforms", "[s3][server]") {
+  mds::runtime threads(2);
+  conformance::check_store(s3(threads, real_server::new_bucket(threads)));
+}
+
+TEST_CASE("beneath a prefix, and as any store, it conforms too", "[s3][server]") {
+  mds::runtime threads(2);
+  using both = mds::any_store<mds::store::local, s3>;
+  const std::string bucket = real_server::new_bucket(threads);
+  conformance::check_store(both::open(bucket + "/a prefix/ü+%2F=", threads));
+  conformance::check_store(both::open(bucket + "/alone"));
+  const s3 whole(threads, bucket);
+  CHECK_FALSE(conformance::keys_of(whole, "a prefix/ü+%2F=/").empty());
+}
+
+TEST_CASE("the bucket may stand in the host", "[s3][server]") {
+  const std::string endpoint = real_server::variable("MDSTREAM_TEST_VIRTUAL_HOST");
+  if (endpoint.empty()) {
+    WARN("not tried: " + real_server::name() + " has no name of its own");
+    return;
+  }
+  mds::runtime threads(2);
+  const std::string bucket = real_server::new_bucket(threads);
+  s3_options options{.endpoint = endpoint, .addressing = mds::store::s3_addressing::virtual_host};
+  conformance::check_store(s3(threads, bucket, options));
+}
+
+TEST_CASE("keys with every kind of character are written, listed and read", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, real_server::new_bucket(threads) + "/keys");
+  std::vector<std::string> keys = {"year=2024/month=01/a+b",
+                                   "sp ace",
+                                   "(1)!*'@:;,&$",
+                                   "ümläut/漢字",
+                                   "a%2Fb%20",
+                                   "tilde~-_.x",
+                                   "q?u#e[r]y",
+                                   "😀"};
+  for (const std::string& key : keys) mds::store_write(store, key, mds::as_bytes(key));
+  std::sort(keys.begin(), keys.end());
+  CHECK(conformance::keys_of(store, "") == keys);
+  for (const std::string& key : keys) {
+    INFO(key);
+    CHECK(mds::as_text(mds::read_all(store, key)) == key);
+    mds::store_remove(store, key);
+    CHECK_FALSE(mds::exists(store, key));
+  }
+}
+
+TEST_CASE("a listing of more than one page is whole and sorted", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, real_server::new_bucket(threads));
+  constexpr std::size_t count = 1100;
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back("k/" + std::to_string(100'000 + i));
+  std::vector<mds::diagnostics> where(count);
+  std::atomic<std::size_t> failed{0}, left{count};
+  mds::one_time_event all;
+  for (std::size_t i = 0; i < count; ++i) {
+    store.async_write(keys[i], mds::as_bytes("x"), {}, where[i], [&](std::error_code code) {
+      if (code) ++failed;
+      if (--left == 0) all.set();
+    });
+  }
+  all.wait();
+  CHECK(failed == 0);
+  CHECK(conformance::keys_of(store, "k/") == keys);
+}
+
+TEST_CASE("large objects go up in parts, however the body is signed", "[s3][server]") {
+  mds::runtime threads(2);
+  const std::string bucket = real_server::new_bucket(threads);
+  const std::vector<std::byte> bytes = conformance::noise((11 << 20) + 12345, 7);
+  for (const auto payload : {mds::store::s3_payload::automatic, mds::store::s3_payload::chunks,
+                             mds::store::s3_payload::none}) {
+    INFO(static_cast<int>(payload));
+    const s3 store(threads, bucket, {.payload = payload, .part_bytes = 5 << 20});
+    mds::store_write(store, "large", bytes);
+    CHECK(mds::store_size(store, "large") == bytes.size());
+    CHECK(mds::read_all(store, "large") == bytes);
+    mds::store_write(store, "small", mds::bytes_view(bytes).first(100'000));
+    CHECK(mds::store_size(store, "small") == 100'000);
+    mds::store_write(store, "none", {});
+    CHECK(mds::store_size(store, "none") == 0);
+  }
+}
+
+TEST_CASE("an object is created only where there is none", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, real_server::new_bucket(threads), {.part_bytes = 5 << 20});
+  const auto create = [&](const std::string& key, mds::bytes_view bytes) {
+    return mds::detail::wait_for<bool>([&](mds::diagnostics& where, auto done) {
+      store.async_create(key, bytes, {}, where, std::move(done));
+    });
+  };
+  CHECK(create("once", mds::as_bytes("first")));
+  CHECK_FALSE(create("once", mds::as_bytes("second")));
+  CHECK(mds::as_text(mds::read_all(store, "once")) == "first");
+}
+
+TEST_CASE("reads hold on to a version", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, real_server::new_bucket(threads));
+  mds::store_write(store, "x", mds::as_bytes("one"));
+  const auto version =
+      mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
+        store.async_version("x", {}, where, std::move(done));
+      });
+  CHECK(version.bytes == 3);
+  std::vector<std::byte> into(3);
+  const auto read = [&] {
+    return mds::detail::wait_for<std::size_t>([&](mds::diagnostics& where, auto done) {
+      store.async_read_version("x", version, 0, into, {}, where, std::move(done));
+    });
+  };
+  CHECK(read() == 3);
+  mds::store_write(store, "x", mds::as_bytes("two"));
+  expect_error([&] { read(); }, errc::corrupt, {"changed", "/x"});
+}
+
+TEST_CASE("wrong keys are refused by the name of who supplied them", "[s3][server]") {
+  mds::runtime threads(2);
+  const std::string bucket = real_server::new_bucket(threads);
+  const std::string id = real_server::variable("AWS_ACCESS_KEY_ID");
+  const auto refused = [&](mds::net::aws_credentials keys, auto use) {
+    const std::string secret = keys.secret_access_key;
+    const s3 store(threads, bucket,
+                   {.credentials = mds::net::explicit_aws_credentials(std::move(keys))});
+    const auto e = support::error_of([&] { use(store); });
+    REQUIRE(e);
+    const std::string text = e->what();
+    INFO(text);
+    CHECK(e->code() == errc::permission_denied);
+    CHECK(text.find("the vault") != std::string::npos);
+    CHECK(text.find(bucket) != std::string::npos);
+    CHECK(text.find(secret) == std::string::npos);
+  };
+  for (const std::string& each : {id, std::string("nobody")}) {
+    const mds::net::aws_credentials keys{
+        .access_key_id = each, .secret_access_key = "hush", .source = "the vault"};
+    refused(keys, [](const s3& s) { (void)mds::store_size(s, "x"); });
+    refused(keys, [](const s3& s) { mds::store_write(s, "x", mds::as_bytes("x")); });
+    refused(keys, [](const s3& s) { (void)mds::store_list(s, ""); });
+    refused(keys, [](const s3& s) {
+      std::vector<std::byte> into(1);
+      mds::store_read(s, "x", 0, into);
+    });
+  }
+}
+
+TEST_CASE("a bucket that is not there is not found", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, "s3://no-such-bucket-here");
+  expect_error([&] { (void)mds::store_list(store, ""); }, errc::not_found, {"NoSuchBucket"});
+  expect_error([&] { (void)mds::read_all(store, "x"); }, errc::not_found);
+}
+
+TEST_CASE("a stopped upload leaves nothing behind", "[s3][server]") {
+  mds::runtime threads(2);
+  const std::string bucket = real_server::new_bucket(threads);
+  const s3 store(threads, bucket, {.part_bytes = 5 << 20, .parallel_parts = 1});
+  const std::vector<std::byte> bytes = conformance::noise(30 << 20, 8);
+  std::stop_source stop;
+  mds::diagnostics where;
+  mds::one_time_event over;
+  std::error_code code;
+  store.async_write("large", bytes, stop.get_token(), where, [&](std::error_code c) {
+    code = c;
+    over.set();
+  });
+  stop.request_stop();
+  over.wait();
+  CHECK(code == errc::canceled);
+  CHECK_FALSE(mds::exists(store, "large"));
+}
+
+}  // namespace s3_server_test

@@ -1,0 +1,38 @@
+#pragma once
+
+// A store before the fake.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/store/s3.hpp>
+#include <optional>
+#include <string>
+
+#include "s3/fake_s3.hpp"
+
+namespace with_fake {
+
+namespace mds = mdstream;
+
+/// Variables of nobody: no profile, no keys of the machine that runs the tests.
+inline mds::net::environment no_variables() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    if (name == "HOME") return "/nonexistent";
+    return std::nullopt;
+  };
+}
+
+inline mds::net::aws_credentials right_keys() {
+  return {
+      .access_key_id = "AKFAKE", .secret_access_key = "se/cret+of the fake", .source = "the test"};
+}
+
+inline mds::store::s3_options options_for(const fake_s3::server& fake) {
+  return {.endpoint = fake.url(),
+          .region = fake.region,
+          .credentials = mds::net::explicit_aws_credentials(right_keys()),
+          .part_retry = {.attempts = 4, .pause = std::chrono::milliseconds(1)},
+          .variables = no_variables()};
+}
+
+}  // namespace with_fake

