@@ -1,183 +1,95 @@
-// Writing and reading MDS shards, codecs, and parsing the index, against what the machine does with
-// the same bytes. Files stay in the page cache on both sides: disks are not what is measured.
+// Reading MDS shards, codecs, and parsing the index, against what the machine and the codecs' own
+// programs do with the same bytes.
 
-#include <mdstream/codec/none.hpp>
-#include <mdstream/codec/zstd.hpp>
+#include <mdstream/cache/mapping.hpp>
+#include <mdstream/codec/full.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/schema.hpp>
-#include <mdstream/hash/xxhash.hpp>
+#include <mdstream/store/file.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 #include <mdstream/writer/writer.hpp>
 
-#include <atomic>
+#include <fcntl.h>
+#include <snappy.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
-#include <optional>
-#include <random>
+#include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "support/datasets.hpp"
 #include "support/harness.hpp"
 
 namespace {
 
 namespace mds = mdstream;
 namespace fs = std::filesystem;
+using bench::memory_policies;
+using bench::objects_of;
+using bench::text_bytes;
 
-/// A directory whose index is not flushed to the disk.
-class cached_directory {
- public:
-  explicit cached_directory(const std::string& root) : files_(root) {}
-  std::uint64_t size(std::string_view key) const { return files_.size(key); }
-  std::size_t read(std::string_view key, std::uint64_t at, mds::mutable_bytes into) const {
-    return files_.read(key, at, into);
-  }
-  void write(std::string_view key, mds::bytes_view bytes) const { files_.write(key, bytes); }
-  std::vector<mds::object_info> list(std::string_view prefix) const { return files_.list(prefix); }
-  void remove(std::string_view key) const { files_.remove(key); }
-  std::string url(std::string_view key) const { return files_.url(key); }
-
- private:
-  mds::store::local files_;
-};
-
-template <class Schema>
-struct policies {
-  using schema = Schema;
-  using store = cached_directory;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-  using hash = mds::any_xxhash;
-};
-
-template <class Schema>
-struct memory_policies : policies<Schema> {
-  using store = mds::store::memory;
-};
-
-using one_column = mds::schema<mds::column<"x", mds::bytes>>;
 using wide_rows =
     mds::schema<mds::column<"a", mds::ndarray<std::uint64_t, 96>>,
                 mds::column<"b", mds::ndarray<std::uint64_t, 31>>, mds::column<"id", mds::int_>>;
 using small_rows =
     mds::schema<mds::column<"a", mds::ndarray<std::uint64_t, 7>>, mds::column<"id", mds::int_>>;
 
-const std::string scratch = (fs::temp_directory_path() / "mdstream-bench-format").string();
-
-/// Text of few words: what compresses about as English does.
-std::vector<std::byte> text_bytes(std::size_t size) {
-  std::mt19937 random(1);
-  std::string out;
-  while (out.size() < size)
-    out += "word" + std::to_string(random() % 997) + (random() % 9 ? " " : ".\n");
-  const auto bytes = mds::as_bytes(out).first(size);
-  return {bytes.begin(), bytes.end()};
+bool is_installed(const std::string& program) {
+  return std::system(("command -v " + program + " >/dev/null").c_str()) == 0;
 }
 
-/// Writes `total` bytes as samples of `size` bytes, cut from `payload` at changing places.
-template <class Writer>
-std::uint64_t write_samples(Writer& out, mds::bytes_view payload, std::size_t size,
-                            std::size_t total) {
-  std::size_t at = 0;
-  for (std::size_t written = 0; written < total; written += size) {
-    out.write(payload.subspan(at, size));
-    at = (at + size) % (payload.size() - size);
-  }
-  out.finish();
-  return total / size;
-}
-
-std::vector<std::vector<std::byte>> objects_of(const mds::store::memory& store) {
-  std::vector<std::vector<std::byte>> out;
-  for (const auto& each : store.list("shard.")) out.push_back(mds::read_all(store, each.key));
-  return out;
-}
-
-void bench_write(std::size_t size, const std::string& name) {
-  constexpr std::size_t total = std::size_t{256} << 20;
-  const std::vector<std::byte> payload = text_bytes(std::size_t{8} << 20);
-  const auto write = [&](unsigned workers) {
-    mds::writer<policies<one_column>> out(
-        {.out = cached_directory(scratch + "/write"), .max_workers = workers, .exist_ok = true});
-    return write_samples(out, payload, size, total);
-  };
-  const mds::store::memory memory;
-  {
-    mds::writer<memory_policies<one_column>> out({.out = memory});
-    write_samples(out, payload, size, total);
-  }
-  const auto shards = objects_of(memory);
-  const auto plain_write = [&] {
-    const cached_directory out(scratch + "/plain");
-    for (std::size_t i = 0; i < shards.size(); ++i)
-      out.write("shard." + std::to_string(i), shards[i]);
-    return std::uint64_t{total / size};
-  };
-  bench::run_case("format", name, "samples/s",
-                  {{"mdstream", [&] { return write(1); }},
-                   {"mdstream, calling thread only", [&] { return write(0); }},
-                   {"limit:write", plain_write}});
-}
-
-void bench_write_zstd() {
-  constexpr std::size_t size = 1024;
-  constexpr std::size_t total = std::size_t{256} << 20;
-  const std::vector<std::byte> payload = text_bytes(std::size_t{8} << 20);
-  const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-  const mds::store::memory memory;
-  {
-    mds::writer<memory_policies<one_column>> out(
-        {.out = memory, .size_limit = std::uint64_t{8} << 20});
-    write_samples(out, payload, size, total);
-  }
-  const auto shards = objects_of(memory);
-  const auto write = [&] {
-    mds::writer<policies<one_column>> out({.out = cached_directory(scratch + "/zstd"),
-                                           .compression = "zstd",
-                                           .size_limit = std::uint64_t{8} << 20,
-                                           .max_workers = threads,
-                                           .exist_ok = true});
-    return write_samples(out, payload, size, total);
-  };
-  const auto compress = [&] {
-    std::atomic<std::size_t> next = 0;
-    std::vector<std::thread> workers;
-    for (unsigned t = 0; t < threads; ++t)
-      workers.emplace_back([&] {
-        std::vector<std::byte> out(ZSTD_compressBound(shards[0].size()));
-        for (std::size_t i = next++; i < shards.size(); i = next++)
-          if (ZSTD_isError(
-                  ZSTD_compress(out.data(), out.size(), shards[i].data(), shards[i].size(), 3)))
-            std::abort();
-      });
-    for (std::thread& worker : workers) worker.join();
-    return std::uint64_t{total / size};
-  };
-  bench::run_case("format", "write, 1 KiB, zstd", "samples/s",
-                  {{"mdstream", write}, {"limit:zstd -3", compress}}, 5);
-}
-
-void bench_decompress() {
+/// Decompression of 64 MiB of text, beside the codec's own program where it has one.
+template <class Codec>
+void bench_decompress(const std::string& root, const std::string& name,
+                      const std::string& program) {
   const std::vector<std::byte> raw = text_bytes(std::size_t{64} << 20);
-  const mds::codec::zstd codec;
+  const Codec codec;
   const std::vector<std::byte> zip = codec.compress(raw);
   std::vector<std::byte> back(raw.size());
-  const auto library = [&] {
-    mds::diagnostics where;
-    if (codec.decompress(zip, back, where)) std::abort();
-    return std::uint64_t{raw.size()};
-  };
-  const auto direct = [&] {
-    if (ZSTD_decompress(back.data(), back.size(), zip.data(), zip.size()) != raw.size())
-      std::abort();
-    return std::uint64_t{raw.size()};
-  };
-  bench::run_case("format", "decompress, 64 MiB, zstd", "bytes/s",
-                  {{"mdstream", library}, {"limit:zstd", direct}});
+  std::vector<bench::contender> contenders{{"mdstream", [&] {
+                                              mds::diagnostics where;
+                                              if (codec.decompress(zip, back, where)) std::abort();
+                                              return std::uint64_t{raw.size()};
+                                            }}};
+  const mds::store::local files(root);
+  const std::string file = "compressed." + name;
+  files.write(file, zip);
+  if (!program.empty() && is_installed(program))
+    contenders.push_back(
+        {"limit:" + program + " -d", [&] {
+           if (std::system((program + " -dc <" + root + "/" + file + " >/dev/null").c_str()) != 0)
+             std::abort();
+           return std::uint64_t{raw.size()};
+         }});
+  if (name == "zstd")
+    contenders.push_back({"limit:libzstd", [&] {
+                            if (ZSTD_decompress(back.data(), back.size(), zip.data(), zip.size()) !=
+                                raw.size())
+                              std::abort();
+                            return std::uint64_t{raw.size()};
+                          }});
+  if (name == "snappy")
+    contenders.push_back({"limit:libsnappy", [&] {
+                            if (!snappy::RawUncompress(reinterpret_cast<const char*>(zip.data()),
+                                                       zip.size(),
+                                                       reinterpret_cast<char*>(back.data())))
+                              std::abort();
+                            return std::uint64_t{raw.size()};
+                          }});
+  bench::run_case("format", "decompress, 64 MiB, " + name, "bytes/s", std::move(contenders), 5);
+  files.remove(file);
 }
 
 volatile std::uint64_t sink = 0;
@@ -229,8 +141,10 @@ void bench_read(const std::string& name) {
   bench::run_case("format", name, "samples/s", {{"mdstream", read}, {"limit:walk", walk}});
 }
 
-std::string large_index(std::size_t shards) {
-  std::string text = "{\"shards\": [";
+/// Gives the text of an index in pieces.
+template <class Sink>
+void write_index(std::size_t shards, Sink write) {
+  write("{\"shards\": [");
   const std::string head =
       R"({"column_encodings": ["bytes", "int"], "column_names": ["tokens", "x"], "column_sizes": )"
       R"([null, 8], "compression": "zstd:3", "format": "mds", "hashes": ["xxh64"], "raw_data": )";
@@ -241,17 +155,25 @@ std::string large_index(std::size_t shards) {
   };
   for (std::size_t i = 0; i < shards; ++i) {
     const std::string name = mds::shard_file_name(i, mds::shard_format::mds, false, "");
-    text += (i == 0 ? "" : ", ") + head + file(name, 67'108'864 - i % 1000, i * 2654435761U) +
-            ", \"samples\": " + std::to_string(1000 + i % 7) +
-            ", \"size_limit\": 67108864, \"version\": 2, \"zip_data\": " +
-            file(name + ".zstd", 33'554'432 - i % 999, i * 40503U) + "}";
+    write((i == 0 ? "" : ", ") + head + file(name, 67'108'864 - i % 1000, i * 2654435761U) +
+          ", \"samples\": " + std::to_string(1000 + i % 7) +
+          ", \"size_limit\": 67108864, \"version\": 2, \"zip_data\": " +
+          file(name + ".zstd", 33'554'432 - i % 999, i * 40503U) + "}");
   }
-  return text + "], \"version\": 2}";
+  write("], \"version\": 2}");
+}
+
+void print_value(const char* name, double value, const char* unit) {
+  std::printf(
+      "{\"bench\":\"format\",\"case\":\"%s\",\"who\":\"mdstream\",\"value\":%.3g,\"unit\":\"%s\"}"
+      "\n",
+      name, value, unit);
 }
 
 void bench_index() {
   constexpr std::size_t shards = 1'000'000;
-  const std::string text = large_index(shards);
+  std::string text;
+  write_index(shards, [&text](const std::string& piece) { text += piece; });
   std::size_t memory = 0;
   const auto parse = [&] {
     const auto index = mds::dataset_index::parse(text);
@@ -267,27 +189,54 @@ void bench_index() {
   };
   bench::run_case("format", "parse index, 1e6 shards", "shards/s",
                   {{"mdstream", parse}, {"limit:walk", walk}}, 5);
-  std::printf(
-      "{\"bench\":\"format\",\"case\":\"index in memory, 1e6 shards\",\"who\":\"mdstream\","
-      "\"value\":%.3g,\"unit\":\"bytes/shard\"}\n",
-      static_cast<double>(memory) / shards);
+  print_value("index in memory, 1e6 shards", static_cast<double>(memory) / shards, "bytes/shard");
+}
+
+/// An index of ten million shards is parsed from its file with a limit of 1 GiB on all memory that
+/// is not that file.
+void bench_large_index(const std::string& root) {
+  constexpr std::size_t shards = 10'000'000;
+  const std::string path = root + "/large-index.json";
+  {
+    std::ofstream out(path, std::ios::binary);
+    write_index(shards, [&out](const std::string& text) { out << text; });
+  }
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{std::uint64_t{1} << 30, std::uint64_t{1} << 30};
+    setrlimit(RLIMIT_DATA, &limit);
+    const mds::unique_fd fd(::open(path.c_str(), O_RDONLY));
+    const auto text = mds::file_mapping::of(fd.get(), fs::file_size(path), path);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto index = mds::dataset_index::parse(mds::as_text(text.bytes()));
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+    print_value("parse index, 1e7 shards, below 1 GiB", static_cast<double>(shards) / wall.count(),
+                "shards/s");
+    print_value("index in memory, 1e7 shards",
+                static_cast<double>(index.memory()) / static_cast<double>(index.shards()),
+                "bytes/shard");
+    std::fflush(stdout);
+    _exit(index.shards() == shards ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  fs::remove(path);
+  if (status != 0) throw std::runtime_error("an index of 1e7 shards does not fit into 1 GiB");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string only = argc > 1 ? argv[1] : "";
-  const auto wanted = [&](const std::string& name) { return only.empty() || name == only; };
-  if (wanted("write")) {
-    bench_write(1024, "write, 1 KiB");
-    bench_write(64, "write, 64 B");
-  }
-  if (wanted("zstd")) bench_write_zstd();
-  if (wanted("decompress")) bench_decompress();
-  if (wanted("read")) {
-    bench_read<wide_rows, 96>("read every column, 1 KiB");
-    bench_read<small_rows, 7>("read every column, 64 B");
-  }
-  if (wanted("index")) bench_index();
-  fs::remove_all(scratch);
+  const std::string root = argc > 1 ? argv[1] : "build/bench-data";
+  fs::create_directories(root);
+  bench_decompress<mds::codec::zstd>(root, "zstd", "zstd");
+  bench_decompress<mds::codec::gz>(root, "gz", "gzip");
+  bench_decompress<mds::codec::bz2>(root, "bz2", "bzip2");
+  bench_decompress<mds::codec::br>(root, "br", "brotli");
+  bench_decompress<mds::codec::snappy>(root, "snappy", "");
+  bench_read<wide_rows, 96>("read every column, 1 KiB");
+  bench_read<small_rows, 7>("read every column, 64 B");
+  bench_index();
+  bench_large_index(root);
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/harness.hpp"
+#include "support/peer.hpp"
 
 namespace mds = mdstream;
 using namespace mds::literals;
@@ -98,8 +99,10 @@ void random_access(const std::string& where, const std::string& size) {
       return static_cast<std::uint64_t>(order.size());
     };
   };
-  bench::run_case("loader", "random access, " + size, "samples/s",
-                  {{"mdstream", walk([&](std::uint32_t i) {
+  const std::string name = "random access, " + size;
+  bench::run_case(
+      "loader", name, "samples/s",
+      bench::with({{"mdstream", walk([&](std::uint32_t i) {
                       const auto sample = typed[i];
                       return sum_words(sample.template get<"x">().bytes().data(), Bytes);
                     })},
@@ -107,7 +110,8 @@ void random_access(const std::string& where, const std::string& size) {
                    {"mdstream, columns by name", walk([&](std::uint32_t i) {
                       const auto sample = by_name[i];
                       return sum_words(sample.template get<mds::bytes_view>("x").data(), Bytes);
-                    })}});
+                    })}},
+                  bench::peers_of("loader", name, where)));
 }
 
 template <std::uint64_t Bytes>
@@ -135,8 +139,10 @@ void iteration(const std::string& where, const std::string& size) {
     sink = sum;
     return static_cast<std::uint64_t>(order.size());
   };
-  bench::run_case("loader", "iteration, " + size, "samples/s",
-                  {{"mdstream", epoch}, {"limit:mmap", gather}});
+  const std::string name = "iteration, " + size;
+  bench::run_case("loader", name, "samples/s",
+                  bench::with({{"mdstream", epoch}, {"limit:mmap", gather}},
+                              bench::peers_of("loader", name, where)));
 }
 
 /// Resident memory after each of ten epochs, the dataset's mapped pages included.

@@ -1,16 +1,17 @@
 // The order of samples: how long until the first ids, all ids, and a resumed run has its next ids.
 //
-//   bench_order              the cases that take seconds
-//   bench_order --large      also 1e9 samples in 1e6 shards
+//   bench_order DIRECTORY    DIRECTORY: for what peers write
 
 #include <mdstream/order/order_engine.hpp>
+#include <mdstream/order/plan_store.hpp>
 #include <mdstream/order/shuffle.hpp>
 
 #include "support/harness.hpp"
+#include "support/peer.hpp"
 
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -38,12 +39,13 @@ engine make_engine(const dataset& d, std::string_view shuffler, std::uint64_t ca
                 mdstream::shuffle::any(shuffler));
 }
 
-mdstream::epoch_order open(const engine& e, std::uint64_t sample_in_epoch = 0) {
+mdstream::epoch_order open(const engine& e, std::uint64_t sample_in_epoch = 0,
+                           const mdstream::plan_store* plans = nullptr) {
   const mdstream::world one;
   mdstream::progress run = e.begin_run();
   mdstream::epoch_start start = run.begin_epoch(one);
   start.sample_in_epoch = sample_in_epoch;
-  return e.epoch(one, batch_size, start);
+  return e.epoch(one, batch_size, start, plans);
 }
 
 std::int64_t read(const mdstream::epoch_order& order, std::uint64_t first, std::uint64_t last) {
@@ -84,17 +86,56 @@ std::string name_of(const char* what, const dataset& d, std::uint64_t canonical_
   return std::string(what) + ", " + d.name + ", NCN " + std::to_string(canonical_nodes);
 }
 
-void py1e_cases(const dataset& d, std::uint64_t canonical_nodes, int turns) {
+void py1e_cases(const dataset& d, std::uint64_t canonical_nodes, const std::string& directory) {
   const engine e = make_engine(d, "py1e", canonical_nodes);
-  bench::run_case("order", name_of("py1e all ids", d, canonical_nodes), "ids/s",
-                  {{"mdstream", [&] { return all_ids(e); }},
-                   {"mdstream, two threads", [&] { return all_ids_by_two(e); }}},
-                  turns);
-  bench::run_case("order", name_of("py1e first ids", d, canonical_nodes), "1/s",
-                  {{"mdstream", [&] { return first_ids(e); }},
+  const std::string all = name_of("py1e all ids", d, canonical_nodes);
+  bench::run_case("order", all, "ids/s",
+                  bench::with({{"mdstream", [&] { return all_ids(e); }},
+                               {"mdstream, two threads", [&] { return all_ids_by_two(e); }}},
+                              bench::peers_of("order", all, directory)),
+                  5);
+  const std::string first = name_of("py1e first ids", d, canonical_nodes);
+  bench::run_case(
+      "order", first, "1/s",
+      bench::with({{"mdstream", [&] { return first_ids(e); }},
                    {"mdstream, resumed in the middle",
                     [&] { return first_ids(e, d.samples / 2 / batch_size * batch_size); }}},
-                  turns);
+                  bench::peers_of("order", first, directory)),
+      5);
+}
+
+/// What the caller keeps of an epoch, in memory as it would be in a file.
+class kept_plans {
+ public:
+  [[nodiscard]] mdstream::plan_store store() {
+    return {.load = [this](std::string_view name) { return kept_[std::string(name)]; },
+            .save =
+                [this](std::string_view name, mdstream::bytes_view content) {
+                  kept_[std::string(name)].assign(content.begin(), content.end());
+                }};
+  }
+
+ private:
+  std::map<std::string, std::vector<std::byte>> kept_;
+};
+
+void resume_cases() {
+  const engine e = make_engine(large, "py1e", 8);
+  constexpr std::uint64_t half = large.samples / 2 / batch_size * batch_size;
+  kept_plans plans;
+  const mdstream::plan_store store = plans.store();
+  const auto from_plan = [&](std::uint64_t at) {
+    const mdstream::epoch_order order = open(e, at, &store);
+    read(order, 0, batch_size);
+    return std::uint64_t{1};
+  };
+  from_plan(0);
+  bench::run_case("order", name_of("py1e first ids", large, 8), "1/s",
+                  {{"mdstream", [&] { return first_ids(e); }},
+                   {"mdstream, resumed in the middle", [&] { return first_ids(e, half); }},
+                   {"mdstream, plan kept", [&] { return from_plan(0); }},
+                   {"mdstream, plan kept, resumed", [&] { return from_plan(half); }}},
+                  5);
 }
 
 void bijection_cases() {
@@ -112,17 +153,11 @@ void bijection_cases() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const bool with_large = argc > 1 && std::strcmp(argv[1], "--large") == 0;
-  py1e_cases(middle, 1, 5);
-  py1e_cases(middle, 8, 5);
-  py1e_cases(small_shards, 1, 5);
+  const std::string directory = argc > 1 ? argv[1] : "build/bench-data";
+  std::filesystem::create_directories(directory);
+  py1e_cases(middle, 1, directory);
+  py1e_cases(middle, 8, directory);
+  py1e_cases(small_shards, 1, directory);
+  resume_cases();
   bijection_cases();
-  if (with_large) {
-    const engine e = make_engine(large, "py1e", 8);
-    bench::run_case("order", name_of("py1e first ids", large, 8), "1/s",
-                    {{"mdstream", [&] { return first_ids(e); }},
-                     {"mdstream, resumed in the middle",
-                      [&] { return first_ids(e, large.samples / 2 / batch_size * batch_size); }}},
-                    5);
-  }
 }

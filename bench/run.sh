@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
-# bench/run.sh [NAME...]: installs what is missing, builds the benchmarks (all, or those named, as
-# `loader`) and runs them: one JSON object a line, and one of ratios for each case. The build lies in
+# bench/run.sh [--peers] [NAME...]: installs what is missing, builds the benchmarks (all, or those named,
+# as `loader`) and runs them: one JSON object a line, and one of ratios for each case. With --peers, other
+# libraries are installed from PyPI and take turns with mdstream in the same run. The build lies in
 # build/bench, the data that they make in build/bench-data.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh build >&2
-build=build/bench
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
-  -DMDSTREAM_EXAMPLES=OFF >&2
-
-names=("$@")
+names=()
+with_peers=false
+for word in "$@"; do
+  case $word in
+    --peers) with_peers=true ;;
+    -*) echo "bench/run.sh: there is no option '$word'" >&2 && exit 2 ;;
+    *) names+=("$word") ;;
+  esac
+done
 if [ ${#names[@]} -eq 0 ]; then
   mapfile -t names < <(sed -nE 's/^mdstream_add_bench\((\w+).*/\1/p' bench/CMakeLists.txt)
 fi
@@ -20,7 +24,23 @@ for name in "${names[@]}"; do
     exit 2
   fi
 done
+
+tools/install-deps.sh build formats bench >&2
+build=build/bench
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
+  -DMDSTREAM_EXAMPLES=OFF >&2
 cmake --build "$build" --target "${names[@]/#/bench_}" >&2
+
+if $with_peers; then
+  tools/install-mosaic.sh >&2
+  tools/install-peers.sh >&2
+  peers=${PEERS:-/opt/peers}
+  mosaic="$peers/mosaic/bin/python bench/peers/mosaic.py"
+  others="$peers/others/bin/python bench/peers/others.py"
+  MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$mosaic" "$mosaic default" "$others litdata" "$others webdataset" \
+    "$others mlx-data")
+  export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
+fi
 for name in "${names[@]}"; do
   find "$build" -name "bench_$name" -type f -perm -u+x -exec {} build/bench-data \;
 done

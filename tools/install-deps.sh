@@ -11,7 +11,8 @@ packages_of() {
     test) echo catch2 nlohmann-json3-dev git pkg-config nginx-light openssl ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi" >&2 && return 2 ;;
+    bench) echo zstd gzip bzip2 brotli ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi bench" >&2 && return 2 ;;
   esac
 }
 

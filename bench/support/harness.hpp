@@ -17,9 +17,9 @@
 
 namespace bench {
 
-struct contender {
-  std::string who;                      // "mdstream", "limit:mmap", a peer's name
-  std::function<std::uint64_t()> work;  // does the work once, returns how many units it did
+/// Work that was done once.
+struct turn {
+  double units = 0, seconds = 0, cpu_s = 0, resident_mb = 0;
 };
 
 struct figures {
@@ -44,26 +44,55 @@ inline double resident_mb() {
   return static_cast<double>(resident) * 4096 / (1 << 20);
 }
 
+/// Who takes turns at a case.
+struct contender {
+  std::string who;  // "mdstream", "limit:mmap", a peer's name
+  std::function<turn()> take_turn;
+
+  /// `work()` does the work once and returns how many units it did.
+  template <class Work>
+  contender(std::string name, Work work)
+      : who(std::move(name)), take_turn([work]() mutable {
+          const double cpu_before = cpu_seconds();
+          const auto begin = std::chrono::steady_clock::now();
+          const std::uint64_t units = work();
+          const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
+          return turn{static_cast<double>(units), wall.count(), cpu_seconds() - cpu_before,
+                      resident_mb()};
+        }) {}
+
+  /// One that measures itself.
+  static contender measured(std::string name, std::function<turn()> take_turn) {
+    contender out(std::move(name), [] { return std::uint64_t{0}; });
+    out.take_turn = std::move(take_turn);
+    return out;
+  }
+};
+
 inline figures summarise(std::vector<double> rates, double cpu_s) {
   std::ranges::sort(rates);
   return {
       .median = rates[rates.size() / 2], .min = rates.front(), .max = rates.back(), .cpu_s = cpu_s};
 }
 
+/// Adds contenders that were made elsewhere.
+inline std::vector<contender> with(std::vector<contender> own, std::vector<contender> more) {
+  for (contender& each : more) own.push_back(std::move(each));
+  return own;
+}
+
 /// Measures `contenders` in alternating turns and prints them. The first is what the ratios are of.
 inline void run_case(const std::string& bench, const std::string& name, const std::string& unit,
                      std::vector<contender> contenders, int turns = 7) {
-  for (auto& contender : contenders) contender.work();  // warm up: page cache, buffers
+  for (contender& each : contenders) (void)each.take_turn();  // warm up: page cache, buffers
   std::vector<std::vector<double>> rates(contenders.size());
-  std::vector<double> cpu(contenders.size());
-  for (int turn = 0; turn < turns; ++turn) {
+  std::vector<double> cpu(contenders.size()), resident(contenders.size());
+  for (int round = 0; round < turns; ++round) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
-      const double cpu_before = cpu_seconds();
-      const auto begin = std::chrono::steady_clock::now();
-      const std::uint64_t units = contenders[i].work();
-      const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-      cpu[i] += (cpu_seconds() - cpu_before) / turns;
-      rates[i].push_back(static_cast<double>(units) / wall.count());
+      const turn taken = contenders[i].take_turn();
+      cpu[i] += taken.cpu_s / turns;
+      resident[i] = taken.resident_mb;
+      rates[i].push_back(taken.units / taken.seconds);
     }
   }
   std::string ratios;
@@ -75,16 +104,17 @@ inline void run_case(const std::string& bench, const std::string& name, const st
         "4g,"
         "\"max\":%.4g,\"cpu_s\":%.3f,\"rss_mb\":%.0f}\n",
         bench.c_str(), name.c_str(), contenders[i].who.c_str(), f.median, unit.c_str(), f.min,
-        f.max, f.cpu_s, resident_mb());
+        f.max, f.cpu_s, resident[i]);
     if (i == 0) {
       first = f.median;
       continue;
     }
-    char ratio[128];
+    char ratio[160];
     std::snprintf(ratio, sizeof ratio, "%s\"%s\":%.3g", ratios.empty() ? "" : ",",
                   contenders[i].who.c_str(), first / f.median);
     ratios += ratio;
   }
+  if (ratios.empty()) return;
   std::printf("{\"bench\":\"%s\",\"case\":\"%s\",\"ratio\":{%s}}\n", bench.c_str(), name.c_str(),
               ratios.c_str());
   std::fflush(stdout);
