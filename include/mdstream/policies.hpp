@@ -13,6 +13,8 @@
 #include <mdstream/codec/none.hpp>
 #include <mdstream/collate/collator.hpp>
 #include <mdstream/collate/ragged.hpp>
+#include <mdstream/collate/transform.hpp>
+#include <mdstream/core/observe.hpp>
 #include <mdstream/format/schema.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/order/shuffle.hpp>
@@ -31,6 +33,8 @@ struct default_policies {
   using shuffler = shuffle::any;          ///< by name; py1e unless told otherwise
   using collator = collate::ragged;       ///< any columns
   using stager = stage::host;             ///< batches in host memory
+  using transform = transform::none;      ///< samples are collated as they are
+  using observer = observe::none;         ///< nobody is told
 };
 
 namespace detail {
@@ -55,6 +59,13 @@ struct checked_policies {
   static_assert(
       stage::stager<typename Policies::stager>,
       "mdstream: policies::stager has to model stage::stager (mdstream/stage/stager.hpp)");
+  static_assert(
+      transform_policy<typename Policies::transform, typename Policies::schema>,
+      "mdstream: policies::transform has to be transform::none or to model sample_transform for "
+      "samples of policies::schema (mdstream/collate/transform.hpp)");
+  static_assert(observe::observer_policy<typename Policies::observer>,
+                "mdstream: policies::observer has to be observe::none or to model "
+                "observe::observer (mdstream/core/observe.hpp)");
   static constexpr bool value = true;
 };
 

@@ -73,6 +73,11 @@ class scripted_cache {
     const std::lock_guard lock(mutex_);
     return asked_;
   }
+  /// Forgets a shard; the script is asked for it again.
+  bool drop(std::uint32_t shard) {
+    const std::lock_guard lock(mutex_);
+    return resident_.erase(shard) != 0;
+  }
   void evict_all() {
     const std::lock_guard lock(mutex_);
     resident_.clear();
@@ -256,7 +261,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     outcome = {};
     auto future = outcome.get_future();
     delivery->async_next(
-        std::move(stop), [] {}, [&](std::exception_ptr e) { outcome.set_value(e); });
+        std::move(stop), [] { return true; }, [&](std::exception_ptr e) { outcome.set_value(e); });
     return future;
   };
 

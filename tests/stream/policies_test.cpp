@@ -170,6 +170,8 @@ struct policies {
   using shuffler = backwards;
   using collator = last_column_first;
   using stager = vector_stager;
+  using transform = mds::transform::none;
+  using observer = mds::observe::none;
 };
 
 }  // namespace own_policies

@@ -111,6 +111,15 @@ class cache_directory {
     change.finish();
   }
 
+  /// Deletes a shard whose bytes are bad, unless some process uses it; false then. The stream has a
+  /// remote.
+  bool drop(std::uint32_t shard) {
+    cache_ledger::transaction change(ledger_);
+    const bool gone = try_remove(shard, change);
+    change.finish();
+    return gone;
+  }
+
   /// Says how many bytes of shards this process may pin at one time, and checks that all processes
   /// together can have what they need. Throws `errc::cache_too_small` with the smallest limit that
   /// works.
@@ -255,6 +264,12 @@ class cache_directory {
 
   /// Evicts a shard unless some process pins it.
   bool try_evict(std::uint32_t shard, cache_ledger::transaction& change) {
+    if (!try_remove(shard, change)) return false;
+    evicted_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+  bool try_remove(std::uint32_t shard, cache_ledger::transaction& change) {
     if (hooks_.release && !hooks_.release(shard)) return false;
     const std::string lock_path = ledger_.lock_path(shard);
     const unique_fd lock = detail::try_lock_path(lock_path, lock_kind::exclusive);
@@ -265,7 +280,6 @@ class cache_directory {
     if (files.zipped()) change.remove_file(shard_catalog::path(stream, files.zip_name));
     change.note(shard, absent);
     ::unlink(lock_path.c_str());
-    evicted_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
 

@@ -124,6 +124,12 @@ class shard_cache {
     return ref;
   }
 
+  /// Forgets a resident shard whose bytes turned out to be bad, so that it is fetched again. False,
+  /// and it stays, where it has no remote, and while anybody holds it.
+  bool drop(std::uint32_t shard) {
+    return directory_ && catalog_.stream_of(shard).has_remote && directory_->drop(shard);
+  }
+
   /// Tells when a shard is needed next: a place in the order, smaller is sooner, `never` when it is
   /// not. Called from any thread, often; it must not call the cache. Without it the shard that was
   /// mapped first goes first.

@@ -32,6 +32,7 @@ enum class errc {
   permission_denied,  ///< the store or file system refuses
   io_error,           ///< the store or file system failed; trying again may not help
   unavailable,        ///< the store failed in a way that usually passes; trying again may help
+  transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
 };
 
 }  // namespace mdstream::inline v0
@@ -57,6 +58,7 @@ namespace mdstream::inline v0 {
     case errc::permission_denied: return "permission denied";
     case errc::io_error: return "input/output error";
     case errc::unavailable: return "temporarily unavailable";
+    case errc::transform_failed: return "transform failed";
   }
   return "unknown error";
 }

@@ -78,6 +78,23 @@ class mix_schedule {
     return out;
   }
 
+  /// Where a global batch of an epoch lies, counted as if every epoch before had been read to its
+  /// end. `batches_left` is 0 where the epoch, or its phase, has ended before. O(log phases).
+  [[nodiscard]] place in_epoch(std::uint64_t epoch, std::uint64_t batch_in_epoch) const {
+    const auto after =
+        std::upper_bound(phases_.begin(), phases_.end(), epoch,
+                         [](std::uint64_t e, const settled& p) { return e < p.first_epoch; });
+    const settled& p = *(after - 1);
+    place out{.phase = static_cast<std::size_t>(after - phases_.begin()) - 1,
+              .epoch = epoch,
+              .batch_in_epoch = batch_in_epoch};
+    std::uint64_t end = p.batches;
+    if (after != phases_.end() && after->first_epoch == epoch + 1)
+      end = after->first_batch - p.first_batch - (epoch - p.first_epoch) * p.batches;
+    out.batches_left = end > batch_in_epoch ? end - batch_in_epoch : 0;
+    return out;
+  }
+
   /// The rest of the epoch that a place lies in: its first `batches_left` global batches are the
   /// run's next ones. Canonical nodes, seed and block size are those of `run`.
   [[nodiscard]] epoch_order order(const place& where, const world& parallel,
@@ -93,12 +110,14 @@ class mix_schedule {
   }
 
   /// 64 bits of all that a saved batch number relies on, besides dataset and options.
-  [[nodiscard]] std::uint64_t fingerprint() const {
+  [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint(phases_.size() - 1); }
+  /// The same for a batch of this phase: later phases may still change.
+  [[nodiscard]] std::uint64_t fingerprint(std::size_t phase) const {
     fnv1a hash;
     hash.add(global_batch_size_);
-    for (const settled& p : phases_) {
-      hash.add(p.first_batch);
-      for (const std::uint64_t c : p.engine.mix().choose) hash.add(c);
+    for (std::size_t i = 0; i <= phase; ++i) {
+      hash.add(phases_[i].first_batch);
+      for (const std::uint64_t c : phases_[i].engine.mix().choose) hash.add(c);
     }
     return hash.value();
   }

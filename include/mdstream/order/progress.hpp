@@ -115,6 +115,8 @@ class progress {
   }
 
   [[nodiscard]] std::int64_t next_epoch() const noexcept { return next_; }
+  /// The epoch at hand, -1 before the first.
+  [[nodiscard]] std::int64_t epoch() const noexcept { return next_ - 1; }
 
  private:
   [[nodiscard]] std::uint64_t canonical_nodes(const world& parallel) const {

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 
 struct CUstream_st;  // what cudaStream_t points to; declared here so that no CUDA header is needed
@@ -41,5 +42,15 @@ concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
                    { Stager::name } -> std::convertible_to<std::string_view>;
                    { s.stage(plan) } -> std::same_as<typename Stager::slot>;
                  };
+
+/// How many batches may wait, put together, while the loop has one. A stager with a fixed number of
+/// buffers says so by `static constexpr std::size_t buffers`.
+template <stager Stager>
+inline constexpr std::size_t batches_ahead = [] {
+  if constexpr (requires { Stager::buffers; })
+    return Stager::buffers > 1 ? std::size_t{Stager::buffers} - 1 : std::size_t{1};
+  else
+    return std::numeric_limits<std::size_t>::max();
+}();
 
 }  // namespace mdstream::inline v0::stage

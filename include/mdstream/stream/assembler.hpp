@@ -6,7 +6,6 @@
 #include <mdstream/collate/measure.hpp>
 #include <mdstream/collate/source.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/stream/lookahead.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -34,23 +33,25 @@ class assembler {
         variable_count_(static_cast<std::uint32_t>(layout.variable_columns())),
         measures_(columns_->sources.size()) {}
 
-  /// Fills `out` with the samples of `from`; `bytes_of(location)` gives the bytes of one.
-  /// Throws `collate::bad_sample` for a sample that contradicts itself, and what `bytes_of` throws.
+  /// Fills `out` with the samples of these ids; `bytes_of(i)` gives the bytes of the i-th.
+  /// Throws `collate::bad_sample` for a sample that can not be collated, and what `bytes_of`
+  /// throws.
   template <class BytesOf>
-  void build(const upcoming_batch& from, const BytesOf& bytes_of, parts& out) {
+  void build(std::span<const std::int64_t> ids, const BytesOf& bytes_of, parts& out) {
     // Samples of a shuffled batch lie anywhere: all are asked for before the first is copied, so
     // that their cache misses overlap.
     samples_.clear();
-    for (const sample_location at : from.locations) {
-      const bytes_view bytes = bytes_of(at);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      const bytes_view bytes = bytes_of(i);
       samples_.push_back({bytes.data(), bytes.size()});
       prefetch_lines(bytes);
     }
     out.columns = columns_;
-    out.ids.assign(from.ids.begin(), from.ids.end());
+    out.ids.assign(ids.begin(), ids.end());
     out.slot = {};  // given back before the next is taken, so that one buffer can serve a loop
     const collate::pack_result layout = lay_out(out.outputs);
     out.pack_rows = layout.rows;
+    slab_bytes_ = layout.slab_bytes;
     out.slot = stager_.stage({.samples = samples_.data(),
                               .sample_count = samples_.size(),
                               .sources = columns_->sources.data(),
@@ -63,6 +64,9 @@ class assembler {
                               .segment_count = segments_.size(),
                               .pack_rows = layout.rows});
   }
+
+  /// Of the last batch.
+  [[nodiscard]] std::uint64_t slab_bytes() const noexcept { return slab_bytes_; }
 
  private:
   /// Checks the samples and decides where everything goes.
@@ -110,6 +114,7 @@ class assembler {
   std::uint32_t variable_count_;
   collator collator_;
   stager stager_;
+  std::uint64_t slab_bytes_ = 0;
   std::vector<collate::sample_bytes> samples_;
   std::vector<collate::column_measure> measures_;
   std::vector<std::uint64_t> lengths_;           // where rows are packed

@@ -76,6 +76,13 @@ class corpus {
   [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& stream_shards() const noexcept {
     return stream_shards_;
   }
+  /// Number of shards of each stream.
+  [[nodiscard]] std::vector<std::uint32_t> shards_of_streams() const {
+    std::vector<std::uint32_t> out;
+    for (const auto& shards : stream_shards_)
+      out.push_back(static_cast<std::uint32_t>(shards.size()));
+    return out;
+  }
   /// The columns of a shard.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept {
     if (only_layout_ != nullptr) return *only_layout_;

@@ -8,6 +8,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/schedule/fetch_window.hpp>
+#include <mdstream/stream/held_shards.hpp>
 #include <mdstream/stream/lookahead.hpp>
 
 #include <algorithm>
@@ -32,10 +33,20 @@ struct delivery_limits {
   std::uint64_t predownload = 0;  ///< samples ahead whose shards are fetched
   std::uint64_t horizon = 0;      ///< samples ahead whose order eviction knows
   std::size_t requests = 1;       ///< shards that are fetched ahead at the same time
+  bool substitute = false;        ///< other shards are read in place of those that can not be
+};
+
+/// What became of the shards that batches needed.
+struct shard_counters {
+  std::uint64_t needed = 0;  ///< shards, counted once for each batch
+  std::uint64_t missed = 0;  ///< of these, such that the batch had to wait for
 };
 
 /// `Source` has a `cache()` that hands out shards as `shard_cache` does, and `view(ref, number)`,
-/// which makes a mapped shard its samples.
+/// which makes a mapped shard its samples and throws for bytes that are no shard.
+///
+/// A shard whose bytes are bad is dropped and fetched once more; what is still bad, or can not be
+/// had at all, fails its batch, or other shards take its place, as `delivery_limits` say.
 ///
 /// The shards of the first batch are held; with a cache limit no others are, because what is held
 /// can not be evicted. One consumer at a time calls `wait` or `async_next`, `front`, `shard` and
@@ -53,7 +64,7 @@ class delivery {
         limits_(limits),
         ahead_(std::move(ahead)),
         window_(shards, limits.requests),
-        place_(shards, not_held) {}
+        held_(shards) {}
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
   ~delivery() {
@@ -67,42 +78,39 @@ class delivery {
   /// wrong with one of its shards; the next call tries again.
   bool wait() {
     std::unique_lock lock(mutex_);
-    look_ahead(lock);
-    if (ahead_.empty()) return false;
-    gather_front(lock);
-    if (missing_ != 0) {
-      const auto before = std::chrono::steady_clock::now();
-      arrived_.wait(lock, [this] { return missing_ == 0; });
-      stalled_ += std::chrono::steady_clock::now() - before;
+    while (true) {
+      look_ahead(lock);
+      if (ahead_.empty()) return false;
+      gather_front(lock);
+      if (missing_ != 0) {
+        const auto before = std::chrono::steady_clock::now();
+        arrived_.wait(lock, [this] { return missing_ == 0; });
+        stalled_ += std::chrono::steady_clock::now() - before;
+      }
+      if (!failure_) return true;
+      if (!recover_failure(lock)) std::rethrow_exception(take_failure());
     }
-    if (const std::exception_ptr failure = take_failure()) std::rethrow_exception(failure);
-    return true;
   }
 
   /// As `wait`, without blocking. On a pool thread, `build()` is called when the batch can be
-  /// built, then `done` with nothing or what went wrong: `build`'s exception, a shard's failure,
-  /// `errc::end_of_epoch`, or `errc::canceled` where `stop` was requested before the batch was
-  /// ready. This object may be gone when `done` is called.
-  void async_next(std::stop_token stop, unique_function<void()> build,
+  /// built, again after it returned false, then `done` with nothing or what went wrong: `build`'s
+  /// exception, a shard's failure, `errc::end_of_epoch`, or `errc::canceled` where `stop` was
+  /// requested before the batch was ready. This object may be gone when `done` is called.
+  void async_next(std::stop_token stop, unique_function<bool()> build,
                   unique_function<void(std::exception_ptr)> done) {
     auto waiter = std::make_shared<pending>(std::move(build), std::move(done));
-    waiter->on_stop.emplace(stop, canceler{this, waiter.get()});
+    waiter->stop = stop;
+    waiter->on_stop.emplace(std::move(stop), canceler{this, waiter.get()});
     std::unique_lock lock(mutex_);
-    try {
-      look_ahead(lock);
-      if (!ahead_.empty()) gather_front(lock);
-    } catch (...) {
-      return conclude(std::move(waiter), std::current_exception());
-    }
-    if (stop.stop_requested()) {
-      conclude(std::move(waiter), canceled());
-    } else if (ahead_.empty()) {
-      conclude(std::move(waiter), failure_of(errc::end_of_epoch, "the epoch has no further batch"));
-    } else if (missing_ == 0) {
-      conclude(std::move(waiter), take_failure());
-    } else {
-      waiting_ = std::move(waiter);
-    }
+    gather_for(std::move(waiter), lock);
+  }
+
+  /// To be called between the announcement of a batch and `pop`, by who found that samples of one
+  /// of its shards are bad. True when the batch has been changed for it, so that it has to be
+  /// waited for once more; false when the failure stands.
+  bool recover(std::uint32_t shard) {
+    std::unique_lock lock(mutex_);
+    return drop(shard, lock) || substitute(shard, errc::corrupt);
   }
 
   /// The batch that was announced.
@@ -112,15 +120,31 @@ class delivery {
     if (ahead_.batches() < 2) return nullptr;
     const upcoming_batch& batch = ahead_[1];
     for (std::size_t i = 0; i < batch.own_needs; ++i)
-      if (!holds(batch.needs[i].shard)) return nullptr;
+      if (!held_.holds(batch.needs[i].shard)) return nullptr;
     return &batch;
   }
   /// One of these batches' own shards.
   [[nodiscard]] const shard_view& shard(std::uint32_t number) const noexcept {
-    return held_[place_[number]].view;
+    return held_.view(number);
+  }
+  /// References to all shards of the announced batch, to keep its samples beyond `pop`.
+  void share_front(std::vector<shard_ref>& out) const {
+    const upcoming_batch& batch = ahead_.front();
+    for (std::size_t i = 0; i < batch.own_needs; ++i)
+      out.push_back(held_.ref(batch.needs[i].shard));
   }
   /// Time that `wait` has waited for shards.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
+  /// Shards in whose place others are read, ascending. Any thread.
+  [[nodiscard]] std::vector<std::uint32_t> excluded() const {
+    const std::lock_guard lock(mutex_);
+    return ahead_.excluded().bad();
+  }
+  /// What became of the shards of the batches so far. Any thread.
+  [[nodiscard]] shard_counters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
+  }
 
   /// Leaves the first batch behind and fetches on.
   void pop() {
@@ -130,7 +154,7 @@ class delivery {
     const upcoming_batch& batch = ahead_.front();
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
       const std::uint32_t shard = batch.needs[i].shard;
-      if (window_.leave(shard) || !hold) let_go(shard, released);
+      if (window_.leave(shard) || !hold) held_.let_go(shard, released);
     }
     wanted_samples_ -= batch.ids.size();
     --wanted_batches_;
@@ -144,9 +168,11 @@ class delivery {
 
   /// When this node needs the shard next, as a number that grows with the distance; `never`
   /// where that is beyond the horizon. Any thread.
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const {
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const { return next_use(shard, 0); }
+  /// The same for the first need at or after a number that this function gave.
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     const std::lock_guard lock(mutex_);
-    return ahead_.next_use(shard);
+    return ahead_.next_use(shard, from);
   }
 
  private:
@@ -157,17 +183,17 @@ class delivery {
     void operator()() const { self->cancel(waiter); }
   };
   struct pending {
-    pending(unique_function<void()> on_ready, unique_function<void(std::exception_ptr)> on_done)
+    pending(unique_function<bool()> on_ready, unique_function<void(std::exception_ptr)> on_done)
         : build(std::move(on_ready)), done(std::move(on_done)) {}
-    unique_function<void()> build;
+    unique_function<bool()> build;
     unique_function<void(std::exception_ptr)> done;
+    std::stop_token stop;
     std::optional<std::stop_callback<canceler>> on_stop;
   };
-  struct held_shard {
-    shard_ref ref;
-    shard_view view;
+  struct failed_shard {
+    std::uint32_t shard = 0;
+    bool content = false;  // it is there, but no shard
   };
-  static constexpr std::uint32_t not_held = std::numeric_limits<std::uint32_t>::max();
 
   /// A request to the cache, which writes its diagnostics here.
   struct request {
@@ -181,8 +207,6 @@ class delivery {
   [[nodiscard]] static std::exception_ptr canceled() {
     return failure_of(errc::canceled, "the call was canceled before its batch was ready");
   }
-
-  [[nodiscard]] bool holds(std::uint32_t shard) const noexcept { return place_[shard] != not_held; }
 
   // Members below are called under the lock. Those that take it as an argument give it up in
   // between, because the source may complete at once.
@@ -226,7 +250,7 @@ class delivery {
 
   void want(std::uint32_t shard) {
     if (!window_.want(shard)) return;
-    if (holds(shard)) return window_.found(shard);
+    if (held_.holds(shard)) return window_.found(shard);
     if (std::optional<shard_ref> here = source_.cache().try_acquire(shard)) {
       window_.found(shard);
       if (source_.cache().limited()) return;
@@ -241,21 +265,7 @@ class delivery {
   /// Throws where the shard is no shard.
   void hold(std::uint32_t shard, shard_ref ref) {
     const shard_view view = source_.view(ref, shard);
-    if (free_.empty()) {
-      place_[shard] = static_cast<std::uint32_t>(held_.size());
-      held_.push_back({std::move(ref), view});
-    } else {
-      place_[shard] = free_.back();
-      free_.pop_back();
-      held_[place_[shard]] = {std::move(ref), view};
-    }
-  }
-
-  void let_go(std::uint32_t shard, std::vector<shard_ref>& released) {
-    const std::uint32_t place = std::exchange(place_[shard], not_held);
-    if (place == not_held) return;
-    released.push_back(std::move(held_[place].ref));
-    free_.push_back(place);
+    held_.hold(shard, std::move(ref), view);
   }
 
   /// Tells the cache what the largest batch so far holds at one time.
@@ -309,12 +319,14 @@ class delivery {
     std::vector<std::uint32_t> absent;
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
       const std::uint32_t shard = batch.needs[i].shard;
-      if (holds(shard)) continue;
+      if (held_.holds(shard)) continue;
       if (std::optional<shard_ref> here = source_.cache().try_acquire(shard))
         take(shard, *std::move(here));
       else
         absent.push_back(shard);
     }
+    counters_.missed += absent.size();
+    counters_.needed += batch.own_needs;
     missing_ += absent.size();
     active_ += absent.size();
     lock.unlock();
@@ -325,8 +337,9 @@ class delivery {
   /// Holds a shard of the first batch.
   void take(std::uint32_t shard, shard_ref ref) noexcept {
     try {
-      if (!holds(shard)) hold(shard, std::move(ref));
+      if (!held_.holds(shard)) hold(shard, std::move(ref));
     } catch (...) {
+      failed_ = {.shard = shard, .content = true};
       failure_ = std::current_exception();
     }
   }
@@ -345,41 +358,124 @@ class delivery {
   /// Without the lock, on any thread.
   void acquired(request& call, std::error_code failure, shard_ref ref) {
     const std::lock_guard lock(mutex_);
-    if (failure)
+    if (failure) {
+      failed_ = {.shard = call.shard};
       failure_ = std::make_exception_ptr(error(failure, std::move(call.where)));
-    else
+    } else {
       take(call.shard, std::move(ref));
+    }
     if (--missing_ == 0) {
       arrived_.notify_all();
-      if (waiting_) conclude(std::exchange(waiting_, nullptr), take_failure());
+      if (waiting_) conclude(std::exchange(waiting_, nullptr), nullptr);
     }
     finish_one();
   }
 
   /// What went wrong with the first batch, once; after that its shards are asked for again.
   [[nodiscard]] std::exception_ptr take_failure() noexcept {
-    if (failure_) gathered_ = false;
+    gathered_ = false;
     return std::exchange(failure_, nullptr);
+  }
+
+  /// Changes the first batch for the failure of one of its shards, where that can be done.
+  [[nodiscard]] bool recover_failure(std::unique_lock<std::mutex>& lock) {
+    const failed_shard failed = failed_;
+    if (!(failed.content && drop(failed.shard, lock)) &&
+        !substitute(failed.shard, code_of(failure_)))
+      return false;
+    static_cast<void>(take_failure());
+    return true;
+  }
+
+  /// Gives up a shard with bad bytes, so that it is fetched once more; false where it was before,
+  /// or where it can not be.
+  [[nodiscard]] bool drop(std::uint32_t shard, std::unique_lock<std::mutex>& lock) {
+    if (std::ranges::find(dropped_, shard) != dropped_.end()) return false;
+    std::vector<shard_ref> released;
+    held_.let_go(shard, released);
+    gathered_ = false;
+    lock.unlock();
+    released.clear();
+    const bool gone = source_.cache().drop(shard);
+    lock.lock();
+    if (gone) dropped_.push_back(shard);
+    return gone;
+  }
+
+  /// Lets other shards take the place of one that can not be read.
+  [[nodiscard]] bool substitute(std::uint32_t shard, std::error_code why) {
+    if (!limits_.substitute || (why != errc::corrupt && why != errc::not_found)) return false;
+    const std::size_t wanted = std::exchange(wanted_batches_, 0);
+    wanted_samples_ = 0;
+    for (std::size_t i = 0; i < wanted; ++i)
+      for (std::size_t k = 0; k < ahead_[i].own_needs; ++k) {
+        static_cast<void>(window_.leave(ahead_[i].needs[k].shard));
+      }
+    gathered_ = false;
+    try {
+      ahead_.exclude(shard);
+    } catch (const error&) {
+      return false;  // nothing is left that could take its place: the failure stands
+    }
+    std::vector<shard_ref> released;
+    held_.let_go(shard, released);
+    return true;
+  }
+
+  /// Sees to it that the waiter's batch is built, or that it hears why not.
+  void gather_for(std::shared_ptr<pending> waiter, std::unique_lock<std::mutex>& lock) {
+    try {
+      look_ahead(lock);
+      if (!ahead_.empty()) gather_front(lock);
+    } catch (...) {
+      return conclude(std::move(waiter), std::current_exception());
+    }
+    if (waiter->stop.stop_requested() || stop_.stop_requested()) {
+      conclude(std::move(waiter), canceled());
+    } else if (ahead_.empty()) {
+      conclude(std::move(waiter), failure_of(errc::end_of_epoch, "the epoch has no further batch"));
+    } else if (missing_ == 0) {
+      conclude(std::move(waiter), nullptr);
+    } else {
+      waiting_ = std::move(waiter);
+    }
   }
 
   /// Builds, where nothing failed, and completes, both on the pool.
   void conclude(std::shared_ptr<pending> waiter, std::exception_ptr failure) {
     ++active_;
     threads_.post([this, waiter = std::move(waiter), failure = std::move(failure)]() mutable {
-      waiter->on_stop.reset();
-      if (!failure) {
-        try {
-          waiter->build();
-        } catch (...) {
-          failure = std::current_exception();
-        }
+      try {
+        if (!failure && !try_build(waiter)) return;  // it waits once more
+      } catch (...) {
+        failure = std::current_exception();
       }
+      waiter->on_stop.reset();
       {
         const std::lock_guard lock(mutex_);
         finish_one();
       }
       waiter->done(std::move(failure));
     });
+  }
+
+  /// Without the lock. False when the batch was changed and the waiter waits for it again.
+  [[nodiscard]] bool try_build(const std::shared_ptr<pending>& waiter) {
+    std::unique_lock lock(mutex_);
+    bool ready = true;
+    if (failure_) {
+      ready = false;
+      if (!recover_failure(lock)) std::rethrow_exception(take_failure());
+    }
+    if (ready) {
+      lock.unlock();
+      ready = waiter->build();
+      lock.lock();
+    }
+    if (ready) return true;
+    gather_for(waiter, lock);
+    finish_one();
+    return false;
   }
 
   /// Without the lock; by a stop callback.
@@ -402,10 +498,11 @@ class delivery {
   std::stop_source stop_;
   lookahead ahead_;
   fetch_window window_;
-  std::vector<std::uint32_t> place_;  // of each shard in `held_`
-  std::vector<held_shard> held_;
-  std::vector<std::uint32_t> free_;  // places in `held_`
-  std::exception_ptr failure_;       // of the first batch
+  held_shards<shard_view> held_;
+  std::vector<std::uint32_t> dropped_;  // shards that were fetched once more
+  std::exception_ptr failure_;          // of the first batch
+  failed_shard failed_{};               // which of its shards that is about
+  shard_counters counters_;
   std::shared_ptr<pending> waiting_;
   std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards
   std::uint64_t wanted_samples_ = 0;

@@ -38,14 +38,17 @@ namespace mdstream::inline v0 {
 template <class Policies = default_policies>
 class loader {
   static_assert(detail::checked_policies<Policies>::value);
-  static_assert(collate::accepts_schema<typename Policies::collator, typename Policies::schema>,
+  static_assert(collate::accepts_schema<typename Policies::collator, batch_schema<Policies>>,
                 "mdstream: the collator does not take every column of policies::schema (dense "
                 "takes values of one size only)");
   using engine = batch_engine<Policies>;
 
  public:
   using policies = Policies;
-  using schema = typename Policies::schema;
+  /// The schema of batches: the transform's, where there is one.
+  using schema = batch_schema<Policies>;
+  using transform_type = typename Policies::transform;
+  using observer_type = typename Policies::observer;
   using batch_type = typename engine::batch_type;
   using options = loader_options<typename Policies::store>;
 
@@ -115,7 +118,8 @@ class loader {
   /// Opens the streams (see `corpus`) and settles the order; fetches indexes, no shards.
   /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small`,
   /// and what opening the streams throws.
-  explicit loader(options given) : engine_(new engine(std::move(given))) {}
+  explicit loader(options given, transform_type transform = {}, observer_type observer = {})
+      : engine_(new engine(std::move(given), std::move(transform), std::move(observer))) {}
 
   /// The next epoch, which must not outlive the loader; moving the loader is no harm.
   [[nodiscard]] epoch_type epoch() & noexcept { return epoch_type(*engine_); }

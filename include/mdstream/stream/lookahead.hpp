@@ -7,6 +7,7 @@
 #include <mdstream/order/world.hpp>
 #include <mdstream/schedule/eviction.hpp>
 #include <mdstream/stream/shard_locator.hpp>
+#include <mdstream/stream/substitutions.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -25,6 +26,7 @@ struct upcoming_batch {
   /// is none as far as the lookahead reaches.
   struct need {
     std::uint32_t shard = 0;
+    std::uint32_t following_slot = 0;  ///< among the needs of that batch
     std::uint64_t following = never;
   };
 
@@ -50,21 +52,24 @@ struct lookahead_rules {
 /// A queue of batches in the order of an epoch. Not thread-safe.
 ///
 /// For eviction all ranks of the node count: they share the cache directory and walk the epoch
-/// together. Memory: 20 bytes a shard, and for each sample ahead its id, its location and at most
+/// together. Memory: 24 bytes a shard, and for each sample ahead its id, its location and at most
 /// one need.
 class lookahead {
  public:
   /// `locate` has to outlive this object. `position` is this rank's, in the world that the order
   /// was made for.
   lookahead(const shard_locator& locate, std::size_t shards, epoch_order order,
-            const world& position, std::uint64_t batch_size, lookahead_rules rules = {})
+            const world& position, std::uint64_t batch_size, lookahead_rules rules = {},
+            substitutions bad = {})
       : locate_(&locate),
         order_(std::move(order)),
         rules_(rules),
+        bad_(std::move(bad)),
         position_(position),
         batch_size_(batch_size),
         batches_to_read_(std::min(order_.global_batches(), rules.most_batches)),
         first_use_(shards, never),
+        first_slot_(shards),
         last_use_(shards),
         last_slot_(shards) {}
 
@@ -95,7 +100,10 @@ class lookahead {
   /// Leaves the first batch behind. Precondition: not empty.
   void pop_front() {
     upcoming_batch& batch = batches_.front();
-    for (const upcoming_batch::need& need : batch.needs) first_use_[need.shard] = need.following;
+    for (const upcoming_batch::need& need : batch.needs) {
+      first_use_[need.shard] = need.following;
+      first_slot_[need.shard] = need.following_slot;
+    }
     samples_ahead_ -= batch.ids.size();
     spare_ = std::move(batch);
     batches_.pop_front();
@@ -105,6 +113,26 @@ class lookahead {
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const noexcept {
     return first_use_[shard];
   }
+  /// The same at or after batch `from`. O(uses before it).
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const noexcept {
+    std::uint64_t use = first_use_[shard];
+    std::uint32_t slot = first_slot_[shard];
+    while (use < from) {
+      const upcoming_batch::need& need = batches_[use - batches_.front().number].needs[slot];
+      use = need.following;
+      slot = need.following_slot;
+    }
+    return use;
+  }
+
+  /// Reads other shards in place of this one from here on, in the batches of the queue too. Throws,
+  /// and changes nothing, as `substitutions::add`. O(samples ahead).
+  void exclude(std::uint32_t shard) {
+    bad_.add(shard);
+    std::ranges::fill(first_use_, never);
+    for (upcoming_batch& batch : batches_) replace(batch);
+  }
+  [[nodiscard]] const substitutions& excluded() const noexcept { return bad_; }
 
  private:
   [[nodiscard]] upcoming_batch recycled() noexcept {
@@ -155,8 +183,9 @@ class lookahead {
     for (const std::int64_t id : ids.subspan(own_first_, own_samples_)) {
       const std::uint64_t at = position++;
       if (id < 0) continue;  // padding
-      const sample_location location = (*locate_)(static_cast<std::uint64_t>(id));
-      batch.ids.push_back(id);
+      const sample_location meant = (*locate_)(static_cast<std::uint64_t>(id));
+      const sample_location location = bad_.empty() ? meant : bad_(meant, *locate_);
+      batch.ids.push_back(location == meant ? id : id_of(location));
       batch.locations.push_back(location);
       if (rules_.places) batch.places.push_back(rules_.in_stretches ? at : order_.deal().place(at));
       note(batch, location.shard);
@@ -169,32 +198,57 @@ class lookahead {
 
   void note_others(upcoming_batch& batch, std::span<const std::int64_t> ids) {
     for (const std::int64_t id : ids)
-      if (id >= 0) note(batch, (*locate_)(static_cast<std::uint64_t>(id)).shard);
+      if (id >= 0) note(batch, bad_((*locate_)(static_cast<std::uint64_t>(id)).shard));
+  }
+
+  [[nodiscard]] std::int64_t id_of(sample_location at) const noexcept {
+    return static_cast<std::int64_t>(locate_->first_sample(at.shard) + at.index);
+  }
+
+  /// Reads a batch of the queue anew, after those before it.
+  void replace(upcoming_batch& batch) {
+    std::vector<upcoming_batch::need> others(
+        batch.needs.begin() + static_cast<std::ptrdiff_t>(batch.own_needs), batch.needs.end());
+    batch.needs.clear();
+    for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+      const sample_location now = bad_(batch.locations[i], *locate_);
+      if (!(now == batch.locations[i])) batch.ids[i] = id_of(now);
+      batch.locations[i] = now;
+      note(batch, now.shard);
+    }
+    batch.own_needs = batch.needs.size();
+    for (const upcoming_batch::need& other : others) note(batch, bad_(other.shard));
   }
 
   // The last need of a shard is found again through its batch number and slot, so that it can be
   // linked to the next one without a search.
   void note(upcoming_batch& batch, std::uint32_t shard) {
+    const auto slot = static_cast<std::uint32_t>(batch.needs.size());
     if (first_use_[shard] == never) {
       first_use_[shard] = batch.number;
+      first_slot_[shard] = slot;
     } else if (last_use_[shard] == batch.number) {
       return;
     } else {
       const std::uint64_t ahead = last_use_[shard] - batches_.front().number;
-      batches_[ahead].needs[last_slot_[shard]].following = batch.number;
+      upcoming_batch::need& before = batches_[ahead].needs[last_slot_[shard]];
+      before.following = batch.number;
+      before.following_slot = slot;
     }
     last_use_[shard] = batch.number;
-    last_slot_[shard] = static_cast<std::uint32_t>(batch.needs.size());
+    last_slot_[shard] = slot;
     batch.needs.push_back({.shard = shard});
   }
 
   const shard_locator* locate_;
   epoch_order order_;
   lookahead_rules rules_;
+  substitutions bad_;
   world position_;
   std::uint64_t batch_size_;
   std::uint64_t batches_to_read_;
   std::vector<std::uint64_t> first_use_;
+  std::vector<std::uint32_t> first_slot_;
   std::vector<std::uint64_t> last_use_;
   std::vector<std::uint32_t> last_slot_;
   std::deque<upcoming_batch> batches_;

@@ -4,6 +4,7 @@
 /// Streaming's StreamingDataset where it has the same option; what differs says so.
 
 #include <mdstream/core/sizes.hpp>
+#include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/world.hpp>
 
@@ -72,6 +73,13 @@ struct dataset_options {
   runtime* shared_runtime = nullptr;
 };
 
+/// What becomes of a shard that can not be read: its bytes are bad, also after they were fetched
+/// once more, or the remote does not have it.
+enum class bad_shards : std::uint8_t {
+  fail,        ///< the batch that needs it fails, naming it
+  substitute,  ///< the next shard of its stream is read in its place; the saved state says so
+};
+
 /// Batches of a weighted mix of streams, in a reproducible order.
 template <class Store>
 struct loader_options {
@@ -88,6 +96,10 @@ struct loader_options {
   std::uint64_t seed = 9176;
   /// Samples in an epoch over all ranks, "100k" or a number; 0: the sum of the streams.
   sample_count epoch_size{};
+  /// A mix that changes during the run, in place of weights of the streams: phases by number of
+  /// the global batch, each with a weight for every stream. Epochs then are whole global batches
+  /// and end where a phase ends. A run may go on with a schedule that differs in phases to come.
+  std::vector<mix_phase> phases{};
   /// Unlike Python's default: who names a shuffler means to shuffle.
   bool shuffle = true;
   /// For `any_shuffler`, which is chosen by name here; others have a name of their own.
@@ -109,6 +121,10 @@ struct loader_options {
   std::optional<std::uint64_t> num_workers{};
   /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
   std::uint64_t replication = 1;
+  bad_shards on_bad_shard = bad_shards::fail;
+  /// Bytes of batches that are put together on the pool before the loop asks for them. Unset: with
+  /// a transform 256 MiB, without one none, and batches are put together by who asks for them.
+  std::optional<byte_size> ahead{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
   std::string validate_hash{};

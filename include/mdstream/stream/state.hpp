@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -29,6 +30,7 @@ struct run_identity {
   std::uint64_t sampling_granularity = 1;
   std::string shuffle{};  ///< the shuffler's name; "none" without one
   std::uint64_t shuffle_block_size = 0;
+  std::uint64_t phase = 0;  ///< of the mix schedule that `mix` and `epoch_size` are of
 
   friend bool operator==(const run_identity&, const run_identity&) = default;
 };
@@ -37,6 +39,8 @@ struct run_identity {
 struct run_state {
   resume_point at{};
   std::optional<run_identity> identity{};
+  /// Shards, numbered over all streams, in whose place others are read. Ascending.
+  std::vector<std::uint32_t> substituted{};
 };
 
 namespace detail {
@@ -72,16 +76,32 @@ inline constexpr int state_version = 1;
 }
 
 [[nodiscard]] inline json::object identity_members(const run_identity& id) {
-  return {{"version", state_version},
-          {"dataset", hex(id.dataset)},
-          {"mix", hex(id.mix)},
-          {"epoch_size", id.epoch_size},
-          {"global_batch_size", id.global_batch_size},
-          {"batching", id.batching},
-          {"sampling", id.sampling},
-          {"sampling_granularity", id.sampling_granularity},
-          {"shuffle", id.shuffle},
-          {"shuffle_block_size", id.shuffle_block_size}};
+  json::object out{{"version", state_version},
+                   {"dataset", hex(id.dataset)},
+                   {"mix", hex(id.mix)},
+                   {"epoch_size", id.epoch_size},
+                   {"global_batch_size", id.global_batch_size},
+                   {"batching", id.batching},
+                   {"sampling", id.sampling},
+                   {"sampling_granularity", id.sampling_granularity},
+                   {"shuffle", id.shuffle},
+                   {"shuffle_block_size", id.shuffle_block_size}};
+  if (id.phase != 0) out.emplace_back("phase", id.phase);
+  return out;
+}
+
+[[nodiscard]] inline json::array numbers(const std::vector<std::uint32_t>& from) {
+  json::array out;
+  for (const std::uint32_t each : from) out.emplace_back(std::uint64_t{each});
+  return out;
+}
+
+[[nodiscard]] inline std::vector<std::uint32_t> parse_numbers(const json::value& from,
+                                                              std::string_view key) {
+  std::vector<std::uint32_t> out;
+  for (const json::value& each : from.as<json::array>(key))
+    out.push_back(each.as<std::uint32_t>(key));
+  return out;
 }
 
 [[nodiscard]] inline run_identity parse_identity(const json::value& from) {
@@ -97,7 +117,8 @@ inline constexpr int state_version = 1;
           .sampling = from.get<std::string>("sampling"),
           .sampling_granularity = from.get<std::uint64_t>("sampling_granularity"),
           .shuffle = from.get<std::string>("shuffle"),
-          .shuffle_block_size = from.get<std::uint64_t>("shuffle_block_size")};
+          .shuffle_block_size = from.get<std::uint64_t>("shuffle_block_size"),
+          .phase = from.find("phase") != nullptr ? from.get<std::uint64_t>("phase") : 0};
 }
 
 [[nodiscard]] inline resume_point parse_resume_point(const json::value& from) {
@@ -124,7 +145,12 @@ inline constexpr int state_version = 1;
 /// The text of a state: one line of JSON, sorted keys, below 4,096 bytes.
 [[nodiscard]] inline std::string to_text(const run_state& state) {
   json::object members = detail::python_members(state.at);
-  if (state.identity) members.emplace_back("mdstream", detail::identity_members(*state.identity));
+  if (state.identity) {
+    json::object own = detail::identity_members(*state.identity);
+    if (!state.substituted.empty())
+      own.emplace_back("substituted", detail::numbers(state.substituted));
+    members.emplace_back("mdstream", std::move(own));
+  }
   std::string text = json::dump(std::move(members), json::key_order::sorted);
   if (text.size() >= detail::python_state_bytes)
     throw error(errc::unsupported,
@@ -137,7 +163,11 @@ inline constexpr int state_version = 1;
 [[nodiscard]] inline run_state parse_state(std::string_view text) {
   const json::value state = json::parse(text, diagnostics{.url = "the saved state"});
   run_state out{.at = detail::parse_resume_point(state)};
-  if (const json::value* own = state.find("mdstream")) out.identity = detail::parse_identity(*own);
+  if (const json::value* own = state.find("mdstream")) {
+    out.identity = detail::parse_identity(*own);
+    if (const json::value* bad = own->find("substituted"))
+      out.substituted = detail::parse_numbers(*bad, "substituted");
+  }
   return out;
 }
 
@@ -150,6 +180,7 @@ inline void require_same_run(const run_identity& saved, const run_identity& here
   const auto number = [](std::uint64_t x) { return std::to_string(x); };
   const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
   require("dataset", saved.dataset, here.dataset, detail::hex);
+  require("phase", saved.phase, here.phase, number);
   require("epoch_size", saved.epoch_size, here.epoch_size, number);
   require("mix", saved.mix, here.mix, detail::hex);
   require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);

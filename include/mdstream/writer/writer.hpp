@@ -3,6 +3,7 @@
 /// Writes MDS datasets, as Python's MDSWriter does: the same split into shards, the same bytes, the
 /// same index.
 
+#include <mdstream/format/encode_sample.hpp>
 #include <mdstream/format/mds_shard_builder.hpp>
 #include <mdstream/format/sample_encoder.hpp>
 #include <mdstream/format/schema.hpp>
@@ -16,7 +17,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -60,7 +60,7 @@ class writer {
     requires(!schema::is_dynamic)
   void write(const Values&... values) {
     static_assert(sizeof...(Values) == schema::size, "write takes one value for each column");
-    write_typed(std::index_sequence_for<Values...>(), values...);
+    encode_sample<schema>([this](std::uint64_t bytes) { return place(bytes); }, values...);
   }
 
   /// Writes a sample: values by column name, in any order. Values of other columns are ignored.
@@ -122,43 +122,6 @@ class writer {
     out.emplace_back("column_names", std::move(names));
     out.emplace_back("column_sizes", std::move(sizes));
     return out;
-  }
-
-  template <std::size_t I, class V>
-  static auto encode_column(const V& value) {
-    using declared = typename schema::template declared<I>;
-    static_assert(writable_as<V, typename declared::type>,
-                  "a value of this type can not be written to that column of the schema");
-    try {
-      return declared::traits::encode(value);
-    } catch (const error& e) {
-      diagnostics where = e.where();
-      where.column = declared::name.view();
-      throw error(e.code(), std::move(where));
-    }
-  }
-
-  template <std::size_t... I, class... Values>
-  void write_typed(std::index_sequence<I...> columns, const Values&... values) {
-    const auto parts = std::make_tuple(encode_column<I>(values)...);
-    const std::uint64_t size =
-        schema::header_bytes + (std::uint64_t{0} + ... + std::get<I>(parts).size());
-    std::byte* out = place(size);
-    std::byte* sizes = out;
-    out += schema::header_bytes;
-    (copy_part<schema::storage_order[I]>(parts, sizes, out), ...);
-    (void)columns;
-  }
-
-  template <std::size_t I, class Parts>
-  static void copy_part(const Parts& parts, std::byte*& sizes, std::byte*& out) {
-    const auto& part = std::get<I>(parts);
-    if constexpr (!fixed_size(schema::template declared<I>::traits::type)) {
-      store_to(sizes, static_cast<std::uint32_t>(part.size()));
-      sizes += 4;
-    }
-    part.copy_to(out);
-    out += part.size();
   }
 
   /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.

@@ -1,0 +1,341 @@
+#pragma once
+
+/// Batches ahead of the loop: prepared and put together on the pool, handed out in order.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/slots.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+#include <mdstream/stream/lookahead.hpp>
+#include <mdstream/stream/preparation.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// A batch on its way: its samples are mapped, then prepared, then put together.
+template <class Batch>
+struct batch_job {
+  upcoming_batch from{};
+  std::vector<shard_ref> shards{};    ///< hold the samples until the batch is put together
+  std::vector<bytes_view> samples{};  ///< of `from.ids`, as they lie in their shards
+  prepared_samples prepared{};
+  std::atomic<std::size_t> workers{0};  ///< that have not returned
+  std::uint64_t bytes = 0;              ///< of the finished batch
+  Batch batch{};
+  std::exception_ptr failure{};  ///< instead of the batch
+  enum class stage : std::uint8_t { preparing, prepared, finished } at = stage::preparing;
+};
+
+/// How far batches are put together ahead.
+struct ring_limits {
+  std::uint64_t bytes = 0;     ///< of finished batches; the next one is made in any case
+  std::size_t batches = 0;     ///< at most, because the stager has no more buffers; at least 1
+  bool one_at_a_time = false;  ///< shards are held for one unfinished batch only
+};
+
+/// `Source` gives and makes batches; all of it is called on the pool:
+/// - `announce(stop, take, done)`: calls `take()` when the next batch can be taken, again after it
+///   returned false, then `done`, as `delivery::async_next` does.
+/// - `take(job)`: fills `from`, `shards` and `samples` and leaves the batch behind; false where it
+///   has to be announced once more.
+/// - `prepare(job, worker)`: work of one worker.
+/// - `finish(job)`: puts the batch together, returns its bytes. One at a time, in order.
+///
+/// One consumer at a time. The destructor cancels, and waits for work on the pool that has begun;
+/// it must not run on a pool thread.
+template <class Source, class Batch>
+class batch_ring {
+ public:
+  using job = batch_job<Batch>;
+  using handler = unique_function<void(std::exception_ptr, Batch)>;
+
+  batch_ring(Source& source, runtime& threads, std::size_t workers, ring_limits limits)
+      : source_(source),
+        threads_(threads),
+        workers_(std::max<std::size_t>(workers, 1)),
+        limits_(limits) {}
+  batch_ring(const batch_ring&) = delete;
+  batch_ring& operator=(const batch_ring&) = delete;
+  ~batch_ring() {
+    stop_.request_stop();
+    std::unique_lock lock(mutex_);
+    if (waiting_) answer(std::exchange(waiting_, nullptr), canceled(), {});
+    idle_.wait(lock, [this] { return active_ == 0; });
+  }
+
+  /// Waits for the next batch; false at the end of the epoch. Throws what went wrong with it, again
+  /// at every call where it is the transform or the data; what was wrong with a store is tried
+  /// again.
+  bool next(Batch& into) {
+    into = {};  // its memory can serve the batches to come
+    std::unique_lock lock(mutex_);
+    pump(lock);
+    if (!settled()) {
+      const auto before = std::chrono::steady_clock::now();
+      arrived_.wait(lock, [this] { return settled(); });
+      stalled_ += std::chrono::steady_clock::now() - before;
+    }
+    result got = take_front();
+    pump(lock);
+    lock.unlock();
+    if (!got.failure) {
+      into = std::move(got.batch);
+      return true;
+    }
+    if (code_of(got.failure) == errc::end_of_epoch) return false;
+    std::rethrow_exception(got.failure);
+  }
+
+  /// The same without blocking; `done` is called on the pool. `errc::canceled` where `stop` was
+  /// requested before the batch was there. This object may be gone when `done` is called.
+  void async_next(std::stop_token stop, handler done) {
+    auto waiter = std::make_shared<pending>(std::move(done));
+    waiter->on_stop.emplace(stop, canceler{this, waiter.get()});
+    std::unique_lock lock(mutex_);
+    pump(lock);
+    if (stop.stop_requested()) {
+      answer(std::move(waiter), canceled(), {});
+    } else if (settled()) {
+      result got = take_front();
+      answer(std::move(waiter), std::move(got.failure), std::move(got.batch));
+      pump(lock);
+    } else {
+      waiting_ = std::move(waiter);
+    }
+  }
+
+  /// Time that `next` has waited.
+  [[nodiscard]] std::chrono::nanoseconds stalled() const {
+    const std::lock_guard lock(mutex_);
+    return stalled_;
+  }
+  /// Finished batches that wait to be taken.
+  [[nodiscard]] std::size_t ready() const {
+    const std::lock_guard lock(mutex_);
+    return static_cast<std::size_t>(std::ranges::count_if(
+        jobs_, [](const auto& each) { return each->at == job::stage::finished; }));
+  }
+
+ private:
+  struct pending;
+  struct canceler {
+    batch_ring* self;
+    pending* waiter;
+    void operator()() const { self->cancel(waiter); }
+  };
+  struct pending {
+    explicit pending(handler on_done) : done(std::move(on_done)) {}
+    handler done;
+    std::optional<std::stop_callback<canceler>> on_stop;
+  };
+  struct result {
+    std::exception_ptr failure;
+    Batch batch;
+  };
+
+  [[nodiscard]] static std::exception_ptr canceled() {
+    return std::make_exception_ptr(
+        error(errc::canceled, "the call was canceled before its batch was ready"));
+  }
+
+  // Members below are called under the lock. Those that take it as an argument give it up in
+  // between.
+
+  /// Whether the consumer need not wait: the first batch is finished, or none will come.
+  [[nodiscard]] bool settled() const noexcept {
+    if (!jobs_.empty()) return jobs_.front()->at == job::stage::finished;
+    return static_cast<bool>(no_more_);
+  }
+
+  [[nodiscard]] result take_front() {
+    if (jobs_.empty()) {
+      const std::exception_ptr why = no_more_;
+      if (code_of(why) != errc::end_of_epoch) no_more_ = nullptr;  // the next call asks again
+      return {why, {}};
+    }
+    job& first = *jobs_.front();
+    if (first.failure) return {first.failure, {}};
+    result out{nullptr, std::move(first.batch)};
+    finished_bytes_ -= first.bytes;
+    spare_ = std::move(jobs_.front());
+    jobs_.pop_front();
+    return out;
+  }
+
+  /// Room for one batch more, taken to be as large as the last one.
+  [[nodiscard]] bool has_room() const noexcept {
+    if (jobs_.empty()) return true;
+    const auto unfinished = static_cast<std::uint64_t>(std::ranges::count_if(
+        jobs_, [](const auto& each) { return each->at != job::stage::finished; }));
+    if (jobs_.back()->failure || (limits_.one_at_a_time && unfinished != 0)) return false;
+    return jobs_.size() < std::max<std::size_t>(limits_.batches, 1) &&
+           finished_bytes_ + (unfinished + 1) * last_bytes_ <= limits_.bytes;
+  }
+
+  /// Asks for one batch more where there is room.
+  void pump(std::unique_lock<std::mutex>& lock) {
+    if (asking_ || no_more_ || stop_.stop_requested() || !has_room()) return;
+    asking_ = true;
+    ++active_;
+    lock.unlock();
+    source_.announce(
+        stop_.get_token(), [this] { return take(); },
+        [this](std::exception_ptr failure) { asked(std::move(failure)); });
+    lock.lock();
+  }
+
+  /// Without the lock, on the pool, when the next batch can be taken.
+  bool take() {
+    std::shared_ptr<job> next;
+    {
+      const std::lock_guard lock(mutex_);
+      next = spare_ ? std::exchange(spare_, nullptr) : std::make_shared<job>();
+    }
+    next->at = job::stage::preparing;
+    next->failure = nullptr;
+    if (!source_.take(*next)) return false;
+    const std::size_t workers = std::clamp<std::size_t>(next->samples.size(), 1, workers_);
+    next->prepared.begin(next->samples.size(), workers);
+    next->workers = workers;
+    {
+      const std::lock_guard lock(mutex_);
+      jobs_.push_back(next);
+      active_ += workers;
+    }
+    for (std::size_t worker = 0; worker < workers; ++worker)
+      threads_.post([this, next, worker] { work(next, worker); });
+    return true;
+  }
+
+  /// Without the lock, on the pool, when `take` has returned or nothing can be taken.
+  void asked(std::exception_ptr failure) {
+    std::unique_lock lock(mutex_);
+    asking_ = false;
+    if (failure) {
+      no_more_ = std::move(failure);
+      tell();
+    }
+    pump(lock);
+    finish_one();
+  }
+
+  /// Without the lock: one worker's part of a batch. The last one finishes what is due.
+  void work(const std::shared_ptr<job>& of, std::size_t worker) {
+    if (!stop_.stop_requested()) source_.prepare(*of, worker);
+    const bool last = of->workers.fetch_sub(1, std::memory_order_acq_rel) == 1;
+    std::unique_lock lock(mutex_);
+    if (last) {
+      of->failure = of->prepared.failure();
+      of->at = job::stage::prepared;
+      finish_due(lock);
+      pump(lock);
+    }
+    finish_one();
+  }
+
+  /// Puts together every batch that is prepared and has none unfinished before it.
+  void finish_due(std::unique_lock<std::mutex>& lock) {
+    if (finishing_) return;  // who finishes looks again before it ends
+    finishing_ = true;
+    while (const std::shared_ptr<job> next = due()) {
+      lock.unlock();
+      finish(*next);
+      lock.lock();
+      next->at = job::stage::finished;
+      finished_bytes_ += next->bytes;
+      last_bytes_ = next->bytes;
+      tell();
+    }
+    finishing_ = false;
+  }
+
+  [[nodiscard]] std::shared_ptr<job> due() const {
+    for (const std::shared_ptr<job>& each : jobs_) {
+      if (each->at == job::stage::finished) continue;
+      return each->at == job::stage::prepared ? each : nullptr;
+    }
+    return nullptr;
+  }
+
+  /// Without the lock.
+  void finish(job& next) noexcept {
+    next.bytes = 0;
+    if (!next.failure && !stop_.stop_requested()) {
+      try {
+        next.bytes = source_.finish(next);
+      } catch (...) {
+        next.failure = std::current_exception();
+      }
+    }
+    next.samples.clear();
+    next.shards.clear();
+  }
+
+  /// Something has settled.
+  void tell() {
+    arrived_.notify_all();
+    if (!waiting_ || !settled()) return;
+    result got = take_front();
+    answer(std::exchange(waiting_, nullptr), std::move(got.failure), std::move(got.batch));
+  }
+
+  /// Completes a call, on the pool.
+  void answer(std::shared_ptr<pending> waiter, std::exception_ptr failure, Batch batch) {
+    ++active_;
+    threads_.post([this, waiter = std::move(waiter), failure = std::move(failure),
+                   batch = std::move(batch)]() mutable {
+      waiter->on_stop.reset();
+      {
+        const std::lock_guard lock(mutex_);
+        finish_one();
+      }
+      waiter->done(std::move(failure), std::move(batch));
+    });
+  }
+
+  /// Without the lock; by a stop callback.
+  void cancel(pending* waiter) {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.get() == waiter) answer(std::exchange(waiting_, nullptr), canceled(), {});
+  }
+
+  // The destructor goes on as soon as the lock is given up.
+  void finish_one() {
+    if (--active_ == 0) idle_.notify_all();
+  }
+
+  Source& source_;
+  runtime& threads_;
+  std::size_t workers_;
+  ring_limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::condition_variable idle_;
+  std::stop_source stop_;
+  std::deque<std::shared_ptr<job>> jobs_;  // in order
+  std::shared_ptr<job> spare_;             // its memory is used again
+  std::shared_ptr<pending> waiting_;
+  std::exception_ptr no_more_;        // the end of the epoch, or why no batch could be taken
+  std::uint64_t finished_bytes_ = 0;  // of finished batches in `jobs_`
+  std::uint64_t last_bytes_ = 0;      // of the batch that was finished last
+  std::size_t active_ = 0;            // completions and pool tasks that will still touch this
+  std::chrono::nanoseconds stalled_{0};
+  bool asking_ = false;
+  bool finishing_ = false;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,120 @@
+#pragma once
+
+/// From a loader's options to what its parts are made from.
+
+#include <mdstream/collate/transform.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/order/order_options.hpp>
+#include <mdstream/order/resample.hpp>
+#include <mdstream/stream/options.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+namespace detail {
+
+template <class Store>
+[[nodiscard]] dataset_options<Store> dataset_part(const loader_options<Store>& from) {
+  return {.streams = from.streams,
+          .remote = from.remote,
+          .local = from.local,
+          .split = from.split,
+          .cache_limit = from.cache_limit,
+          .download_retry = from.download_retry,
+          .download_timeout = from.download_timeout,
+          .validate_hash = from.validate_hash,
+          .keep_zip = from.keep_zip,
+          .threads = from.threads,
+          .shared_runtime = from.shared_runtime};
+}
+
+template <class Store>
+[[nodiscard]] order_options order_part(const loader_options<Store>& from) {
+  order_options out{.sampling = from.sampling,
+                    .sampling_granularity = from.sampling_granularity,
+                    .partition = from.partition,
+                    .num_canonical_nodes = from.num_canonical_nodes,
+                    .shuffle = from.shuffle,
+                    .shuffle_seed = from.seed,
+                    .shuffle_block_size = from.shuffle_block_size,
+                    .batching = from.batching};
+  if (from.epoch_size.value != 0) out.epoch_size = from.epoch_size.value;
+  return out;
+}
+
+/// This rank's place among the distinct ones: the world that the order is made for.
+template <class Store>
+[[nodiscard]] world position_of(const loader_options<Store>& from) {
+  world here = from.world ? *from.world : launch::from_environment([](const char* name) {
+    return static_cast<const char*>(std::getenv(name));
+  });
+  if (from.num_workers) here.workers_per_rank = *from.num_workers;
+  return here.replicate(from.replication);
+}
+
+template <class Store>
+[[nodiscard]] std::uint64_t batch_size_of(const loader_options<Store>& from, const world& here) {
+  if ((from.batch_size == 0) == (from.global_batch_size == 0))
+    throw error(errc::invalid_argument,
+                "give exactly one of batch_size and global_batch_size, at least 1");
+  if (from.batch_size != 0) return from.batch_size;
+  if (from.global_batch_size % here.num_ranks() != 0)
+    throw error(errc::invalid_argument,
+                "a global batch of " + std::to_string(from.global_batch_size) +
+                    " samples is no multiple of the " + std::to_string(here.num_ranks()) +
+                    " ranks that share it");
+  return from.global_batch_size / here.num_ranks();
+}
+
+/// Bytes of batches that are put together ahead.
+template <class Transform, class Store>
+[[nodiscard]] std::uint64_t ahead_of(const loader_options<Store>& from) {
+  if (from.ahead) return from.ahead->value;
+  return std::same_as<Transform, transform::none> ? 0 : std::uint64_t{256} << 20;
+}
+
+template <class Store>
+void check_block_size(const loader_options<Store>& from) {
+  if (from.shuffle_block_size == std::uint64_t{0})
+    throw error(errc::invalid_argument, "shuffle_block_size is 0 samples: leave it unset instead");
+}
+
+template <class Shuffler>
+[[nodiscard]] Shuffler shuffler_of(const std::string& name) {
+  if constexpr (std::constructible_from<Shuffler, std::string_view>) {
+    return name.empty() ? Shuffler{} : Shuffler(std::string_view(name));
+  } else {
+    const std::string_view own = Shuffler{}.name();
+    if (!name.empty() && name != own)
+      throw error(errc::invalid_argument, "shuffle_algo is \"" + name +
+                                              "\", but the policies' shuffler is \"" +
+                                              std::string(own) + '"');
+    return Shuffler{};
+  }
+}
+
+template <class Store>
+[[nodiscard]] std::vector<stream_shards> weighted_shards(
+    const loader_options<Store>& from, const std::vector<std::vector<std::uint64_t>>& shards) {
+  std::vector<stream_shards> out;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    out.push_back({.samples = shards[i]});
+    if (!from.streams.empty())
+      out.back().weight = {.proportion = from.streams[i].proportion,
+                           .repeat = from.streams[i].repeat,
+                           .choose = from.streams[i].choose};
+  }
+  return out;
+}
+
+}  // namespace detail
+
+}  // namespace mdstream::inline v0

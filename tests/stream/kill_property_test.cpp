@@ -1,0 +1,205 @@
+#include <mdstream/mdstream.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+
+// A run that is killed again and again, each time to go on in another world, with other threads,
+// another cache limit and another distance ahead, has the samples of a run that never was: the
+// digest of every full global batch is the same, whatever the batches are.
+
+namespace mds = mdstream;
+using namespace mds::literals;
+
+namespace kill_property_test {
+
+using scratch_directory::scratch;
+
+struct rows : mds::default_policies {
+  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
+                             mds::column<"id", mds::int_>, mds::column<"name", mds::str>>;
+};
+struct ragged_rows : rows {};
+struct padded_rows : rows {
+  using collator = mds::collate::padded<{.multiple = 8}>;
+};
+struct packed_rows : rows {
+  using collator = mds::collate::packed<{.row = 32, .group = 2}>;
+};
+struct plain_samples : rows {
+  using collator = mds::collate::none;
+};
+struct noisy {
+  using output = rows::schema;
+  void operator()(const mds::sample_view<rows::schema>& in, mds::sample_writer<output>& out,
+                  mds::sample_generator& random) const {
+    const auto tokens = in.get<"tokens">().values();
+    std::vector<std::uint16_t> changed(tokens.size());
+    for (std::size_t i = 0; i < changed.size(); ++i)
+      changed[i] = static_cast<std::uint16_t>(tokens[i] + random.below(100));
+    out.write(changed, in.get<"id">(), in.get<"name">());
+  }
+};
+struct transformed_rows : padded_rows {
+  using transform = noisy;
+};
+
+std::uint16_t token(std::int64_t id, std::size_t i) {
+  return static_cast<std::uint16_t>(id * 31 + static_cast<std::int64_t>(i) * 7);
+}
+
+struct two_streams {
+  scratch dir;
+  two_streams() {
+    write("a", 0, 200);
+    write("b", 200, 130);
+  }
+  void write(const std::string& name, std::int64_t first, std::int64_t count) {
+    mds::writer<rows> out({.out = dir / name, .size_limit = 700});
+    for (std::int64_t id = first; id < first + count; ++id) {
+      std::vector<std::uint16_t> tokens(1 + static_cast<std::size_t>(id * 5 % 17));
+      for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(id, i);
+      out.write(tokens, id, "sample " + std::to_string(id));
+    }
+    out.finish();
+  }
+};
+
+/// A number for one sample of a batch and all of its bytes.
+template <class Tokens>
+std::uint64_t digest(std::int64_t id, std::string_view name, const Tokens& tokens) {
+  mds::fnv1a hash;
+  hash.add(static_cast<std::uint64_t>(id)).add(name);
+  for (const auto each : tokens) hash.add(std::uint64_t{each});
+  return hash.value();
+}
+
+/// The sum over a batch's samples, which does not depend on who has which.
+template <class Batch>
+std::uint64_t digest_of(const Batch& batch) {
+  std::uint64_t sum = 0;
+  if constexpr (std::same_as<typename Batch::collator, mds::collate::none>) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const auto sample = batch.sample(i);
+      sum += digest(sample.template get<"id">(), sample.template get<"name">(),
+                    sample.template get<"tokens">().values());
+    }
+  } else {
+    std::vector<std::vector<std::uint16_t>> tokens(batch.size());
+    const auto column = batch.template get<"tokens">();
+    if constexpr (mds::collate::packs_groups<typename Batch::collator>) {
+      const auto packing = batch.packing();
+      for (std::size_t i = 0; i < packing.documents.size(); ++i)
+        if (packing.documents[i] >= 0)
+          tokens[static_cast<std::size_t>(packing.documents[i])].push_back(column.values()[i]);
+    } else {
+      for (std::size_t i = 0; i < batch.size(); ++i)
+        tokens[i].assign(column[i].begin(), column[i].end());
+    }
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      sum +=
+          digest(batch.template get<"id">().span()[i], batch.template get<"name">()[i], tokens[i]);
+  }
+  return sum;
+}
+
+using digests = std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t>;
+constexpr std::uint64_t epochs = 2, full_batches = 330 / 24;
+
+/// What is drawn anew at each start.
+struct conditions {
+  std::uint64_t nodes = 1, ranks = 1;
+  unsigned threads = 2;
+  mds::byte_size limit{}, ahead{};
+};
+
+template <class Policies>
+typename mds::loader<Policies>::options options_of(const two_streams& data, const conditions& now,
+                                                   std::uint64_t rank) {
+  return {.streams = {{.remote = data.dir / "a"}, {.remote = data.dir / "b"}},
+          .local = data.dir / "cache",
+          .cache_limit = now.limit,
+          .global_batch_size = 24,
+          .shuffle_block_size = 90,
+          .num_canonical_nodes = 2,
+          .predownload = 40,
+          .world = mds::world{.nodes = now.nodes, .ranks_per_node = now.ranks, .rank = rank},
+          .ahead = now.ahead,
+          .threads = now.threads};
+}
+
+template <class Batches>
+void add(Batches&& epoch, std::size_t most, digests& out) {
+  if (most == 0) return;
+  for (const auto& batch : epoch) {
+    out[{batch.epoch(), batch.number()}] += digest_of(batch);
+    if (--most == 0) break;
+  }
+}
+
+/// Every rank goes on from `state`, one after the other, for so many batches of one epoch.
+template <class Policies>
+void go_on(const two_streams& data, const conditions& now, std::size_t batches, std::string& state,
+           digests& out) {
+  const std::string from = state;
+  for (std::uint64_t rank = 0; rank < now.nodes * now.ranks; ++rank) {
+    mds::loader<Policies> loader(options_of<Policies>(data, now, rank));
+    if (!from.empty()) {
+      REQUIRE(loader.load_state(from));
+      // What is left behind the last full batch need not be the same number on all ranks.
+      digests rest;
+      if (mds::parse_state(from).at.sample_in_epoch >= full_batches * 24)
+        add(loader.epoch(), 1000, rest);
+    }
+    add(loader.epoch(), batches, out);
+    if (rank == 0) state = loader.state();
+  }
+}
+
+template <class Policies>
+void kill_and_resume(const two_streams& data, std::mt19937& random) {
+  digests expected;
+  mds::loader<Policies> whole(options_of<Policies>(data, {}, 0));
+  for (std::uint64_t epoch = 0; epoch < epochs; ++epoch) add(whole.epoch(), 1000, expected);
+  for (int turn = 0; turn < 2; ++turn) {
+    digests got;
+    std::string state;
+    while (state.empty() || mds::parse_state(state).at.epoch < static_cast<std::int64_t>(epochs)) {
+      const conditions now{.nodes = 1 + random() % 2,
+                           .ranks = 1 + random() % 3,
+                           .threads = 1 + static_cast<unsigned>(random() % 3),
+                           .limit = mds::byte_size(random() % 2 == 0 ? 0 : 40'000),
+                           .ahead = mds::byte_size(random() % 3 * 3000)};
+      INFO(now.nodes << " nodes of " << now.ranks << ", state " << state);
+      go_on<Policies>(data, now, 1 + random() % 8, state, got);
+    }
+    for (const auto& [where, sum] : expected) {
+      if (where.second >= full_batches) continue;
+      INFO("epoch " << where.first << ", batch " << where.second);
+      REQUIRE(got.contains(where));
+      CHECK(got.at(where) == sum);
+    }
+  }
+}
+
+}  // namespace kill_property_test
+
+TEST_CASE("killed runs go on anywhere with the same bytes in every global batch") {
+  using namespace kill_property_test;
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const two_streams data;
+  SECTION("ragged") { kill_and_resume<ragged_rows>(data, random); }
+  SECTION("padded") { kill_and_resume<padded_rows>(data, random); }
+  SECTION("packed") { kill_and_resume<packed_rows>(data, random); }
+  SECTION("samples as they are") { kill_and_resume<plain_samples>(data, random); }
+  SECTION("transformed") { kill_and_resume<transformed_rows>(data, random); }
+}

@@ -1,0 +1,162 @@
+#include <mdstream/stream/observers.hpp>
+
+#include <mdstream/mdstream.hpp>
+
+#include <asio/use_future.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+#include "support/plain_dataset.hpp"
+
+namespace mds = mdstream;
+using namespace mds::literals;
+
+namespace observers_test {
+
+using scratch_directory::scratch;
+
+struct recorder {
+  std::vector<mds::observe::step>* steps;
+  std::vector<mds::observe::stale_state>* stale;
+  void operator()(const mds::observe::step& what) const { steps->push_back(what); }
+  void operator()(const mds::observe::stale_state& what) const { stale->push_back(what); }
+};
+static_assert(mds::observe::observer<recorder>);
+
+template <class Observer>
+struct watched : mds::default_policies {
+  using observer = Observer;
+};
+
+struct dataset {
+  scratch dir;
+  dataset() { support::write_plain_dataset(dir / "data", std::vector<std::uint64_t>(10, 10)); }
+  [[nodiscard]] mds::loader<>::options options() const {
+    return {
+        .remote = dir / "data", .local = dir / "cache", .batch_size = 10, .world = mds::world{}};
+  }
+};
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Runs one epoch under an observer and gives it up.
+template <class Observer>
+void run(const dataset& data, Observer observer) {
+  mds::loader<watched<Observer>> loader(data.options(), {}, std::move(observer));
+  for (const auto& batch : loader.epoch()) CHECK(batch.size() == 10);
+}
+
+}  // namespace observers_test
+
+TEST_CASE("an observer hears of each step, and of states that are stale") {
+  using namespace observers_test;
+  const dataset data;
+  std::vector<mds::observe::step> steps;
+  std::vector<mds::observe::stale_state> stale;
+  mds::loader<watched<recorder>> loader(data.options(), {}, recorder{&steps, &stale});
+  std::string state;
+  {
+    auto epoch = loader.epoch();
+    mds::loader<watched<recorder>>::batch_type batch;
+    for (int i = 0; i < 5; ++i) REQUIRE(epoch.next(batch));
+    state = loader.state();
+    for (int i = 0; i < 4; ++i) epoch.async_next(asio::use_future).get();
+    REQUIRE(epoch.next(batch));
+    CHECK_FALSE(epoch.next(batch));
+  }
+  REQUIRE(steps.size() == 10);
+  std::chrono::nanoseconds stalled{0};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    CHECK(steps[i].batch == i);
+    CHECK(steps[i].samples == 10);
+    CHECK(steps[i].sum.samples == 10 * (i + 1));
+    CHECK(steps[i].took >= steps[i].stalled);
+    stalled += steps[i].stalled;
+  }
+  const auto& last = steps.back().sum;
+  CHECK(last.bytes_fetched == 10 * (4 + 4 * 11 + 80));
+  CHECK(last.requests == 10);
+  CHECK(last.failures == 0);
+  CHECK(last.evictions == 0);
+  CHECK(last.needs >= 10);
+  CHECK(last.misses <= last.needs);
+  CHECK(last.stalled >= stalled);
+  CHECK(loader.load_state(state) == false);
+  REQUIRE(stale.size() == 1);
+  CHECK(stale[0].epoch == 0);
+  CHECK(stale[0].next_epoch == 1);
+}
+
+// Without an observer there is nothing left of it.
+using nobody_watches = mds::watch<mds::observe::none>;
+static_assert(std::is_empty_v<nobody_watches> && std::is_empty_v<nobody_watches::call> &&
+              !nobody_watches::active);
+
+TEST_CASE("JSON lines, a trace and a line on the terminal say what happened") {
+  using namespace observers_test;
+  const dataset data;
+  run(data, mds::observe::json_lines(data.dir / "steps.jsonl"));
+  std::ifstream lines(data.dir / "steps.jsonl");
+  std::string line;
+  std::uint64_t batch = 0;
+  for (; std::getline(lines, line); ++batch) {
+    const auto step = nlohmann::json::parse(line);
+    CHECK(step["batch"] == batch);
+    CHECK(step["total"]["samples"] == 10 * (batch + 1));
+    CHECK(step["total"]["next_p99_s"] >= step["total"]["next_p50_s"]);
+    CHECK(step["next_s"] >= step["stall_s"]);
+  }
+  CHECK(batch == 10);
+
+  run(data, mds::observe::chrome_trace(data.dir / "trace.json"));
+  std::string trace = text_of(data.dir / "trace.json");
+  trace.resize(trace.rfind(','));
+  std::size_t calls = 0;
+  for (const auto& event : nlohmann::json::parse(trace + "]"))
+    if (event["name"] == "next") {
+      CHECK(event["ph"] == "X");
+      CHECK(event["args"]["batch"] == calls++);
+    }
+  CHECK(calls == 10);
+
+  const std::string shown = data.dir / "shown";
+  {
+    std::FILE* file = std::fopen(shown.c_str(), "w");
+    REQUIRE(file != nullptr);
+    run(data, mds::observe::all(mds::observe::progress_line(file),
+                                mds::observe::json_lines(data.dir / "both.jsonl")));
+    std::fclose(file);
+  }
+  CHECK(text_of(shown).find("epoch 0, batch 0: ") != std::string::npos);
+  CHECK(text_of(shown).find("p99") != std::string::npos);
+  CHECK(text_of(data.dir / "both.jsonl").find("\"batch\":9") != std::string::npos);
+  support::expect_error([&] { mds::observe::json_lines to(data.dir / "no/such/file"); },
+                        mds::errc::not_found, {"no/such/file"});
+}
+
+TEST_CASE("quantiles of latencies are right within a bucket") {
+  mds::observe::latencies none;
+  CHECK(none.quantile(0.5).count() == 0);
+  mds::observe::latencies some;
+  for (std::int64_t i = 1; i <= 1000; ++i) some.add(std::chrono::nanoseconds(i * 1000));
+  const auto near = [](std::chrono::nanoseconds got, double wanted) {
+    const double x = static_cast<double>(got.count());
+    return x > wanted * 0.9 && x < wanted * 1.1;
+  };
+  CHECK(near(some.quantile(0.5), 500e3));
+  CHECK(near(some.quantile(0.99), 990e3));
+  CHECK(near(some.quantile(1.0), 1000e3));
+  some.add(std::chrono::hours(10000));
+  CHECK(some.quantile(1.0) > std::chrono::hours(9000));
+}
