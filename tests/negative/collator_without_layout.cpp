@@ -1,5 +1,5 @@
 // says: collate::collator
-// says: lay_out
+// says: column_collator
 #include <mdstream/collate/dense.hpp>
 
 namespace {
