@@ -1,10 +1,11 @@
 #pragma once
 
-/// The quickstart's datasets: two corpora in a directory that plays the object store, and the
+/// The quickstart's datasets: two corpora in a bucket, or in a directory that plays one, and the
 /// held-out rows beside them.
 
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/mdstream.hpp>
+#include <mdstream/store/s3.hpp>
 
 #include "corpus.hpp"
 #include "places.hpp"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -23,17 +23,17 @@ using namespace mds::literals;
 
 struct policies : mds::default_policies {
   using schema = mds::schema<mds::column<"text", mds::ndarray<std::uint8_t, row_bytes>>>;
+  using store = mds::any_store<mds::store::local, mds::store::s3>;
   using codec = mds::codec::zstd;
   using shuffler = mds::shuffle::py1e;
   using collator = mds::collate::dense;
   using stager = mds::stage::host;
 };
 
-/// Writes rows as one dataset; returns the number of rows.
-inline std::size_t write_dataset(const std::filesystem::path& where,
-                                 const std::vector<std::uint8_t>& rows) {
+/// Writes rows as one dataset, in place of one that is there; returns the number of rows.
+inline std::size_t write_dataset(const std::string& where, const std::vector<std::uint8_t>& rows) {
   mds::writer<policies> out(
-      {.out = where.string(), .compression = "zstd:3", .size_limit = 256_KiB});
+      {.out = where, .compression = "zstd:3", .size_limit = 256_KiB, .exist_ok = true});
   const std::size_t count = rows.size() / row_bytes;
   for (std::size_t i = 0; i < count; ++i) out.write(corpus::row(rows, i));
   out.finish();
@@ -45,7 +45,8 @@ inline std::size_t write_dataset(const std::filesystem::path& where,
                                                              std::size_t rows) {
   std::vector<std::uint8_t> mix;
   const auto add = [&](const std::string& name, double share) {
-    const mds::dataset<policies> dataset({.local = where.store() + "/held-out/" + name});
+    const mds::dataset<policies> dataset({.remote = where.store() + "/held-out/" + name,
+                                          .local = where.held_out_cache() + '/' + name});
     const auto wanted = static_cast<std::size_t>(share * static_cast<double>(rows));
     for (std::size_t i = 0; i < wanted; ++i) {
       const auto sample = dataset[i * dataset.size() / wanted];

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <span>
 #include <stdexcept>
@@ -21,14 +22,21 @@ constexpr const char* usage =
     "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--save-every N] "
     "[--threads N]\n"
     "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
-    "quickstart compare [--work DIR] [--run NAME] --against NAME\n";
+    "quickstart compare [--work DIR] [--run NAME] --against NAME\n"
+    "The datasets and checkpoints lie in a folder of DIR, or where QUICKSTART_STORE says, as\n"
+    "s3://bucket/prefix.\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
+std::string store_of_environment() {
+  const char* const url = std::getenv("QUICKSTART_STORE");
+  return url == nullptr ? "" : url;
+}
+
 struct arguments {
-  places where{.work = "build/quickstart/work"};
+  places where{.work = "build/quickstart/work", .store_url = store_of_environment()};
   prepare_options prepare;
   train_options train;
   std::string other;  // a run that has to equal the one reported

@@ -19,9 +19,13 @@ inline constexpr std::size_t held_out_rows = 480;
 /// Where everything of one quickstart lies.
 struct places {
   std::filesystem::path work;
+  std::string store_url{};  // s3://bucket/prefix; empty: a folder of work plays the object store
 
-  [[nodiscard]] std::string store() const { return (work / "store").string(); }
+  [[nodiscard]] std::string store() const {
+    return store_url.empty() ? (work / "store").string() : store_url;
+  }
   [[nodiscard]] std::string cache() const { return (work / "cache").string(); }
+  [[nodiscard]] std::string held_out_cache() const { return (work / "held-out-cache").string(); }
   [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }
   [[nodiscard]] std::filesystem::path chart() const { return work / "loss.svg"; }
   [[nodiscard]] std::filesystem::path log(const std::string& run) const {

@@ -18,11 +18,11 @@ void prepare(const places& where, const prepare_options& options) {
   bigram_table bigrams;
   for (const auto& [source, share] : sources) {
     const corpus rows = collect(source, {.most = 6'000'000});
-    const std::filesystem::path store = where.store();
-    const std::size_t train = write_dataset(store / source.name, rows.train);
-    const std::size_t held_out = write_dataset(store / "held-out" / source.name, rows.held_out);
+    const std::string store = where.store() + '/';
+    const std::size_t train = write_dataset(store + source.name, rows.train);
+    const std::size_t held_out = write_dataset(store + "held-out/" + source.name, rows.held_out);
     std::printf("%-5s  %6zu rows of %zu bytes in %s, %zu held out\n", source.name.c_str(), train,
-                row_bytes, (store / source.name).c_str(), held_out);
+                row_bytes, (store + source.name).c_str(), held_out);
     bigrams.add(rows.train, share);
   }
   const double loss = bigrams.loss(read_held_out(where, held_out_rows));

@@ -40,7 +40,7 @@ class training_run {
         trainer_({.context = 12, .hidden = 192}, {.rate = 3e-3, .steps = options.steps}, exchange,
                  threads()),
         loader_(loader_options()),
-        store_(where.store()),
+        store_(policies::store::open(where.store())),
         held_out_(read_held_out(where, held_out_rows)) {}
 
   void operator()() {
@@ -175,7 +175,7 @@ class training_run {
   Exchange& exchange_;
   trainer<Exchange> trainer_;
   mds::loader<policies> loader_;
-  mds::store::local store_;
+  policies::store store_;
   std::vector<std::uint8_t> held_out_;
   std::optional<run_log> log_;
   progress_line line_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/servers/with.sh SERVER COMMAND...: starts a real storage server on free ports of 127.0.0.1, runs
 # the command with the server's place and keys in its environment (S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
-# AWS_SECRET_ACCESS_KEY, AWS_REGION, MDSTREAM_TEST_SERVER), and ends the server. The exit status is the
+# AWS_SECRET_ACCESS_KEY, AWS_REGION, MDSTREAM_TEST_SERVER) and a bucket `test` in it, and ends the server. The exit status is the
 # command's, or 77 (a skipped test) where the server can not be installed or started here.
 #
 #   seaweedfs   SeaweedFS, which checks signatures
@@ -133,4 +133,9 @@ done
 export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true MDSTREAM_TEST_SERVER=$server
 unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
 start_"$server"
+make_bucket() {
+  curl -sf -X PUT --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
+    -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$S3_ENDPOINT_URL/test"
+}
+ready make_bucket  # some need a moment more after their port is open
 "$@"

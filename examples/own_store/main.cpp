@@ -1,0 +1,31 @@
+// own_store FILE: writes a dataset into a store of the program's own and streams it, by URL.
+
+#include <mdstream/mdstream.hpp>
+
+#include "tape.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+namespace mds = mdstream;
+
+struct policies : mds::default_policies {
+  using schema = mds::schema<mds::column<"text", mds::str>>;
+  using store = mds::any_store<mds::store::local, own_store::tape>;
+};
+
+int main(int count, char** words) try {
+  const std::string url = std::string("tape://") + (count > 1 ? words[1] : "dataset.tape");
+  mds::writer<policies> out({.out = url, .size_limit = 1024, .exist_ok = true});
+  for (int i = 0; i < 100; ++i) out.write("sample " + std::to_string(i));
+  out.finish();
+
+  mds::loader<policies> loader({.remote = url, .local = url.substr(7) + ".cache", .batch_size = 8});
+  std::size_t samples = 0;
+  for (auto& batch : loader.epoch()) samples += batch.size();
+  std::printf("%zu samples from %s\n", samples, url.c_str());
+} catch (const std::exception& e) {
+  std::fprintf(stderr, "own_store: error: %s\n", e.what());
+  return 1;
+}
