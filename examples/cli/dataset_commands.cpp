@@ -1,12 +1,12 @@
-// mdstream cat, inspect, verify: what a dataset holds, what it is, and whether it is whole.
+// mdstream cat and inspect: what a dataset holds, and what it is.
 
 #include <mdstream/format/row_values.hpp>
 
 #include "command.hpp"
+#include "dataset_arguments.hpp"
 #include "dataset_files.hpp"
 #include "values.hpp"
 
-#include <unistd.h>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -20,28 +20,14 @@ namespace cli {
 
 namespace {
 
-struct dataset_arguments {
-  std::string url, split;
-  bool typed = false, allow_unsafe_types = false, as_json = false, all = false;
+struct output_arguments {
+  dataset_arguments of;
+  bool typed = false, as_json = false;
   std::uint64_t from = 0;
   std::optional<std::uint64_t> limit;
-
-  [[nodiscard]] dataset_files open() const { return {url, split, allow_unsafe_types}; }
 };
 
-CLI::App* add_command(CLI::App& program, const std::string& name, const std::string& about,
-                      dataset_arguments& args) {
-  CLI::App* const command = program.add_subcommand(name, about);
-  command->add_option("url", args.url, "Directory of the dataset: a local path or a remote URL")
-      ->required()
-      ->type_name("URL");
-  command->add_option("--split", args.split, "Subdirectory of it, such as train");
-  command->add_flag("--allow-unsafe-types", args.allow_unsafe_types,
-                    "Read datasets with pkl columns; they are never executed");
-  return command;
-}
-
-json sample_json(const dataset_arguments& args, const mds::shard_config& config,
+json sample_json(const output_arguments& args, const mds::shard_config& config,
                  mds::bytes_view sample) {
   json out = json::object();
   for (std::size_t column = 0; column < config.layout.size(); ++column) {
@@ -52,8 +38,8 @@ json sample_json(const dataset_arguments& args, const mds::shard_config& config,
   return out;
 }
 
-void cat(const dataset_arguments& args) {
-  const dataset_files dataset = args.open();
+void cat(const output_arguments& args) {
+  const dataset_files dataset = args.of.open();
   const mds::dataset_index& index = dataset.index();
   std::uint64_t skip = args.from, left = args.limit.value_or(index.samples());
   for (std::size_t shard = 0; shard < index.shards() && left > 0; ++shard) {
@@ -68,7 +54,7 @@ void cat(const dataset_arguments& args) {
       json sample = sample_json(args, index.config(shard), bytes);
       if (!args.typed) return print(sample);
       json line = {{"shard", shard}, {"index", i}};
-      if (!args.split.empty()) line["split"] = args.split;
+      if (!args.of.split.empty()) line["split"] = args.of.split;
       line["sample"] = std::move(sample);
       print(line);
     });
@@ -117,8 +103,8 @@ std::string joined(const json& names) {
   return out.empty() ? "none" : out;
 }
 
-void inspect(const dataset_arguments& args) {
-  const json what = description(args.open());
+void inspect(const output_arguments& args) {
+  const json what = description(args.of.open());
   if (args.as_json) return print(what);
   for (const char* key : {"samples", "shards", "raw_bytes", "zip_bytes"}) {
     std::printf("%-14s %llu\n", key,
@@ -135,118 +121,12 @@ void inspect(const dataset_arguments& args) {
   }
 }
 
-class verification {
- public:
-  verification(const dataset_files& dataset, bool all) : dataset_(dataset), all_(all) {}
-
-  /// Number of faults; each is a line on stdout.
-  std::size_t run() {
-    const mds::dataset_index& index = dataset_.index();
-    for (std::size_t shard = 0; shard < index.shards(); ++shard) {
-      attempt(shard, [&] { check_files(shard); });
-      attempt(shard, [&] { check_samples(shard); });
-      if (isatty(STDERR_FILENO) == 1) {
-        std::fprintf(stderr, "\rshard %zu of %zu%s", shard + 1, index.shards(),
-                     shard + 1 == index.shards() ? "\n" : "");
-      }
-    }
-    return faults_;
-  }
-
- private:
-  template <class F>
-  void attempt(std::size_t shard, F&& f) {
-    try {
-      dataset_.located(shard, f);
-    } catch (const mds::error& e) {
-      ++faults_;
-      std::printf("%s\n", one_line(e.what()).c_str());
-    }
-  }
-
-  void check_files(std::size_t shard) {
-    const mds::dataset_index& index = dataset_.index();
-    for (const auto role : {mds::file_role::raw_data, mds::file_role::zip_data,
-                            mds::file_role::raw_meta, mds::file_role::zip_meta}) {
-      const auto file = index.file(shard, role);
-      if (!file) continue;
-      // Of a compressed shard the raw file is usually not stored.
-      const bool may_be_absent = index.zip(shard) && (role == mds::file_role::raw_data ||
-                                                      role == mds::file_role::raw_meta);
-      attempt(shard, [&] { check_file(*file, may_be_absent); });
-    }
-  }
-
-  void check_file(const mds::file_info& file, bool may_be_absent) {
-    const auto fail = [&](std::string what) {
-      throw mds::error(mds::errc::corrupt,
-                       {.what = std::move(what), .url = dataset_.url(file.name)});
-    };
-    const auto bytes = dataset_.stored(file);
-    if (!bytes && may_be_absent) return;
-    if (!bytes) fail("the file is missing");
-    if (bytes->size() != file.bytes) {
-      fail("the file has " + std::to_string(bytes->size()) + " bytes, the index says " +
-           std::to_string(file.bytes));
-    }
-    for (const mds::file_hash& expected : file.hashes) {
-      auto hash = mds::full_hash::open(expected.name);
-      hash.update(*bytes);
-      if (const std::string got = hash.hex(); got != expected.hex) {
-        fail(expected.name + " is " + got + ", the index says " + expected.hex);
-      }
-    }
-  }
-
-  void check_samples(std::size_t shard) {
-    const mds::shard_config& config = dataset_.index().config(shard);
-    const shard_files files = dataset_.read(shard);
-    const std::size_t before = faults_;
-    for (std::uint64_t i = 0; i < dataset_.index().shard_samples(shard); ++i) {
-      attempt(shard, [&] {
-        dataset_.for_each_sample(shard, files, i, i + 1, [&](std::uint64_t, mds::bytes_view bytes) {
-          try {
-            for (std::size_t column = 0; column < config.layout.size(); ++column) {
-              (void)mds::read_column(config, bytes, column);
-            }
-          } catch (const mds::error& e) {
-            mds::diagnostics where = e.where();
-            where.sample = i;
-            throw mds::error(e.code(), std::move(where));
-          }
-        });
-      });
-      if (!all_ && faults_ - before >= most_of_a_shard) {
-        throw mds::error(mds::errc::corrupt,
-                         "further faults of this shard are not listed: --all does");
-      }
-    }
-  }
-
-  static constexpr std::size_t most_of_a_shard = 10;
-  const dataset_files& dataset_;
-  bool all_;
-  std::size_t faults_ = 0;
-};
-
-void verify(const dataset_arguments& args) {
-  const dataset_files dataset = args.open();
-  const std::size_t faults = verification(dataset, args.all).run();
-  if (faults > 0) {
-    throw mds::error(mds::errc::corrupt,
-                     {.what = std::to_string(faults) + (faults == 1 ? " fault" : " faults"),
-                      .url = dataset.url("")});
-  }
-  std::printf("%zu shards, %llu samples: all is well\n", dataset.index().shards(),
-              static_cast<unsigned long long>(dataset.index().samples()));
-}
-
 }  // namespace
 
 void add_cat(CLI::App& program) {
-  auto args = std::make_shared<dataset_arguments>();
-  CLI::App* const command =
-      add_command(program, "cat", "Print samples in index order, a JSON line each", *args);
+  auto args = std::make_shared<output_arguments>();
+  CLI::App* const command = add_dataset_command(
+      program, "cat", "Print samples in index order, a JSON line each", args->of);
   command->add_flag("--typed", args->typed, "Values with their types, so that nothing is lost");
   command->add_option("--from", args->from, "First sample to print")->capture_default_str();
   command->add_option("--limit", args->limit, "Samples to print [all]");
@@ -254,20 +134,11 @@ void add_cat(CLI::App& program) {
 }
 
 void add_inspect(CLI::App& program) {
-  auto args = std::make_shared<dataset_arguments>();
-  CLI::App* const command =
-      add_command(program, "inspect", "Print what a dataset is: samples, bytes, columns", *args);
+  auto args = std::make_shared<output_arguments>();
+  CLI::App* const command = add_dataset_command(
+      program, "inspect", "Print what a dataset is: samples, bytes, columns", args->of);
   command->add_flag("--json", args->as_json, "As a JSON object");
   command->callback([args] { inspect(*args); });
-}
-
-void add_verify(CLI::App& program) {
-  auto args = std::make_shared<dataset_arguments>();
-  CLI::App* const command =
-      add_command(program, "verify", "Check every file and sample; list what is wrong", *args);
-  command->add_flag("--all", args->all,
-                    "List every faulty sample, not only the first ten of a shard");
-  command->callback([args] { verify(*args); });
 }
 
 }  // namespace cli

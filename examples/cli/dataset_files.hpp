@@ -73,9 +73,13 @@ class dataset_files {
     }
   }
 
+  [[nodiscard]] bool exists(const mds::file_info& file) const {
+    return mds::exists(store_, file.name);
+  }
+
   /// The bytes of a file as they are stored, or nothing where there is no such object.
   [[nodiscard]] std::optional<std::vector<std::byte>> stored(const mds::file_info& file) const {
-    if (!mds::exists(store_, file.name)) return std::nullopt;
+    if (!exists(file)) return std::nullopt;
     return mds::read_all(store_, file.name);
   }
 

@@ -237,6 +237,47 @@ TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
   }
 }
 
+TEST_CASE("verify looks through a cache, and repairs it", "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 60);
+  write_rows(files / "b", 100, 40);
+  const json config = {{"streams", {{{"remote", files / "a"}}, {{"remote", files / "b"}}}},
+                       {"local", files / "cache"},
+                       {"batch_size", 8}};
+  std::ofstream(files / "config.json") << config;
+  const std::string stream = "stream --config " + (files / "config.json");
+  const std::string verify = "verify " + (files / "cache");
+  const auto fetched = [&] { return run(stream).lines().back()["summary"]["bytes_fetched"]; };
+  CHECK(fetched() > 0);
+  CHECK(run(verify).status == 0);
+  CHECK(fetched() == 0);
+
+  std::vector<fs::path> shards;
+  for (const auto& entry : fs::recursive_directory_iterator(files / "cache"))
+    if (entry.path().extension() == ".mds") shards.push_back(entry.path());
+  REQUIRE(shards.size() > 4);
+  fs::remove(shards[0]);  // a cache need not hold everything
+  CHECK(run(verify).status == 0);
+  std::fstream(shards[1], std::ios::in | std::ios::out | std::ios::binary).put('\x55');
+  const auto size = static_cast<std::int64_t>(fs::file_size(shards[1]));
+  const auto absent =
+      static_cast<std::int64_t>(fs::file_size(fs::path(files / "a") / shards[0].filename()));
+
+  const auto got = run(verify);
+  check_error(got, 1, {"fault"});
+  CHECK(got.out.find(shards[1].filename().string()) != std::string::npos);
+  CHECK(fs::exists(shards[1]));
+  const auto repaired = run(verify + " --repair");
+  CHECK(repaired.status == 0);
+  CHECK(repaired.out.find("1 deleted") != std::string::npos);
+  CHECK_FALSE(fs::exists(shards[1]));
+  CHECK(run(verify).status == 0);
+  const auto again = fetched();
+  CHECK(again > size);
+  CHECK(again < size + 3 * absent);
+  check_error(run("verify --repair " + (files / "a")), 2, {"--repair"});
+}
+
 TEST_CASE("stream runs the loader, resumes from a state, and its digests are of the raw samples",
           "[cli]") {
   const folder files;

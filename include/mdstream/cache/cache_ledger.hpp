@@ -20,6 +20,7 @@
 #include <mdstream/cache/file_lock.hpp>
 #include <mdstream/cache/journal.hpp>
 #include <mdstream/cache/members.hpp>
+#include <mdstream/cache/registered_streams.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <algorithm>
@@ -195,32 +196,12 @@ class cache_ledger {
   /// Marks every directory that shards are fetched into, so that others know that what lies there
   /// can be fetched again.
   void register_streams() {
-    const std::string path = own_ + "/streams";
-    std::string text = read_text(path);
-    text.resize(text.rfind('\0') + 1);  // a process died while it wrote what is cut off here
-    const std::vector<std::string> known = split_paths(text);
-    const std::size_t before = text.size();
+    std::vector<std::string> own;
     for (const auto& [key, stream] : keys_) {
-      const std::string_view relative = shard_catalog::relative_to(root_, stream->directory);
-      if (std::binary_search(known.begin(), known.end(), relative)) continue;
-      text.append(relative).push_back('\0');
+      own.emplace_back(shard_catalog::relative_to(root_, stream->directory));
     }
-    if (text.size() > before) {
-      const unique_fd fd = detail::open_file(path, O_RDWR | O_CREAT);
-      detail::write_at(fd.get(), before, as_bytes(std::string_view(text).substr(before)), path);
-    }
+    registered_streams(root_).add(own);
     read_registered();
-  }
-
-  /// Sorted.
-  [[nodiscard]] static std::vector<std::string> split_paths(std::string_view text) {
-    std::vector<std::string> paths;
-    for (std::size_t end = text.find('\0'); end != std::string_view::npos; end = text.find('\0')) {
-      paths.emplace_back(text.substr(0, end));
-      text.remove_prefix(end + 1);
-    }
-    std::sort(paths.begin(), paths.end());
-    return paths;
   }
 
   // Counting. The caller holds the directory lock.
@@ -229,11 +210,9 @@ class cache_ledger {
   void read_registered() {
     directories_.clear();
     unowned_.clear();
-    for (const std::string& path : split_paths(read_text(own_ + "/streams"))) {
-      if (!path.empty() && !path.starts_with('/') && !key_is_safe(path)) continue;
-      const std::string directory = path.starts_with('/') ? path
-                                    : path.empty()        ? root_
-                                                          : root_ + '/' + path;
+    const registered_streams registry(root_);
+    for (const std::string& path : registry.paths()) {
+      const std::string directory = registry.directory_of(path);
       directories_.push_back(directory);
       const std::uint64_t key = shard_catalog::key_of(path);
       if (!keys_.contains(key)) unowned_.push_back({key, directory});
@@ -369,20 +348,12 @@ class cache_ledger {
   /// The files of a directory that its own index names.
   [[nodiscard]] std::vector<std::string> indexed_files(const std::string& directory) const {
     std::vector<std::string> names;
-    const std::string index = read_text(directory + "/index.json");
+    const std::string index = detail::read_text(directory + "/index.json");
     detail::for_each_file(directory, directories_, [&](std::string_view name, std::uint64_t) {
       const std::string quoted = '"' + std::string(name) + '"';
       if (index.find(quoted) != std::string::npos) names.emplace_back(name);
     });
     return names;
-  }
-
-  [[nodiscard]] static std::string read_text(const std::string& path) {
-    const unique_fd fd = detail::try_open(path, O_RDONLY);
-    if (!fd) return {};
-    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
-    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
-    return text;
   }
 
   static constexpr const char* temporary_prefix = ".mdstream-";

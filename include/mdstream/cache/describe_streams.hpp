@@ -44,6 +44,23 @@ namespace mdstream::inline v0::detail {
   return files;
 }
 
+/// `index` has to outlive the catalog.
+[[nodiscard]] inline catalog_stream stream_of_index(const dataset_index& index, std::string name,
+                                                    std::string directory,
+                                                    const std::string& hash = {}) {
+  return {.name = std::move(name),
+          .directory = std::move(directory),
+          .has_remote = true,
+          .keep_zip = true,
+          .shards = static_cast<std::uint32_t>(index.shards()),
+          .files = [&index, hash](std::uint32_t i) { return files_of(index, i, hash); },
+          .sizes =
+              [&index](std::uint32_t i) {
+                return shard_sizes{index.file_bytes(i, file_role::raw_data),
+                                   index.file_bytes(i, file_role::zip_data)};
+              }};
+}
+
 /// Whether a remote is the very directory that it would be cached in.
 template <object_store Store>
 [[nodiscard]] bool is_same_place(const Store& remote, const std::string& prefix,
@@ -83,18 +100,11 @@ template <hash_policy Hash, object_store Store>
     if (!each.validate_hash.empty()) (void)Hash::open(each.validate_hash);
     std::string directory = normal_path(each.directory);
     const bool has_remote = each.remote && !is_same_place(*each.remote, each.prefix, directory);
-    all.push_back({.name = each.name,
-                   .directory = std::move(directory),
-                   .has_remote = has_remote,
-                   .keep_zip = each.keep_zip || !has_remote,
-                   .shards = static_cast<std::uint32_t>(each.index->shards()),
-                   .files = [index = each.index, hash = each.validate_hash](
-                                std::uint32_t i) { return files_of(*index, i, hash); },
-                   .sizes =
-                       [index = each.index](std::uint32_t i) {
-                         return shard_sizes{index->file_bytes(i, file_role::raw_data),
-                                            index->file_bytes(i, file_role::zip_data)};
-                       }});
+    catalog_stream known =
+        stream_of_index(*each.index, each.name, std::move(directory), each.validate_hash);
+    known.has_remote = has_remote;
+    known.keep_zip = each.keep_zip || !has_remote;
+    all.push_back(std::move(known));
   }
   return all;
 }
