@@ -45,11 +45,13 @@ inline bool membarrier_works(int command) noexcept {
 
 inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-/// A few microseconds. Precondition: `has_asymmetric_fence()`.
-inline void heavy_fence() noexcept {
+/// A few microseconds. False where there was no fence, because a sandbox that the process went into
+/// after it started refuses the call. Precondition: `has_asymmetric_fence()`.
+[[nodiscard]] inline bool heavy_fence() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  (void)membarrier_works(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  const bool fenced = membarrier_works(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
   std::atomic_signal_fence(std::memory_order_seq_cst);
+  return fenced;
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -330,8 +330,9 @@ class slot_table final : public detail::counted_table {
     return slots->at[shard % detail::slot_block];
   }
 
-  void fence_against_threads() const noexcept {
-    if (asymmetric_) detail::heavy_fence();
+  /// Whether threads' counters can be relied on from here on; where not, nothing may be unmapped.
+  [[nodiscard]] bool fence_against_threads() const noexcept {
+    return !asymmetric_ || detail::heavy_fence();
   }
 
   /// Unmaps those of the mapped slots that have no references, with one fence for all of them.
@@ -339,10 +340,10 @@ class slot_table final : public detail::counted_table {
     for (detail::shard_slot* const slot : slots)
       if (references(*slot) == 0)
         slot->state.fetch_and(~detail::shard_slot::mapped, std::memory_order_seq_cst);
-    fence_against_threads();
+    const bool fenced = fence_against_threads();
     for (detail::shard_slot* const slot : slots) {
       if (slot->is_mapped()) continue;
-      if (references(*slot) == 0) {
+      if (fenced && references(*slot) == 0) {
         drop_mapping(*slot);
       } else {
         slot->state.fetch_or(detail::shard_slot::mapped, std::memory_order_relaxed);
@@ -367,12 +368,12 @@ class slot_table final : public detail::counted_table {
       shared_half.push_back(static_cast<std::uint32_t>(
           slot_of(shard).state.fetch_or(detail::shard_slot::orphaned, std::memory_order_acq_rel)));
     }
-    fence_against_threads();
+    const bool fenced = fence_against_threads();
     for (std::size_t i = 0; i < resident_.size(); ++i) {
       detail::shard_slot& slot = slot_of(resident_[i]);
       // Where the shared half counts alone, whoever gave back the last reference since it was read
       // knows it, and is waiting for the lock.
-      if ((asymmetric_ ? references(slot) : shared_half[i]) == 0) {
+      if (fenced && (asymmetric_ ? references(slot) : shared_half[i]) == 0) {
         drop_mapping(slot);
       } else {
         ++orphans_;
