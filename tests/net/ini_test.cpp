@@ -31,6 +31,16 @@ TEST_CASE("settings are read as AWS's tools read them", "[net][ini]") {
   CHECK(setting(second, "region") == "r2");
 }
 
+TEST_CASE("a section may be indented as a whole", "[net][ini]") {
+  const ini_sections all =
+      parse_ini("  [a]\n  id = 1\n  secret = 2\n  s3 =\n    path = 3\n  region = 4\n", "f");
+  const ini_section& only = all.at("a");
+  CHECK(setting(only, "id") == "1");
+  CHECK(setting(only, "secret") == "2");
+  CHECK(setting(only, "s3.path") == "3");
+  CHECK(setting(only, "region") == "4");
+}
+
 TEST_CASE("a line that is no setting is named by file and number, and not quoted", "[net][ini]") {
   const auto refused = [](const std::string& text, std::string_view line) {
     INFO(text);

@@ -40,7 +40,8 @@ namespace detail {
 }  // namespace detail
 
 /// Reads such a text as AWS's tools do: `[section]`, `name = value`, lines that begin with `#` or
-/// `;` are comments, an indented line goes on with the setting above it (as `name.sub = value`),
+/// `;` are comments, a line indented more than the setting above it goes on with that (as
+/// `name.sub = value`),
 /// equal sections are one, the last of equal settings counts. Names are lower-cased. `file` is for
 /// messages, which name the line and quote nothing: it may hold a secret. Throws
 /// `errc::invalid_argument` for anything else.
@@ -48,6 +49,7 @@ namespace detail {
   ini_sections out;
   ini_section* section = nullptr;
   std::string above;
+  std::size_t above_indent = 0;
   std::size_t number = 0;
   const auto fail = [&](const char* why) {
     throw error(
@@ -62,7 +64,7 @@ namespace detail {
     const std::string_view line = detail::trimmed(raw);
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     if (line.find('\0') != std::string_view::npos) fail("it holds a NUL");
-    const bool indented = raw.front() == ' ' || raw.front() == '\t';
+    const std::size_t indent = raw.find_first_not_of(" \t");
     if (line.front() == '[') {
       const std::size_t close = line.find(']');
       if (close == std::string_view::npos) fail("a section has no ]");
@@ -75,10 +77,11 @@ namespace detail {
     if (equals == std::string_view::npos || equals == 0) fail("it is no name = value");
     std::string name(detail::trimmed(line.substr(0, equals)));
     for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    if (indented && !above.empty()) {
+    if (!above.empty() && indent > above_indent) {
       name = above + '.' + name;
     } else {
       above = name;
+      above_indent = indent;
     }
     (*section)[name] = detail::without_comment(detail::trimmed(line.substr(equals + 1)));
   }
