@@ -39,6 +39,9 @@ TEST_CASE("an s3:// URL is bucket and prefix, literal", "[s3]") {
     expect_error([&] { (void)resolve(url); }, errc::invalid_argument);
   }
   expect_error([] { (void)resolve(std::string("s3://b/a\0b", 10)); }, errc::invalid_argument);
+  const auto with_keys = support::error_of([] { (void)resolve("s3://AKID:hu/sh@b/x"); });
+  REQUIRE(with_keys);
+  CHECK(std::string(with_keys->what()).find("hu") == std::string::npos);
 }
 
 TEST_CASE("AWS is asked in the bucket's host, in the path where its certificate ends", "[s3]") {

@@ -98,8 +98,11 @@ namespace s3_detail {
 inline void apply_s3_url(std::string_view url, s3_settings& out, s3_options& options) {
   constexpr std::string_view scheme = "s3://";
   const auto fail = [&](std::string what) {
+    // With an @ it may hold keys, which some tools take there, and a secret key may hold a slash.
+    const bool may_hold_keys = url.find('@') < url.find('?');
     throw error(errc::invalid_argument,
-                {.what = std::move(what), .url = std::string(url.substr(0, url.find('?')))});
+                {.what = std::move(what),
+                 .url = may_hold_keys ? std::string(scheme) : net::redacted_url(url)});
   };
   if (net::detail::to_lower(url.substr(0, scheme.size())) != scheme) fail("not an s3:// URL");
   std::string_view place = url.substr(scheme.size());
