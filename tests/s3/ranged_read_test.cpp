@@ -2,6 +2,9 @@
 
 #include <mdstream/store/s3.hpp>
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -49,8 +52,22 @@ TEST_CASE("an answer that is not what was asked for is refused", "[s3]") {
     INFO(lie.headers << lie.body);
     expect_error([&] { (void)read_of(lie); }, errc::corrupt, {"s3://bucket/x"});
   }
-  expect_error([] { (void)read_of({416, "", "Content-Range: bytes */9\r\n"}); },
-               errc::out_of_range);
+  expect_error([] { (void)read_of({416, "", "Content-Range: bytes */9\r\n"}); }, errc::corrupt);
+}
+
+TEST_CASE("an object that shrank below a range is not that version's end", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.put("x", "01");
+  const s3 store(threads, fake.s3_url(), options_for(fake));
+  const auto read = [&](std::uint64_t bytes) {
+    return mds::detail::wait_for<std::size_t>([&](mds::diagnostics& where, auto done) {
+      static std::array<std::byte, 4> into;
+      store.async_read_version("x", {.bytes = bytes}, 2, into, {}, where, std::move(done));
+    });
+  };
+  CHECK(read(2) == 0);
+  expect_error([&] { (void)read(6); }, errc::corrupt, {"changed"});
 }
 
 TEST_CASE("no redirect takes the keys elsewhere", "[s3]") {

@@ -273,6 +273,13 @@ TEST_CASE("an object that changed between two ranges is noticed", "[store]") {
   CHECK(read_version(store, {100, "\"old\""}) == errc::corrupt);
   CHECK(read_version(store, {99, "\"new\""}) == errc::corrupt);
   CHECK(read_version(store, {100, "\"gone\""}) == errc::corrupt);
+
+  scripted_server shorter([](connection& to, const scripted_request&) {
+    to.answer("416 No", "", "Content-Range: bytes */10\r\n");
+  });
+  const http shrunk(threads, shorter.url());
+  CHECK(read_version(shrunk, {10, ""}) == none);
+  CHECK(read_version(shrunk, {100, ""}) == errc::corrupt);
 }
 
 TEST_CASE("a redirected object is read, and its credentials stay", "[store]") {

@@ -273,10 +273,13 @@ class http {
   static void take_beyond_end(const std::shared_ptr<reading>& state,
                               const net::http_response& answer) {
     const auto decide = [state](std::uint64_t bytes) {
-      if (bytes <= state->asked.offset) return state->done({}, 0);
-      state->where = {.what = "the server refuses a range that the object has",
-                      .url = net::redacted_url(state->common->url(state->key))};
-      state->done(errc::corrupt, 0);
+      std::string what;
+      const std::error_code code = detail::check_beyond_end(state->asked, bytes, what);
+      if (code) {
+        state->where = {.what = std::move(what),
+                        .url = net::redacted_url(state->common->url(state->key))};
+      }
+      state->done(code, 0);
     };
     const auto text = answer.headers.find("Content-Range");
     const auto range = text ? net::content_range::parse(*text) : std::nullopt;

@@ -86,4 +86,20 @@ struct range_promise {
   return {};
 }
 
+/// Reads a 416 of an object of `total` bytes, as far as they are told: no code where nothing is at
+/// the offset. `what` says what is wrong where the code is set.
+[[nodiscard]] inline std::error_code check_beyond_end(const range_question& asked,
+                                                      std::optional<std::uint64_t> total,
+                                                      std::string& what) {
+  if (total && *total > asked.offset) {
+    what = "the server refuses a range that the object has";
+    return errc::corrupt;
+  }
+  if (asked.version && asked.version->bytes > asked.offset) {
+    what = "the object changed while it was read";
+    return errc::corrupt;
+  }
+  return {};
+}
+
 }  // namespace mdstream::inline v0::detail

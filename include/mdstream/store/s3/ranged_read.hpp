@@ -63,7 +63,7 @@ class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
   }
 
   void take_answer(std::error_code code, const net::http_response& answer) {
-    if (code && answer.status == 416) return take_beyond_end(code, answer);
+    if (code && answer.status == 416) return take_beyond_end(answer);
     if (code && answer.status == 412 && asked_.version) {
       where_ = {.what = "the object changed while it was read", .url = client_.url(key_)};
       return done_(errc::corrupt, 0);
@@ -78,12 +78,17 @@ class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
     done_({}, got);
   }
 
-  /// Nothing is left at the offset, unless the answer itself says that there is.
-  void take_beyond_end(std::error_code code, const net::http_response& answer) {
+  /// Nothing is left at the offset, unless the answer itself or the version held says that there
+  /// is.
+  void take_beyond_end(const net::http_response& answer) {
     const auto text = answer.headers.find("Content-Range");
     const auto range = text ? net::content_range::parse(*text) : std::nullopt;
-    if (range && range->total && *range->total > asked_.offset) return done_(code, 0);
-    done_({}, 0);
+    std::string what;
+    const std::error_code code =
+        detail::check_beyond_end(asked_, range ? range->total : std::nullopt, what);
+    where_ = {};
+    if (code) where_ = {.what = std::move(what), .url = client_.url(key_)};
+    done_(code, 0);
   }
 
   const s3_client client_;
