@@ -1,10 +1,16 @@
 #include <mdstream/store/any_store.hpp>
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include "store/archetypes.hpp"
 #include "store/conformance.hpp"
@@ -22,9 +28,16 @@ using support::expect_error;
 /// An asynchronous store that a URL opens, on the io thread it is given.
 struct remote_archetype : archetypes::async_only {
   using async_only::async_only;
+  /// Of this store's runtimes, those that live.
+  inline static std::atomic<int> runtimes = 0;
+  struct counted {
+    explicit counted(asio::io_context&) { ++runtimes; }
+    ~counted() { --runtimes; }
+  };
   static constexpr std::string_view schemes = "toy";
   static bool serves(std::string_view url) { return mds::url_scheme(url) == "toy"; }
   static remote_archetype open(std::string_view, mds::runtime& threads) {
+    (void)threads.service<counted>();
     return remote_archetype(threads);
   }
 };
@@ -44,6 +57,27 @@ TEST_CASE("any store conforms, whatever is in it and however it is called", "[st
   conformance::check_store(both::open("toy://x"));
   conformance::check_store(both::open(root / "b", threads).on(threads));
   conformance::check_store(both::open("toy://x").on(threads));
+}
+
+TEST_CASE("the asynchronous face keeps the runtime that a store has of its own", "[store]") {
+  mds::runtime threads(1);
+  const mds::any_async_store face = both::open("toy://x").on(threads);
+  CHECK(remote_archetype::runtimes == 1);
+  conformance::check_store(face);
+}
+
+TEST_CASE("the last owner of a store with a runtime of its own may go in a completion", "[store]") {
+  mds::runtime threads(1);
+  auto face = std::make_shared<mds::any_async_store>(both::open("toy://x").on(threads));
+  mds::diagnostics where;
+  mds::one_time_event dropped;
+  face->async_size("x", {}, where, [&dropped, face](std::error_code, std::uint64_t) mutable {
+    dropped.wait();
+    face.reset();
+  });
+  face.reset();
+  dropped.set();
+  while (remote_archetype::runtimes != 0) std::this_thread::yield();
 }
 
 TEST_CASE("a URL that no store of the list serves names what is served and what to do", "[store]") {

@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -157,7 +158,10 @@ class any_store {
     std::shared_ptr<const interface> store = std::move(opened.store_);
     const interface* const at = store.get();
     opened.store_ = std::shared_ptr<const interface>(
-        at, [store = std::move(store), threads](const interface*) mutable { store.reset(); });
+        at, [store = std::move(store), threads](const interface*) mutable {
+          store.reset();
+          end(std::move(threads));
+        });
     return opened;
   }
 
@@ -174,7 +178,8 @@ class any_store {
   [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
 
   /// The asynchronous face: that of the store itself where it has one, else the pool of `threads`.
-  [[nodiscard]] any_async_store on(runtime& threads) const { return store_->on(threads); }
+  /// It shares the store, and the runtime that the store may have of its own.
+  [[nodiscard]] any_async_store on(runtime& threads) const { return store_->on(threads, store_); }
 
  private:
   struct interface {
@@ -187,7 +192,8 @@ class any_store {
     [[nodiscard]] virtual std::vector<object_info> list(std::string_view prefix) const = 0;
     virtual void remove(std::string_view key) const = 0;
     [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
-    [[nodiscard]] virtual any_async_store on(runtime& threads) const = 0;
+    [[nodiscard]] virtual any_async_store on(runtime& threads,
+                                             std::shared_ptr<const void> owner) const = 0;
   };
 
   template <class S>
@@ -211,15 +217,23 @@ class any_store {
     }
     void remove(std::string_view key) const override { store_remove(*store, key); }
     [[nodiscard]] std::string url(std::string_view key) const override { return store->url(key); }
-    [[nodiscard]] any_async_store on(runtime& threads) const override {
+    [[nodiscard]] any_async_store on(runtime& threads,
+                                     std::shared_ptr<const void> owner) const override {
+      const std::shared_ptr<const S> shared(std::move(owner), store.get());
       if constexpr (async_store<S>) {
-        return any_async_store(detail::shared_async<S>(store));
+        return any_async_store(detail::shared_async<S>(shared));
       } else {
-        return any_async_store(blocking<S>(threads, store));
+        return any_async_store(blocking<S>(threads, shared));
       }
     }
     std::shared_ptr<const S> store;
   };
+
+  /// Ends a store's own runtime, elsewhere where the last owner goes on one of its threads, as in a
+  /// completion: no thread can wait for itself.
+  static void end(std::shared_ptr<runtime> threads) {
+    if (threads->runs_here()) std::thread([last = std::move(threads)] {}).detach();
+  }
 
   template <class S>
   static constexpr bool opens_alone = requires(std::string_view url) { S::open(url); };
