@@ -37,8 +37,8 @@ struct aws_config {
 
 namespace detail {
 
-/// The text of a file; nothing where there is none. Throws where it can not be read, or is larger
-/// than any settings are.
+/// The text of a file; nothing where there is none that may be read, as AWS's tools have it. Throws
+/// where it is larger than any settings are.
 [[nodiscard]] inline std::optional<std::string> read_settings(const std::string& path) {
   constexpr std::size_t most = 1 << 20;
   std::ifstream in(path, std::ios::binary);

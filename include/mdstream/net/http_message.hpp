@@ -56,6 +56,15 @@ struct http_body {
   [[nodiscard]] std::uint64_t size() const noexcept { return pull ? pull_bytes : span.size(); }
 };
 
+/// How long a request may take, from when it is sent. Zero: no limit.
+struct http_time_limits {
+  std::chrono::milliseconds total{0};
+  std::chrono::milliseconds connect = std::chrono::seconds(10);
+  /// A transfer slower than `bytes_per_second` for the whole of `window` fails.
+  std::uint32_t bytes_per_second = 1024;
+  std::chrono::seconds window = std::chrono::seconds(20);
+};
+
 struct http_request {
   /// Looks at status and headers before the first byte of the body, on the io thread. May change
   /// the request's sink, and refuses the answer by returning a code (with diagnostics). Called for
@@ -74,15 +83,7 @@ struct http_request {
   /// Redirects to follow (GET and HEAD alone), to http and https, never from https to http. To
   /// another server go only Range, Accept and If-… headers. 0: a redirect is an answer.
   unsigned redirects = 0;
-};
-
-/// How long a request may take, from when it is sent. Zero: no limit.
-struct http_time_limits {
-  std::chrono::milliseconds total{0};
-  std::chrono::milliseconds connect = std::chrono::seconds(10);
-  /// A transfer slower than `bytes_per_second` for the whole of `window` fails.
-  std::uint32_t bytes_per_second = 1024;
-  std::chrono::seconds window = std::chrono::seconds(20);
+  std::optional<http_time_limits> time{};  ///< in place of the client's
 };
 
 struct http_client_options {
@@ -95,6 +96,25 @@ struct http_client_options {
   std::size_t most_headers = 256;              ///< of an answer
   std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
 };
+
+namespace detail {
+
+/// Throws errc::invalid_argument for a request that no server shall see.
+inline void require_sound(const http_request& request) {
+  const auto refuse = [&](std::string what) {
+    throw error(errc::invalid_argument,
+                {.what = std::move(what), .url = redacted_url(request.url)});
+  };
+  if (!parse_http_url(request.url)) refuse("this is no http or https URL that can be sent");
+  for (const http_header& each : request.headers) {
+    http_headers check;
+    if (!check.add_line(each.name + ": " + each.value)) {
+      refuse("the request has a header that cannot be sent");  // its text may be a secret
+    }
+  }
+}
+
+}  // namespace detail
 
 /// What a status says about trying again and about whose fault it is; no code for 2xx.
 [[nodiscard]] inline std::error_code error_of_status(int status) noexcept {

@@ -24,6 +24,8 @@ class v4_chunked_body {
       : signer_(std::move(signer)), rest_(body) {
     next_frame();
   }
+  v4_chunked_body(const v4_chunked_body&) = delete;  // it looks into its own text
+  v4_chunked_body& operator=(const v4_chunked_body&) = delete;
 
   /// Bytes of the framed form of a body.
   [[nodiscard]] static std::uint64_t framed_size(std::uint64_t body) {

@@ -2,6 +2,7 @@
 
 /// One request on its way through libcurl: options in, callbacks, what came of it.
 
+#include <mdstream/net/body_receiver.hpp>
 #include <mdstream/net/curl/handles.hpp>
 #include <mdstream/net/http_message.hpp>
 
@@ -19,60 +20,6 @@
 #include <utility>
 
 namespace mdstream::inline v0::net::detail {
-
-/// Throws errc::invalid_argument for a request that no server shall see.
-inline void require_sound(const http_request& request) {
-  const auto refuse = [&](std::string what) {
-    throw error(errc::invalid_argument,
-                {.what = std::move(what), .url = redacted_url(request.url)});
-  };
-  if (!parse_http_url(request.url)) refuse("this is no http or https URL that can be sent");
-  for (const http_header& each : request.headers) {
-    http_headers check;
-    if (!check.add_line(each.name + ": " + each.value)) {
-      refuse("the request has a header that cannot be sent");  // its text may be a secret
-    }
-  }
-}
-
-/// The body of an answer on its way to where it belongs.
-class body_receiver {
- public:
-  enum class verdict : std::uint8_t { more, full, too_long };
-
-  body_receiver(std::optional<http_sink> sink, std::size_t most_text)
-      : sink_(std::move(sink)), most_text_(most_text) {}
-
-  [[nodiscard]] bool has_sink() const noexcept { return sink_.has_value(); }
-  [[nodiscard]] http_sink& sink() noexcept { return *sink_; }
-
-  /// Puts the next bytes; `to_sink` as the head of the answer decided.
-  verdict put(bytes_view bytes, bool to_sink, http_response& answer) {
-    return to_sink ? put_into(bytes, answer) : put_text(bytes, answer.text);
-  }
-
- private:
-  verdict put_into(bytes_view bytes, http_response& answer) {
-    const std::uint64_t skipped = std::min<std::uint64_t>(sink_->skip, bytes.size());
-    sink_->skip -= skipped;
-    bytes = bytes.subspan(static_cast<std::size_t>(skipped));
-    const auto done = static_cast<std::size_t>(answer.received);
-    const std::size_t fits = std::min(bytes.size(), sink_->into.size() - done);
-    if (fits > 0) std::memcpy(sink_->into.data() + done, bytes.data(), fits);
-    answer.received += fits;
-    if (fits == bytes.size()) return verdict::more;
-    return sink_->until_full ? verdict::full : verdict::too_long;
-  }
-
-  verdict put_text(bytes_view bytes, std::string& text) const {
-    const std::size_t fits = std::min(bytes.size(), most_text_ - text.size());
-    text.append(as_text(bytes.first(fits)));
-    return fits < bytes.size() ? verdict::too_long : verdict::more;
-  }
-
-  std::optional<http_sink> sink_;
-  std::size_t most_text_;
-};
 
 /// The state of one request from `async_send` to its completion. For the io thread, once begun.
 class http_transfer {
@@ -93,11 +40,6 @@ class http_transfer {
 
   [[nodiscard]] const std::stop_token& stop() const noexcept { return stop_; }
   [[nodiscard]] CURL* easy() const noexcept { return easy_.get(); }
-  [[nodiscard]] static http_transfer& of(CURL* easy) noexcept {
-    char* self = nullptr;
-    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &self);
-    return *reinterpret_cast<http_transfer*>(self);
-  }
 
   /// Puts the request's options on a handle that has none. Throws what is wrong with them.
   void prepare(curl_easy_handle easy) {
@@ -199,7 +141,6 @@ class http_transfer {
 
   void set_callbacks() {
     CURL* const easy = easy_.get();
-    set_option(easy, CURLOPT_PRIVATE, this);
     set_option(easy, CURLOPT_ERRORBUFFER, error_text_);
     set_option(easy, CURLOPT_HEADERFUNCTION, &on_header);
     set_option(easy, CURLOPT_HEADERDATA, this);
@@ -208,9 +149,13 @@ class http_transfer {
     set_option(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   }
 
+  [[nodiscard]] const http_time_limits& limits() const noexcept {
+    return request_.time ? *request_.time : options_->time;
+  }
+
   void set_limits() {
     CURL* const easy = easy_.get();
-    const http_time_limits& time = options_->time;
+    const http_time_limits& time = limits();
     set_option(easy, CURLOPT_NOSIGNAL, 1L);
     set_option(easy, CURLOPT_QUICK_EXIT, 1L);
     set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(time.connect.count()));
@@ -225,9 +170,9 @@ class http_transfer {
 
   /// What is left of the total, which redirects share.
   void set_total_limit() {
-    if (options_->time.total.count() == 0) return;
-    const auto left = options_->time.total - std::chrono::duration_cast<std::chrono::milliseconds>(
-                                                 std::chrono::steady_clock::now() - started_);
+    if (limits().total.count() == 0) return;
+    const auto left = limits().total - std::chrono::duration_cast<std::chrono::milliseconds>(
+                                           std::chrono::steady_clock::now() - started_);
     set_option(easy_.get(), CURLOPT_TIMEOUT_MS, std::max(1L, static_cast<long>(left.count())));
   }
 
@@ -313,12 +258,12 @@ class http_transfer {
       return false;
     }
     while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+    if (head_done_) return true;  // trailers
     if (line.starts_with("HTTP/")) {
       begin_answer();
       return true;
     }
     if (line.empty()) return head_is_complete();
-    if (head_done_) return true;                                   // trailers
     if (line.front() == ' ' || line.front() == '\t') return true;  // a folded line, long obsolete
     if (answer_.headers.add_line(line)) return true;
     fail(errc::corrupt, "the answer has a header that is none");
@@ -333,7 +278,7 @@ class http_transfer {
   bool head_is_complete() {
     long status = 0;
     curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-    if (status < 200 || head_done_) return true;  // the final answer is still to come; or trailers
+    if (status < 200) return true;  // the final answer is still to come
     head_done_ = true;
     answer_.status = static_cast<int>(status);
     redirecting_ = is_followed();
