@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "s3/with_fake.hpp"
@@ -124,6 +127,29 @@ TEST_CASE("a clock that is wrong is set by the server's, once", "[s3]") {
     CHECK(mds::store_size(by_head, "x") == 1);
     CHECK(fake.requests().size() == 5);
   }
+}
+
+TEST_CASE("who stops while keys are renewed is told of the stop", "[s3]") {
+  struct stopping {
+    void async_find(std::stop_token, mds::diagnostics& where,
+                    mds::net::aws_credentials_handler done) const {
+      if (std::exchange(*asked, true)) {
+        where.what = "stopped";
+        return done(errc::canceled, std::nullopt);
+      }
+      mds::net::aws_credentials keys = right_keys();
+      keys.session_token = "old";
+      done({}, keys);
+    }
+    std::shared_ptr<bool> asked = std::make_shared<bool>(false);
+  };
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.expired_tokens = {"old"};
+  s3_options options = options_for(fake);
+  options.credentials = stopping();
+  expect_error([&] { (void)mds::store_size(s3(threads, fake.s3_url(), options), "x"); },
+               errc::canceled);
 }
 
 TEST_CASE("keys that expired are asked for again, and told of when they stay the same", "[s3]") {

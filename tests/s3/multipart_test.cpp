@@ -3,10 +3,12 @@
 #include <mdstream/store/s3.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "s3/with_fake.hpp"
@@ -118,6 +120,12 @@ TEST_CASE("an upload that fails is aborted", "[s3]") {
       errc::unavailable);
   fails(
       [](const question& asked) -> std::optional<answer> {
+        if (is_end(asked)) return refusal(412, "PreconditionFailed");  // of a condition nobody set
+        return std::nullopt;
+      },
+      errc::corrupt);
+  fails(
+      [](const question& asked) -> std::optional<answer> {
         if (asked.query.count("uploads") != 0) return refusal(403, "AccessDenied");
         return std::nullopt;
       },
@@ -128,6 +136,41 @@ TEST_CASE("an upload that fails is aborted", "[s3]") {
         return std::nullopt;
       },
       errc::corrupt);
+}
+
+TEST_CASE("a service's late words do not repeat the token that was sent to it", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_end(asked)) return std::nullopt;
+    return answer{200, "<Error><Code>Odd</Code><Message>no " +
+                           asked.raw.header("x-amz-security-token") + "</Message></Error>"};
+  };
+  s3_options options = in_parts(fake);
+  mds::net::aws_credentials keys = right_keys();
+  keys.session_token = "tokentoken";
+  options.credentials = mds::net::explicit_aws_credentials(keys);
+  const auto failure =
+      error_of([&] { mds::store_write(s3(threads, fake.s3_url(), options), "large", large); });
+  REQUIRE(failure);
+  CHECK(std::string(failure->what()).find("Odd") != std::string::npos);
+  CHECK(std::string(failure->what()).find("tokentoken") == std::string::npos);
+}
+
+TEST_CASE("an end that takes its time is waited for, not sent again", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  int ends = 0;
+  fake.afterwards = [&](const question& asked, answer&) {
+    if (!is_end(asked)) return;
+    ++ends;
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+  };
+  s3_options options = in_parts(fake);
+  options.http.time.window = std::chrono::seconds(1);
+  mds::store_write(s3(threads, fake.s3_url(), options), "large", large);
+  CHECK(stored(fake) == sent());
+  CHECK(ends == 1);
 }
 
 TEST_CASE("an end whose answer is lost is found to have come", "[s3]") {
@@ -164,7 +207,15 @@ TEST_CASE("a large object is created only where there is none", "[s3]") {
   };
   CHECK(create());
   fake.put("large", "changed");
+  const std::size_t before = fake.requests().size();
   CHECK_FALSE(create());
+  CHECK(fake.requests().size() == before + 14);  // with an abort, and no second end
+  fake.instead = [](const question& asked) -> std::optional<answer> {
+    if (is_end(asked)) return refusal(200, "PreconditionFailed");
+    return std::nullopt;
+  };
+  CHECK_FALSE(create());
+  CHECK(fake.requests().size() == before + 28);
   CHECK(stored(fake) == "changed");
   CHECK(fake.uploads() == 0);
 }

@@ -12,6 +12,7 @@
 #include <mdstream/store/s3/options.hpp>
 #include <mdstream/store/s3/refusal.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -40,6 +41,9 @@ struct s3_call {
   std::optional<net::http_sink> sink{};
   head_function on_head{};
   std::size_t most_text = 1 << 20;
+  /// The service answers 200 before it knows how the call ends: it may be silent for minutes then,
+  /// and the body may hold an error.
+  bool ends_late = false;
 };
 
 /// Thread-safe; copies share what was learnt. The runtime has to outlive the calls.
@@ -53,6 +57,8 @@ class s3_client {
                                          net::cached_aws_credentials(std::move(credentials)))) {}
 
   [[nodiscard]] const s3_settings& settings() const noexcept { return shared_->settings; }
+
+  [[nodiscard]] runtime& threads() const noexcept { return shared_->threads; }
 
   /// `s3://bucket/key`.
   [[nodiscard]] std::string url(std::string_view key) const { return shared_->url(key); }
@@ -127,6 +133,8 @@ class s3_client {
     std::optional<net::v4_signing_key> signing_key_;
     std::string signing_key_name_;
   };
+
+  static constexpr auto patience = std::chrono::minutes(10);
 
   /// One call, sent again where the first answer says how.
   struct exchange : std::enable_shared_from_this<exchange> {
@@ -215,6 +223,11 @@ class s3_client {
         };
       }
       request.most_text = call.most_text;
+      if (call.ends_late) {
+        request.time = common->http.options().time;
+        std::chrono::seconds& window = request.time->window;
+        if (window.count() != 0) window = std::max<std::chrono::seconds>(window, patience);
+      }
       return request;
     }
 
@@ -243,12 +256,20 @@ class s3_client {
         if (where.url.empty()) where.url = common->url(call.key);
         return done(code, std::move(answer));
       }
+      if (answer.ok() && call.ends_late) answer.status = status_at_end(answer);
       if (answer.ok()) return done({}, std::move(answer));
       const s3_refusal refusal(call.method == "HEAD", answer);
       if (!keys.anonymous() && correct(refusal, answer)) return;
       code = refusal.explain(keys, common->settings.requester_pays, where);
       where.url = common->url(call.key);
       done(code, std::move(answer));
+    }
+
+    /// The status that a call which ends late would have, had the service known it.
+    [[nodiscard]] static int status_at_end(const net::http_response& answer) {
+      const std::string code = parse_s3_error(answer.text).code;
+      if (code.empty()) return answer.status;
+      return code == "PreconditionFailed" ? 412 : 500;
     }
 
     /// Sends the call again if the refusal says what was wrong, each cure once.
@@ -282,6 +303,7 @@ class s3_client {
             const bool other = found && (found->access_key_id != self->keys.access_key_id ||
                                          found->session_token != self->keys.session_token);
             if (!code && other) return self->take_keys({}, std::move(found));
+            if (code == errc::canceled) return self->done(code, {});
             code = refusal.explain(self->keys, self->common->settings.requester_pays, self->where);
             self->where.url = self->common->url(self->call.key);
             self->done(code, {});

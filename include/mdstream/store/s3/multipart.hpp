@@ -108,7 +108,7 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
                    net::http_response answer) {
     if (code) {
       ++one->failed;
-      if (const auto pause = pause_before(*one, code)) {
+      if (const auto pause = pause_before(*one, code, answer.status)) {
         return threads_.after(*pause, one->stop, [self = shared_from_this(), one](std::error_code) {
           self->send(one);  // a stop that came meanwhile ends this attempt at once
         });
@@ -117,8 +117,11 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
     one->then(code, std::move(answer), one->where);
   }
 
-  std::optional<std::chrono::nanoseconds> pause_before(const attempt& one, std::error_code code) {
-    if (one.stop.stop_requested()) return std::nullopt;
+  /// A condition that is not met will not be met, and no service is waited for longer than the plan
+  /// says.
+  std::optional<std::chrono::nanoseconds> pause_before(const attempt& one, std::error_code code,
+                                                       int status) {
+    if (one.stop.stop_requested() || status == 412) return std::nullopt;
     double chance = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -126,7 +129,8 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
     }
     const auto pause = pause_before_retry(plan_.retry, one.failed, code, chance);
     if (!pause || !one.where.retry_after) return pause;
-    return std::max<std::chrono::nanoseconds>(*pause, *one.where.retry_after);
+    return std::clamp<std::chrono::nanoseconds>(*one.where.retry_after, *pause,
+                                                std::max(*pause, plan_.retry.longest));
   }
 
   void start_parts() {
@@ -187,7 +191,8 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
                            .key = key_,
                            .query = {{"uploadId", id_}},
                            .headers = end_headers_,
-                           .body = as_bytes(message_)});
+                           .body = as_bytes(message_),
+                           .ends_late = true});
     one->then = [self = shared_from_this(), one_weak = std::weak_ptr(one)](
                     std::error_code code, const net::http_response& answer, diagnostics& about) {
       const auto same = one_weak.lock();
@@ -196,18 +201,10 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
     send(one);
   }
 
-  /// S3 begins to answer 200 before it knows how it ends: the body may hold an error.
-  void take_end(unsigned failed, std::error_code code, net::http_response answer,
+  void take_end(unsigned failed, std::error_code code, const net::http_response& answer,
                 diagnostics& about) {
-    if (answer.status == 412) return stand_back();
+    if (answer.status == 412 && !end_headers_.empty()) return stand_back();
     if (code == errc::not_found && failed > 1) return look_for_object(about);
-    if (!code && !parse_s3_error(answer.text).code.empty()) {
-      answer.status = 500;
-      const s3_refusal refusal(false, answer);
-      if (refusal.code() == "PreconditionFailed") return stand_back();
-      code = refusal.explain({}, true, about);
-      about.url = client_.url(key_);
-    }
     if (!code) return complete({}, about, true);
     failure_ = code;
     failure_where_ = about;

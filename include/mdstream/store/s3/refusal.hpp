@@ -103,8 +103,6 @@ class s3_refusal {
     return code;
   }
 
-  [[nodiscard]] const std::string& code() const noexcept { return said_.code; }
-
  private:
   /// S3's answer to a HEAD with expired keys has nothing but this status.
   [[nodiscard]] bool refused_head() const noexcept { return is_head_ && answer_status_ == 400; }
