@@ -43,7 +43,7 @@ auto wait_for(Start start) {
 }  // namespace detail
 
 // The blocking form of each operation for a store of either kind. With an asynchronous store they
-// wait: never call them on an io thread.
+// wait: never call them on a thread of the runtime that works for the store.
 
 template <object_store S>
 [[nodiscard]] std::uint64_t store_size(const S& store, std::string_view key) {

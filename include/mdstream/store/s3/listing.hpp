@@ -37,8 +37,11 @@ class s3_listing : public std::enable_shared_from_this<s3_listing> {
     if (!token_.empty()) call.query.emplace_back("continuation-token", token_);
     client_.async_send(
         std::move(call), stop_, where_,
-        [self = shared_from_this()](std::error_code code, const net::http_response& answer) {
-          self->take_page(code, answer);
+        [self = shared_from_this()](std::error_code code, net::http_response answer) {
+          // On the pool: a page is read in milliseconds, and millions of keys are sorted in
+          // seconds, in which no transfer would move.
+          self->client_.threads().post(
+              [self, code, answer = std::move(answer)] { self->take_page(code, answer); });
         });
   }
 
