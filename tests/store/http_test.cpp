@@ -300,4 +300,18 @@ TEST_CASE("a redirected object is read, and its credentials stay", "[store]") {
   CHECK(seen.header("range") == "bytes=0-4");
 }
 
+TEST_CASE("a redirect within a server keeps what was meant for it", "[store]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    if (request.target == "/x") return void(to.send(partial("bytes 0-4/5", "01234")));
+    to.answer("302 Moved", "", "Location: http://" + request.header("host") + "/x\r\n");
+  });
+  mds::runtime threads(1);
+  const http store(threads, "http://u:p@127.0.0.1:" + std::to_string(server.port()),
+                   {.headers = {{"X-Token", "t"}}});
+  std::vector<std::byte> into(5);
+  CHECK(mds::store_read(store, "key", 0, into) == 5);
+  CHECK(server.requests().at(1).header("authorization") == "Basic dTpw");
+  CHECK(server.requests().at(1).header("x-token") == "t");
+}
+
 }  // namespace http_store_test

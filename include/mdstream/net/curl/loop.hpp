@@ -49,12 +49,12 @@ class curl_loop {
   void start(const std::shared_ptr<http_transfer>& transfer, left_function left) {
     try {
       transfer->prepare(take_handle());
+      add(transfer->easy());
     } catch (const std::exception&) {
       return refuse(transfer, std::current_exception(), std::move(left));
     }
     CURL* const easy = transfer->easy();
     entry& added = under_way_.try_emplace(easy, transfer, std::move(left)).first->second;
-    curl_multi_add_handle(multi_.get(), easy);
     added.cancel.emplace(transfer->stop(), canceller{this, transfer});
   }
 
@@ -104,6 +104,13 @@ class curl_loop {
     if (!handle || idle_.size() >= most_idle_handles) return;
     curl_easy_reset(handle.get());
     idle_.push_back(std::move(handle));
+  }
+
+  void add(CURL* easy) {
+    const CURLMcode failure = curl_multi_add_handle(multi_.get(), easy);
+    if (failure == CURLM_OK) return;
+    throw error(errc::io_error, diagnostics{.what = "libcurl does not take the request",
+                                            .cause = curl_multi_strerror(failure)});
   }
 
   void refuse(const std::shared_ptr<http_transfer>& transfer, const std::exception_ptr& why,
@@ -165,8 +172,7 @@ class curl_loop {
   [[nodiscard]] bool follows(under_way_map::iterator at, CURLcode result) {
     if (!at->second.transfer->follow(result)) return false;
     curl_multi_remove_handle(multi_.get(), at->first);
-    curl_multi_add_handle(multi_.get(), at->first);
-    return true;
+    return curl_multi_add_handle(multi_.get(), at->first) == CURLM_OK;
   }
 
   static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) noexcept {

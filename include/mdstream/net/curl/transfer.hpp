@@ -61,16 +61,20 @@ class http_transfer {
     redirecting_ = false;
     char* next = nullptr;
     curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_URL, &next);
-    const std::string target = next == nullptr ? "" : next;
+    std::string target = next == nullptr ? "" : next;
     const auto to = parse_http_url(target), from = parse_http_url(request_.url);
     if (!to || !from || (from->scheme == "https" && to->scheme != "https")) {
       fail(errc::permission_denied, "the server redirects to " + redacted_url(target) +
                                         ", where this request must not follow");
       return false;
     }
-    if (!same_origin(*from, *to)) drop_private_headers();
+    if (!same_origin(*from, *to)) {
+      drop_private_headers();
+    } else if (to->user_info.empty() && !from->user_info.empty()) {
+      target.insert(target.find("://") + 3, from->user_info + '@');
+    }
     --redirects_left_;
-    request_.url = target;
+    request_.url = std::move(target);
     begin_answer();
     answer_.text.clear();
     set_option(easy_.get(), CURLOPT_URL, request_.url.c_str());
