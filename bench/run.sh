@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # bench/run.sh [--peers] [NAME...]: installs what is missing, builds the benchmarks (all, or those named,
 # as `loader`) and runs them: one JSON object a line, and one of ratios for each case. With --peers, other
-# libraries are installed from PyPI and take turns with mdstream in the same run. The build lies in
-# build/bench, the data that they make in build/bench-data.
+# libraries are installed from PyPI and take turns with mdstream in the same run. MDSTREAM_BENCH_ONLY=TEXT
+# leaves the cases whose names hold TEXT. The build lies in build/bench, the data in build/bench-data.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -75,6 +76,12 @@ inline figures summarise(std::vector<double> rates, double cpu_s) {
       .median = rates[rates.size() / 2], .min = rates.front(), .max = rates.back(), .cpu_s = cpu_s};
 }
 
+/// Whether a case is asked for: all are, or those whose names hold the text of MDSTREAM_BENCH_ONLY.
+inline bool is_wanted(const std::string& name) {
+  const char* const only = std::getenv("MDSTREAM_BENCH_ONLY");
+  return only == nullptr || name.find(only) != std::string::npos;
+}
+
 /// Adds contenders that were made elsewhere.
 inline std::vector<contender> with(std::vector<contender> own, std::vector<contender> more) {
   for (contender& each : more) own.push_back(std::move(each));
@@ -84,6 +91,7 @@ inline std::vector<contender> with(std::vector<contender> own, std::vector<conte
 /// Measures `contenders` in alternating turns and prints them. The first is what the ratios are of.
 inline void run_case(const std::string& bench, const std::string& name, const std::string& unit,
                      std::vector<contender> contenders, int turns = 7) {
+  if (!is_wanted(name)) return;
   for (contender& each : contenders) (void)each.take_turn();  // warm up: page cache, buffers
   std::vector<std::vector<double>> rates(contenders.size());
   std::vector<double> cpu(contenders.size()), resident(contenders.size());

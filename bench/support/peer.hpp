@@ -80,6 +80,7 @@ class child_process {
 inline std::vector<contender> peers_of(const std::string& bench, const std::string& name,
                                        const std::string& directory) {
   std::vector<contender> out;
+  if (!is_wanted(name)) return out;
   const char* const commands = std::getenv("MDSTREAM_BENCH_PEERS");
   std::istringstream lines(commands == nullptr ? "" : commands);
   for (std::string command; std::getline(lines, command);) {

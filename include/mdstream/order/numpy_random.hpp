@@ -8,6 +8,7 @@
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/exact_double.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -204,9 +205,17 @@ class generator {
 
   template <class T>
   void shuffle(std::span<T> items) {
-    for (std::size_t i = items.size(); i-- > 1;) {
+    // Partners are drawn some ahead of the swaps, so that their cache misses overlap.
+    constexpr std::size_t ahead = 32;
+    std::size_t partners[ahead];
+    for (std::size_t i = items.size(); i > 1;) {
+      const std::size_t count = std::min(ahead, i - 1);
+      for (std::size_t k = 0; k < count; ++k) {
+        partners[k] = static_cast<std::size_t>(interval(i - 1 - k));
+        __builtin_prefetch(&items[partners[k]], 1);
+      }
       using std::swap;
-      swap(items[i], items[static_cast<std::size_t>(interval(i))]);
+      for (std::size_t k = 0; k < count; ++k) swap(items[--i], items[partners[k]]);
     }
   }
   template <class T>
