@@ -59,6 +59,7 @@ class corpus {
       stream_shards_.push_back(own);
       sizes.insert(sizes.end(), own.begin(), own.end());
     }
+    cache_root_ = places.root;
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
     only_layout_ = common_layout();
@@ -69,6 +70,8 @@ class corpus {
 
   [[nodiscard]] runtime& threads() const noexcept { return threads_; }
   [[nodiscard]] cache_type& cache() const noexcept { return *cache_; }
+  /// The cache directory; empty where no stream has a remote.
+  [[nodiscard]] const std::string& cache_root() const noexcept { return cache_root_; }
   [[nodiscard]] const shard_locator& locate() const noexcept { return locate_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return locate_.samples(); }
   [[nodiscard]] std::size_t shards() const noexcept { return locate_.shards(); }
@@ -279,6 +282,7 @@ class corpus {
   runtime& threads_;
   std::vector<stream_part> parts_;
   std::vector<std::vector<std::uint64_t>> stream_shards_;
+  std::string cache_root_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
   const sample_layout* only_layout_ = nullptr;

@@ -10,6 +10,7 @@
 #include <mdstream/stream/corpus.hpp>
 #include <mdstream/stream/epoch_feed.hpp>
 #include <mdstream/stream/options.hpp>
+#include <mdstream/stream/plan_keeper.hpp>
 #include <mdstream/stream/run_order.hpp>
 #include <mdstream/stream/run_settings.hpp>
 #include <mdstream/stream/state.hpp>
@@ -52,6 +53,7 @@ class batch_engine {
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                given.phases, global_batch_size(),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
+        plans_(corpus_.cache_root().empty() ? "" : corpus_.cache_root() + "/.mdstream/plans"),
         progress_(order_.begin_run()),
         bad_(corpus_.shards_of_streams()),
         substitute_(given.on_bad_shard == bad_shards::substitute),
@@ -80,7 +82,7 @@ class batch_engine {
     require_idle();
     progress begun = progress_;  // kept only once the order is there: a failure begins nothing
     const epoch_start start = begun.begin_epoch(position_);
-    auto part = order_.epoch(position_, batch_size_, start);
+    auto part = order_.epoch(position_, batch_size_, start, plans_);
     end_epoch();
     ++ticket_;
     handed_out_->samples = 0;
@@ -100,6 +102,7 @@ class batch_engine {
         first_number, limits());
     corpus_.cache().set_next_use_from(
         [this](std::uint32_t shard, std::uint64_t from) { return feed_->next_use(shard, from); });
+    order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
     return ticket_;
   }
 
@@ -348,6 +351,7 @@ class batch_engine {
   std::uint64_t canonical_nodes_;  // as the user set them; 0: not
   corpus<Policies> corpus_;
   run_order<typename Policies::shuffler> order_;
+  plan_keeper plans_;
   progress progress_;
   substitutions bad_;  // what epochs before the one at hand found
   bool substitute_;

@@ -7,6 +7,7 @@
 #include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/progress.hpp>
+#include <mdstream/stream/plan_keeper.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -49,15 +50,21 @@ class run_order {
     note(schedule_->engine(0));
   }
 
-  /// Throws as `order_engine::epoch` does.
+  /// Throws as `order_engine::epoch` does. Phases are short: their plans are not kept.
   [[nodiscard]] epoch_part epoch(const world& parallel, std::uint64_t batch_size,
-                                 const epoch_start& start) const {
+                                 const epoch_start& start, const plan_keeper& plans = {}) const {
     if (single_) {
-      epoch_order order = single_->epoch(parallel, batch_size, start);
+      epoch_order order = plans.open(*single_, parallel, batch_size, start);
       return {std::move(order), std::numeric_limits<std::uint64_t>::max()};
     }
     const auto place = schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_);
     return {schedule_->order(place, parallel, batch_size, start), place.batches_left};
+  }
+
+  /// Makes the plan of the epoch after those of `run`, where it is one to keep.
+  void prepare(const plan_keeper& plans, runtime& threads, const world& parallel,
+               std::uint64_t batch_size, const progress& run) const {
+    if (single_) plans.prepare(threads, *single_, parallel, batch_size, run);
   }
 
   /// A run that has not begun.
