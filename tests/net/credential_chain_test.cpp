@@ -2,8 +2,11 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/keys.hpp"
@@ -65,6 +68,26 @@ const wall_clock::time_point noon = wall_clock::now();
 aws_credentials temporary(const std::string& id, std::chrono::minutes life) {
   return {
       .access_key_id = id, .secret_access_key = "s", .expires = noon + life, .source = "script"};
+}
+
+/// A provider that breaks the rule once.
+struct throwing_once {
+  void async_find(std::stop_token, diagnostics&, aws_credentials_handler done) const {
+    if (!std::exchange(*thrown, true)) throw std::runtime_error("hush");
+    done({}, temporary("A", std::chrono::hours(1)));
+  }
+  std::shared_ptr<bool> thrown = std::make_shared<bool>(false);
+};
+
+TEST_CASE("a provider that throws leaves nobody waiting", "[net]") {
+  const cached_aws_credentials cached{throwing_once()};
+  listener first, second;
+  cached.async_find({}, first.where, first.handler());
+  CHECK(first.code == errc::io_error);
+  CHECK(first.where.what.find("hush") == std::string::npos);
+  cached.async_find({}, second.where, second.handler());
+  CHECK_FALSE(second.code);
+  CHECK(second.keys->access_key_id == "A");
 }
 
 /// Runs no provider, so that what stands behind it is not asked.

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -115,10 +116,15 @@ class cached_aws_credentials {
 
   static void ask_provider(const std::shared_ptr<shared>& common) {
     auto where = std::make_shared<diagnostics>();
-    common->provider.async_find(
-        {}, *where, [common, where](std::error_code code, std::optional<aws_credentials> keys) {
-          answer(*common, code, *where, std::move(keys));
-        });
+    try {
+      common->provider.async_find(
+          {}, *where, [common, where](std::error_code code, std::optional<aws_credentials> keys) {
+            answer(*common, code, *where, std::move(keys));
+          });
+    } catch (const std::exception&) {  // must not be, but who waits would wait for ever
+      answer(*common, errc::io_error, {.what = "a provider of keys threw an exception"},
+             std::nullopt);
+    }
   }
 
   static void answer(shared& common, std::error_code code, const diagnostics& where,

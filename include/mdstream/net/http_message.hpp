@@ -56,7 +56,7 @@ struct http_body {
   [[nodiscard]] std::uint64_t size() const noexcept { return pull ? pull_bytes : span.size(); }
 };
 
-/// How long a request may take, from when it is sent. Zero: no limit.
+/// How long a request may take, from when it is sent. Zero: no limit; for `connect`, libcurl's own.
 struct http_time_limits {
   std::chrono::milliseconds total{0};
   std::chrono::milliseconds connect = std::chrono::seconds(10);

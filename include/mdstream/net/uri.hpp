@@ -32,7 +32,7 @@ struct uri {
   [[nodiscard]] std::string authority() const {
     return port ? host + ':' + std::to_string(*port) : host;
   }
-  /// What two URLs share that may share credentials: scheme, host and port.
+  /// Scheme, host, and the port where it is written; `same_origin` compares.
   [[nodiscard]] std::string origin() const { return scheme + "://" + authority(); }
 };
 
