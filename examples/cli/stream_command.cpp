@@ -137,6 +137,8 @@ configuration configuration_of(const json& given) {
                 {"shuffle_block_size", into(o.shuffle_block_size)},
                 {"batching_method", named(o.batching, mds::parse_batching_method)},
                 {"replication", into(o.replication)},
+                // Pickles are bytes here, which nothing executes.
+                {"allow_unsafe_types", [](const json& value) { (void)value.get<bool>(); }},
                 {"num_workers", into(o.num_workers)},
                 {"threads", into(o.threads)},
                 {"epochs", into(out.epochs)}});

@@ -176,14 +176,20 @@ class batch_ring {
     return out;
   }
 
+  /// Batches that still hold their shards.
+  [[nodiscard]] std::size_t unfinished() const noexcept {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        jobs_, [](const auto& each) { return each->at != job::stage::finished; }));
+  }
+
   /// Room for one batch more, taken to be as large as the last one.
   [[nodiscard]] bool has_room() const noexcept {
     if (jobs_.empty()) return true;
-    const auto unfinished = static_cast<std::uint64_t>(std::ranges::count_if(
-        jobs_, [](const auto& each) { return each->at != job::stage::finished; }));
-    if (jobs_.back()->failure || (limits_.one_at_a_time && unfinished != 0)) return false;
+    const std::size_t working = unfinished();
+    if (jobs_.back()->failure || ((limits_.one_at_a_time || ask_alone_) && working != 0))
+      return false;
     return jobs_.size() < std::max<std::size_t>(limits_.batches, 1) &&
-           finished_bytes_ + (unfinished + 1) * last_bytes_ <= limits_.bytes;
+           finished_bytes_ + (working + 1) * last_bytes_ <= limits_.bytes;
   }
 
   /// Asks for one batch more where there is room.
@@ -225,7 +231,9 @@ class batch_ring {
   void asked(std::exception_ptr failure) {
     std::unique_lock lock(mutex_);
     asking_ = false;
-    if (failure) {
+    // A bad shard that batches in the making hold can only be fetched again once they let it go.
+    ask_alone_ = failure && !ask_alone_ && unfinished() != 0 && code_of(failure) == errc::corrupt;
+    if (failure && !ask_alone_) {
       no_more_ = std::move(failure);
       tell();
     }
@@ -335,6 +343,7 @@ class batch_ring {
   std::size_t active_ = 0;            // completions and pool tasks that will still touch this
   std::chrono::nanoseconds stalled_{0};
   bool asking_ = false;
+  bool ask_alone_ = false;  // the next batch is asked for when no other is in the making
   bool finishing_ = false;
 };
 
