@@ -222,12 +222,27 @@ class cache_ledger {
 
   /// Counts the bytes that lie in all registered directories.
   void recount(std::uint64_t reserved_by_others) {
-    std::uint64_t used = 0;
+    std::uint64_t used = index_bytes();
     for (const std::string& directory : directories_) {
       detail::for_each_file(directory, directories_,
-                            [&](std::string_view, std::uint64_t bytes) { used += bytes; });
+                            [&](std::string_view name, std::uint64_t bytes) {
+                              if (name != "index.json") used += bytes;
+                            });
     }
     journal_->restart(used, reserved_by_others + facts_.reserved);
+  }
+
+  /// Bytes of the indexes of all directories. Each is asked for by its name: another process may be
+  /// renaming a new one over it, and a listing can miss a file while that happens.
+  [[nodiscard]] std::uint64_t index_bytes() const {
+    std::uint64_t sum = 0;
+    for (const std::string& directory : directories_) {
+      struct stat info{};
+      if (::stat((directory + "/index.json").c_str(), &info) == 0) {
+        sum += static_cast<std::uint64_t>(info.st_size);
+      }
+    }
+    return sum;
   }
 
   /// Looks which shards of this process's own streams are there.
@@ -459,17 +474,7 @@ class cache_ledger::transaction {
   }
   [[nodiscard]] std::uint64_t own_need() const { return of_.facts_.need; }
 
-  /// Bytes of the indexes of all directories.
-  [[nodiscard]] std::uint64_t index_bytes() const {
-    std::uint64_t sum = 0;
-    for (const std::string& directory : of_.directories_) {
-      struct stat info{};
-      if (::stat((directory + "/index.json").c_str(), &info) == 0) {
-        sum += static_cast<std::uint64_t>(info.st_size);
-      }
-    }
-    return sum;
-  }
+  [[nodiscard]] std::uint64_t index_bytes() const { return of_.index_bytes(); }
 
   /// Calls `visit(path)` for every shard file of directories that no live process uses, until it
   /// returns false. Only files that the index beside them names.
