@@ -28,7 +28,7 @@ inline void send(mds::runtime& threads, const std::string& url, mds::store::s3_c
   mds::store::s3_options options;
   const mds::store::s3_settings settings = mds::store::resolve_s3(url, options);
   const mds::store::s3_client client(threads, settings, options,
-                                     mds::store::default_s3_keys(options));
+                                     mds::store::default_s3_keys(threads, options));
   mds::detail::wait_for<mds::net::http_response>([&](mds::diagnostics& where, auto done) {
     client.async_send(std::move(call), {}, where, std::move(done));
   });

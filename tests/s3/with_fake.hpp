@@ -18,6 +18,7 @@ namespace mds = mdstream;
 inline mds::net::environment no_variables() {
   return [](const std::string& name) -> std::optional<std::string> {
     if (name == "HOME") return "/nonexistent";
+    if (name == "AWS_EC2_METADATA_DISABLED") return "true";
     return std::nullopt;
   };
 }

@@ -91,6 +91,7 @@ struct http_client_options {
   std::size_t connections = 64;  ///< requests under way; the others wait in their order
   std::string ca_file{};         ///< PEM bundle in place of the system's roots
   std::string proxy{};           ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
+  bool direct = false;           ///< no proxy, whatever the environment says
   bool http2 = false;            ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
   std::string user_agent = "mdstream";
   std::size_t most_headers = 256;              ///< of an answer

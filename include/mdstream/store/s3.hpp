@@ -129,7 +129,7 @@ class s3 {
         : shared(t, resolve_s3(url, o), static_cast<const s3_options&>(o)) {}
     shared(runtime& t, s3_settings settings, const s3_options& o)
         : threads(t),
-          client(t, std::move(settings), o, o.credentials ? *o.credentials : default_s3_keys(o)),
+          client(t, std::move(settings), o, o.credentials ? *o.credentials : default_s3_keys(t, o)),
           plan{o.part_bytes.value, o.parallel_parts, o.part_retry} {}
 
     runtime& threads;

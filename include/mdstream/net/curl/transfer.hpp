@@ -186,6 +186,7 @@ class http_transfer {
     set_option(easy, CURLOPT_FOLLOWLOCATION, 0L);
     if (!options_->ca_file.empty()) set_option(easy, CURLOPT_CAINFO, options_->ca_file.c_str());
     if (!options_->proxy.empty()) set_option(easy, CURLOPT_PROXY, options_->proxy.c_str());
+    if (options_->direct) set_option(easy, CURLOPT_PROXY, "");
   }
 
   void set_message() {

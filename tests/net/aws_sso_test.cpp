@@ -1,0 +1,47 @@
+#include <mdstream/net/aws_sso.hpp>
+
+#include <string>
+
+#include "net/service.hpp"
+#include "support/catch.hpp"
+
+namespace aws_sso_test {
+
+using namespace service;
+
+// SHA-1 of "work", as sha1sum prints it.
+const std::string token_file = ".aws/e274eeff768c6396088ec6eb091f4bf4d47ab1e0.json";
+
+TEST_CASE("a login's token buys keys, and one that is over says how to log in again",
+          "[net][aws]") {
+  mds::runtime threads(1);
+  const keys::home home("");
+  const server portal([](const scripted_request& asked) {
+    const bool right =
+        asked.target == "/federation/credentials?role_name=my%20role&account_id=123" &&
+        asked.header("x-amz-sso_bearer_token") == "hush";
+    return right ? reply{200,
+                         R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": )"
+                         R"("hush", "sessionToken": "hush-token", "expiration": 2209086245000}})"}
+                 : reply{401};
+  });
+  const net::sso_aws_credentials provider(fetcher_for(threads), {.profile = "p",
+                                                                 .account = "123",
+                                                                 .role = "my role",
+                                                                 .region = "r",
+                                                                 .cached_as = "work",
+                                                                 .cache = home.path() + "/.aws",
+                                                                 .endpoint = portal.url()});
+  check_refused(ask(provider), {"aws sso login --profile p"});
+  home.write(token_file, R"({"accessToken": "hush", "expiresAt": "2001-01-01T00:00:00Z"})");
+  check_refused(ask(provider), {"expired", "aws sso login"});
+  home.write(token_file, "hush");
+  check_refused(ask(provider), {"JSON"});
+  home.write(token_file, R"({"accessToken": "other", "expiresAt": "2040-01-01T00:00:00Z"})");
+  check_refused(ask(provider), {"401"});
+  home.write(token_file,
+             R"({"region": "r", "accessToken": "hush", "expiresAt": "2040-01-01T00:00:00UTC"})");
+  check_keys(ask(provider), "SSO", "\"p\"");
+}
+
+}  // namespace aws_sso_test

@@ -1,0 +1,98 @@
+#pragma once
+
+// A service that gives out keys, scripted, and a provider that is waited for.
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <mdstream/async/event.hpp>
+#include <mdstream/net/aws_credentials.hpp>
+#include <mdstream/net/fetch.hpp>
+#include <string>
+#include <utility>
+
+#include "net/keys.hpp"
+#include "support/scripted_server.hpp"
+
+namespace service {
+
+namespace mds = mdstream;
+namespace net = mdstream::net;
+using support::scripted_request;
+
+struct reply {
+  int status = 200;
+  std::string body{};
+};
+
+/// Answers what `script` says; every request is kept.
+class server {
+ public:
+  explicit server(std::function<reply(const scripted_request&)> script)
+      : web_([script = std::move(script)](auto& to, const scripted_request& asked) {
+          const reply said = script(asked);
+          to.answer(std::to_string(said.status) + " X", said.body);
+        }) {}
+  [[nodiscard]] std::string url() const { return web_.url(); }
+  [[nodiscard]] std::vector<scripted_request> requests() const { return web_.requests(); }
+
+ private:
+  support::scripted_server web_;
+};
+
+inline net::fetcher fetcher_for(mds::runtime& threads) {
+  net::fetcher out = net::fetcher::near(threads, {});
+  out.pause = std::chrono::milliseconds(1);
+  return out;
+}
+
+/// What a provider answers in its time.
+template <net::aws_credentials_provider P>
+keys::answer ask(const P& provider) {
+  keys::answer out;
+  mds::one_time_event answered;
+  provider.async_find({}, out.where, [&](std::error_code code, auto found) {
+    out.code = code;
+    out.keys = std::move(found);
+    answered.set();
+  });
+  answered.wait();
+  return out;
+}
+
+/// The failure's text names all pieces and no secret.
+inline void check_refused(const keys::answer& said, std::initializer_list<const char*> pieces) {
+  const std::string text = said.text();
+  INFO(text);
+  CHECK(said.code == mds::errc::permission_denied);
+  for (const char* piece : pieces) CHECK(text.find(piece) != std::string::npos);
+  CHECK(text.find("hush") == std::string::npos);
+}
+
+/// Keys as services write them, as JSON.
+inline std::string keys_json(const std::string& id, const std::string& more = "") {
+  return R"({"Code": "Success", "AccessKeyId": ")" + id +
+         R"(", "SecretAccessKey": "hush", "Token": "hush-token", "Expiration": "2040-01-02T03:04:05Z")" +
+         more + "}";
+}
+
+/// The same from the Security Token Service.
+inline std::string keys_xml(const std::string& action, const std::string& id) {
+  return "<" + action + "Response xmlns=\"x\"><" + action +
+         "Result><AssumedRoleUser/><Credentials>" + "<AccessKeyId>" + id +
+         "</AccessKeyId><SecretAccessKey>hush</SecretAccessKey>" +
+         "<SessionToken>hush-token</SessionToken><Expiration>2040-01-02T03:04:05Z</Expiration>" +
+         "</Credentials></" + action + "Result><ResponseMetadata/></" + action + "Response>";
+}
+
+inline void check_keys(const keys::answer& said, const std::string& id, const std::string& source) {
+  INFO(said.text());
+  REQUIRE(said.keys);
+  CHECK(said.keys->access_key_id == id);
+  CHECK(said.keys->secret_access_key == "hush");
+  CHECK(said.keys->session_token == "hush-token");
+  CHECK(said.keys->expires == net::parse_iso_time("2040-01-02T03:04:05Z"));
+  CHECK(said.keys->source.find(source) != std::string::npos);
+}
+
+}  // namespace service
