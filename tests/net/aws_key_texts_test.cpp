@@ -49,6 +49,9 @@ TEST_CASE("what is no keys is refused by the name of the source, and not quoted"
 TEST_CASE("the service's error has a code", "[net][aws]") {
   CHECK(net::parse_sts_error("<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code>"
                              "</Error></ErrorResponse>") == "AccessDenied");
+  CHECK(net::parse_sts_error("<ErrorResponse><Error><Code>hush.token</Code></Error>"
+                             "</ErrorResponse>")
+            .empty());
   CHECK(net::parse_sts_error("<html/>").empty());
   CHECK(net::parse_sts_error("<ErrorResponse>").empty());
 }

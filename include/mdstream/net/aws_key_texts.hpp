@@ -9,6 +9,7 @@
 #include <mdstream/net/time_text.hpp>
 #include <mdstream/net/xml.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,14 @@ namespace detail {
 
 [[nodiscard]] inline error keys_refused(const std::string& source, const std::string& why) {
   return {errc::permission_denied, source + " gave no keys: " + why};
+}
+
+/// A service's word for a failure, unless it is something else, such as a token that it was sent.
+[[nodiscard]] inline std::string plain_word(std::string text) {
+  const bool plain = text.size() <= 40 && std::all_of(text.begin(), text.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+                     });
+  return plain ? text : std::string();
 }
 
 /// Keys with nothing missing.
@@ -124,7 +133,7 @@ namespace detail {
         continue;
       }
       while (const auto name = in.next_child()) {
-        if (*name == "Code") return in.text();
+        if (*name == "Code") return detail::plain_word(in.text());
         in.skip();
       }
     }
