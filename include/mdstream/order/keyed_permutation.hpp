@@ -35,7 +35,7 @@ namespace mdstream::inline v0 {
 template <unsigned Rounds>
 class basic_permutation {
  public:
-  MDSTREAM_HOST_DEVICE constexpr basic_permutation() noexcept = default;
+  basic_permutation() noexcept = default;  // nvcc wants no mark here: it is both by itself
   MDSTREAM_HOST_DEVICE constexpr basic_permutation(std::uint64_t size, std::uint64_t key) noexcept
       : size_(size) {
     if (size < 2) return;

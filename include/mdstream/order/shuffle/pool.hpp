@@ -1,0 +1,188 @@
+#pragma once
+
+/// Shuffling behind the loader: samples wait in a pool, which lies on the device where batches do,
+/// and are drawn from it by a permutation. Here is which sample waits where and which comes next;
+/// cuda/pool.cuh moves the bytes.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/order/keyed_permutation.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::shuffle {
+
+struct pool_options {
+  std::uint64_t samples = 0;  ///< that this rank reads in the epoch
+  std::uint64_t size = 0;  ///< samples that wait at one time, at least 2: the window of the shuffle
+  std::uint64_t batch = 1;  ///< samples that are put in at one time, at most
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+};
+
+/// Rows of the pool's memory, one after another.
+struct pool_stretch {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+/// What the rows of one draw are: row `k` is that of sample `order(first + k)`, which waits in row
+/// `order(first + k) % slots`.
+struct pool_draw {
+  windowed_permutation order;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::uint64_t slots = 0;
+};
+
+/// The samples of an epoch in a window's permutation, `windowed_permutation`: sample `x` of the
+/// loader is drawn at most `size` places away from where it came. A pure function of options and
+/// position: the same on every device and host, and after a resume.
+///
+///     while (pool.drawable() == 0 && !pool.at_end()) {
+///       const std::string before = loader.state();
+///       epoch.next(batch);
+///       kernels::put_rows(memory, pool.put(batch.size(), before), batch.data(), stream);
+///     }
+///     const auto count = std::min(pool.drawable(), wanted);
+///     kernels::draw_rows(memory, pool.draw(count), ids, out, stream);  // mdstream/cuda/pool.cuh
+class pool {
+ public:
+  /// Throws `errc::invalid_argument` for sizes that can not be right.
+  explicit pool(const pool_options& given) : options_(given), order_(make_order(given)) {}
+
+  /// Rows that the pool's memory has.
+  [[nodiscard]] std::uint64_t slots() const noexcept { return options_.size + options_.batch - 1; }
+
+  /// Samples that can be drawn without putting more in; 0 where more are needed, or at the end.
+  [[nodiscard]] std::uint64_t drawable() const noexcept {
+    if (drawn_ == options_.samples) return 0;
+    const windowed_permutation::block now = order_.second_block(drawn_);
+    return put_ < needed_for(now) ? 0 : now.end - drawn_;
+  }
+  [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
+  [[nodiscard]] bool at_end() const noexcept { return drawn_ == options_.samples; }
+
+  /// Takes the loader's next `count` samples in: where they go, one or two stretches of rows. Only
+  /// when nothing can be drawn. `loader_state` is the loader's state before it gave them; the pool
+  /// keeps two or three of those.
+  /// Throws `errc::invalid_argument` for more samples than `batch` or than the epoch has.
+  [[nodiscard]] std::array<pool_stretch, 2> put(std::uint64_t count,
+                                                std::string_view loader_state) {
+    if (count > options_.batch || count > options_.samples - put_ || drawable() != 0)
+      throw error(errc::invalid_argument,
+                  "the pool does not take " + std::to_string(count) + " samples now");
+    keep_state(count, loader_state);
+    const std::uint64_t first = put_ % slots();
+    const std::uint64_t before_end = std::min(count, slots() - first);
+    put_ += count;
+    return {{{first, before_end}, {0, count - before_end}}};
+  }
+
+  /// The next `count` samples, which are at most `drawable()`.
+  /// Throws `errc::invalid_argument` for more.
+  [[nodiscard]] pool_draw draw(std::uint64_t count) {
+    if (count > drawable())
+      throw error(errc::invalid_argument,
+                  "the pool has fewer than " + std::to_string(count) + " samples to draw");
+    const pool_draw out{.order = order_, .first = drawn_, .count = count, .slots = slots()};
+    drawn_ += count;
+    return out;
+  }
+
+  /// Where the run is, one line: the draws, and the state from which the loader gives the samples
+  /// that wait once more. A resume reads at most `size` samples again.
+  [[nodiscard]] std::string state() const {
+    const std::uint64_t oldest = oldest_needed();
+    const kept_state* best = nullptr;
+    for (const kept_state& kept : kept_)
+      if (kept.position <= oldest) best = &kept;
+    std::string out(magic);
+    out +=
+        std::to_string(drawn_) + ' ' + std::to_string(best == nullptr ? 0 : best->position) + ' ';
+    if (best != nullptr) out += best->loader_state;
+    return out;
+  }
+
+  /// Goes on from what `state` gave to a pool of equal options. Returns the state to give to the
+  /// loader, nothing where the epoch is read from its beginning. The loader gives some samples
+  /// again that were drawn before; they are put in all the same, and are not drawn again. Throws
+  /// `errc::corrupt` for text that is no state, `errc::state_mismatch` for one that does not fit
+  /// the options.
+  std::optional<std::string> load_state(std::string_view text) {
+    const std::string_view whole = text;
+    if (!text.starts_with(magic)) throw error(errc::corrupt, "this is no state of a pool");
+    text.remove_prefix(magic.size());
+    const std::uint64_t drawn = number(text), position = number(text);
+    pool fresh(options_);
+    if (drawn > options_.samples || position > options_.samples ||
+        (fresh.drawn_ = drawn, position > fresh.oldest_needed()))
+      throw error(errc::state_mismatch, "the pool's state is of another epoch or pool: " +
+                                            std::string(whole.substr(0, 80)));
+    fresh.put_ = position;
+    if (!text.empty()) fresh.kept_.push_back({position, std::string(text)});
+    *this = std::move(fresh);
+    if (text.empty()) return std::nullopt;
+    return std::string(text);
+  }
+
+ private:
+  struct kept_state {
+    std::uint64_t position = 0;  ///< samples that the loader had given
+    std::string loader_state{};
+  };
+  static constexpr std::string_view magic = "mdstream-pool 1 ";
+
+  [[nodiscard]] static windowed_permutation make_order(const pool_options& given) {
+    if (given.size < 2 || given.batch == 0 || given.size > std::uint64_t{1} << 48 ||
+        given.batch > std::uint64_t{1} << 48)
+      throw error(errc::invalid_argument,
+                  "a pool has at least 2 samples and takes at least 1 at a time");
+    return {given.samples, given.size, derive_key(derive_key(given.seed, given.epoch), 0)};
+  }
+
+  /// Samples that have to be there before any of this block is drawn.
+  [[nodiscard]] std::uint64_t needed_for(const windowed_permutation::block& drawn) const noexcept {
+    return order_.first_block(drawn.end - 1).end;
+  }
+  /// The first sample that a draw still reads. All before it can be overwritten.
+  [[nodiscard]] std::uint64_t oldest_needed() const noexcept {
+    if (drawn_ == options_.samples) return options_.samples;
+    return order_.first_block(order_.second_block(drawn_).begin).begin;
+  }
+
+  /// A resume begins where a block of the permutation begins, so those states suffice.
+  void keep_state(std::uint64_t count, std::string_view loader_state) {
+    const std::uint64_t end = order_.first_block(put_).end;
+    const bool begins_block = order_.first_block(put_).begin == put_ || end < put_ + count;
+    if (!begins_block) return;
+    while (kept_.size() > 1 && kept_[1].position <= oldest_needed()) kept_.erase(kept_.begin());
+    kept_.push_back({put_, std::string(loader_state)});
+  }
+
+  [[nodiscard]] static std::uint64_t number(std::string_view& text) {
+    std::uint64_t out = 0;
+    const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
+    const auto length = static_cast<std::size_t>(end - text.data());
+    if (failure != std::errc{} || length == text.size() || text[length] != ' ')
+      throw error(errc::corrupt, "this is no state of a pool");
+    text.remove_prefix(length + 1);
+    return out;
+  }
+
+  pool_options options_;
+  windowed_permutation order_;
+  std::uint64_t put_ = 0;
+  std::uint64_t drawn_ = 0;
+  std::vector<kept_state> kept_{};
+};
+
+}  // namespace mdstream::inline v0::shuffle

@@ -1,0 +1,154 @@
+#include <mdstream/order/shuffle/pool.hpp>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace pool_test {
+
+using mdstream::shuffle::pool;
+using mdstream::shuffle::pool_options;
+
+/// Drives a pool as a trainer does, with a loader whose samples are numbers and whose state is the
+/// next of them.
+class trainer {
+ public:
+  explicit trainer(const pool_options& options)
+      : options_(options), pool_(options), rows_(pool_.slots(), UINT64_MAX) {}
+
+  void resume(const std::string& state) {
+    const auto loader = pool_.load_state(state);
+    next_ = loader ? std::stoull(*loader) : 0;
+  }
+  [[nodiscard]] std::string state() const { return pool_.state(); }
+  [[nodiscard]] bool at_end() const { return pool_.at_end(); }
+
+  /// Up to `wanted` samples.
+  std::vector<std::uint64_t> step(std::uint64_t wanted) {
+    while (pool_.drawable() == 0 && !pool_.at_end()) {
+      const std::uint64_t count = std::min(options_.batch, options_.samples - next_);
+      for (const auto& place : pool_.put(count, std::to_string(next_)))
+        for (std::uint64_t i = 0; i < place.count; ++i) rows_[place.first + i] = next_++;
+      ++batches_;
+    }
+    const auto draw = pool_.draw(std::min(pool_.drawable(), wanted));
+    std::vector<std::uint64_t> out;
+    for (std::uint64_t k = 0; k < draw.count; ++k)
+      out.push_back(rows_[draw.order(draw.first + k) % draw.slots]);
+    return out;
+  }
+  [[nodiscard]] std::uint64_t batches() const { return batches_; }
+
+ private:
+  pool_options options_;
+  pool pool_;
+  std::vector<std::uint64_t> rows_;
+  std::uint64_t next_ = 0;
+  std::uint64_t batches_ = 0;
+};
+
+std::vector<std::uint64_t> epoch_of(const pool_options& options, std::uint64_t draw) {
+  trainer t(options);
+  std::vector<std::uint64_t> out;
+  while (!t.at_end())
+    for (const std::uint64_t sample : t.step(draw)) out.push_back(sample);
+  return out;
+}
+
+}  // namespace pool_test
+
+using namespace pool_test;
+
+TEST_CASE("a pool gives every sample once, none too far from where it came", "[order]") {
+  for (const std::uint64_t samples : {0U, 1U, 2U, 99U, 1000U})
+    for (const std::uint64_t size : {2U, 3U, 10U, 64U, 2000U})
+      for (const std::uint64_t batch : {1U, 3U, 50U}) {
+        INFO(samples << " samples, " << size << " wait, " << batch << " at a time");
+        const auto order = epoch_of({.samples = samples, .size = size, .batch = batch}, 7);
+        REQUIRE(order.size() == samples);
+        std::vector<bool> seen(samples);
+        for (std::uint64_t i = 0; i < samples; ++i) {
+          REQUIRE(order[i] < samples);
+          REQUIRE(!seen[order[i]]);
+          seen[order[i]] = true;
+          const std::uint64_t moved = order[i] < i ? i - order[i] : order[i] - i;
+          CHECK(moved < std::max<std::uint64_t>(size, 2));
+        }
+      }
+}
+
+TEST_CASE("what a pool gives does not depend on the sizes of batches and draws", "[order]") {
+  const auto expected = epoch_of({.samples = 700, .size = 120, .batch = 1, .seed = 3}, 1);
+  for (const std::uint64_t batch : {2U, 31U, 128U, 700U})
+    CHECK(epoch_of({.samples = 700, .size = 120, .batch = batch, .seed = 3}, batch) == expected);
+  CHECK(epoch_of({.samples = 700, .size = 120, .batch = 1, .seed = 4}, 1) != expected);
+  CHECK(epoch_of({.samples = 700, .size = 120, .batch = 1, .seed = 3, .epoch = 1}, 1) != expected);
+}
+
+TEST_CASE("a run goes on with the same samples from every state", "[order]") {
+  const pool_options options{.samples = 400, .size = 60, .batch = 8, .seed = 5};
+  const auto expected = epoch_of(options, 11);
+  std::vector<std::uint64_t> had;
+  trainer whole(options);
+  while (true) {
+    const std::string state = whole.state();
+    std::vector<std::uint64_t> sequence = had;
+    trainer resumed(options);
+    resumed.resume(state);
+    // A state right after a resume is as good as the one that it came from.
+    trainer twice(options);
+    twice.resume(resumed.state());
+    while (!twice.at_end())
+      for (const std::uint64_t sample : twice.step(5)) sequence.push_back(sample);
+    INFO("after " << had.size() << " samples");
+    REQUIRE(sequence == expected);
+    CHECK(twice.batches() <= (400 - had.size() + 60) / 8 + 3);
+    if (whole.at_end()) break;
+    for (const std::uint64_t sample : whole.step(11)) had.push_back(sample);
+  }
+}
+
+TEST_CASE("samples come to all places of a pool alike", "[order][statistics]") {
+  // Over keys, how far a sample in the middle moves: a triangle, as two uniform moves in blocks of
+  // half the size give, no place preferred.
+  constexpr std::uint64_t size = 32, keys = 20000;
+  std::vector<double> moved(2 * size);
+  for (std::uint64_t key = 0; key < keys; ++key) {
+    const mdstream::windowed_permutation order(10 * size, size, mdstream::derive_key(key, 7));
+    // Blocks of the two passes begin at multiples of 16, and 8 behind them.
+    const std::uint64_t place = 4 * size + key % 16;
+    moved[order(place) + size - place] += 1;
+  }
+  double mean = 0, all = 0;
+  for (std::uint64_t d = 0; d < moved.size(); ++d) {
+    mean += moved[d] * (static_cast<double>(d) - size);
+    all += moved[d];
+  }
+  CHECK(std::abs(mean / all) < 0.4);
+  for (std::uint64_t d = 1; d < 12; ++d) {
+    const double right = moved[size + d], left = moved[size - d];
+    CHECK(std::abs(right - left) < 5 * std::sqrt(right + left));
+  }
+}
+
+TEST_CASE("a pool refuses what can not be right", "[order]") {
+  using mdstream::errc;
+  support::expect_error([] { pool({.samples = 9, .size = 1}); }, errc::invalid_argument);
+  support::expect_error([] { pool({.samples = 9, .size = 4, .batch = 0}); },
+                        errc::invalid_argument);
+  pool p({.samples = 9, .size = 4, .batch = 3});
+  support::expect_error([&] { (void)p.put(4, ""); }, errc::invalid_argument, {"4 samples"});
+  support::expect_error([&] { (void)p.draw(1); }, errc::invalid_argument);
+  (void)p.put(3, "a");
+  support::expect_error([&] { (void)p.put(3, "c"); }, errc::invalid_argument);
+  for (const char* text : {"", "mdstream-pool 1 ", "mdstream-pool 1 3", "mdstream-pool 1 x 0 a",
+                           "mdstream-pool 2 0 0 a", "mdstream-pool 1 -1 0 a",
+                           "mdstream-pool 1 99999999999999999999 0 a"})
+    support::expect_error([&] { p.load_state(text); }, errc::corrupt);
+  for (const char* text : {"mdstream-pool 1 10 0 a", "mdstream-pool 1 0 4 a"})
+    support::expect_error([&] { p.load_state(text); }, errc::state_mismatch);
+}
