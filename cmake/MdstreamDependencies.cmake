@@ -93,6 +93,14 @@ macro(mdstream_find_s3)
   endif()
 endmacro()
 
+macro(mdstream_find_cuda)
+  set(mdstream_missing "")
+  find_package(CUDAToolkit 12.4 QUIET)
+  if(NOT TARGET CUDA::cudart OR NOT TARGET CUDA::cudart_static)
+    set(mdstream_missing "the CUDA toolkit, 12.4 or newer (set CUDAToolkit_ROOT to its directory)")
+  endif()
+endmacro()
+
 # mdstream_find(COMPONENT): sets mdstream_missing to what the component lacks here, or to "".
 macro(mdstream_find component)
   cmake_language(CALL mdstream_find_${component})

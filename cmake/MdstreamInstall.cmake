@@ -18,7 +18,7 @@ endfunction()
 
 mdstream_install_target(mdstream mdstream-core)
 mdstream_install_target(mdstream_full mdstream-full)
-foreach(component IN LISTS mdstream_components)
+foreach(component IN LISTS mdstream_components mdstream_cuda_component)
   mdstream_install_target(mdstream_${component} mdstream-${component})
 endforeach()
 
@@ -28,6 +28,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/mdstream-config-version.c
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/mdstream-config.cmake
   ${PROJECT_BINARY_DIR}/mdstream-config-version.cmake cmake/MdstreamDependencies.cmake
+  cmake/MdstreamKernels.cmake
   DESTINATION ${package_dir})
 
 # mdstream_pkgconfig(NAME DESCRIPTION REQUIRES CFLAGS LIBS): NAME.pc, whose prefix is found from its own place.

@@ -24,8 +24,9 @@ set(mdstream_components "")
 set(mdstream_components_left_out "")
 
 # mdstream_component(NAME LIBRARY...): mdstream::NAME, which adds these libraries to
-# mdstream::mdstream. What they are found by stands in MdstreamDependencies.cmake as
-# mdstream_find_NAME; where that finds nothing, the component is left out and one line says so.
+# mdstream::mdstream, and is a part of mdstream::full. What they are found by stands in
+# MdstreamDependencies.cmake as mdstream_find_NAME; where that finds nothing, the component is left out
+# and one line says so.
 # A header that is named after the component (codec/zstd.hpp) needs it.
 macro(mdstream_component name)
   mdstream_find(${name})
@@ -53,3 +54,19 @@ mdstream_component(jpeg mdstream::jpeg_library)
 mdstream_component(png mdstream::png_library)
 mdstream_component(curl mdstream::curl_library)
 mdstream_component(s3 mdstream::curl_library mdstream::crypto_library)
+
+# The GPU's component, for stage/pinned.hpp and stage/cuda.hpp, adds the CUDA runtime: the one that nvcc
+# links into the program, by CMake's default the static one, because two of them would not know of each
+# other. It is no part of mdstream::full, whose programs run without.
+mdstream_find(cuda)
+if(mdstream_missing)
+  message(STATUS "mdstream: component cuda is left out, not found: ${mdstream_missing}")
+else()
+  add_library(mdstream_cuda INTERFACE)
+  add_library(mdstream::cuda ALIAS mdstream_cuda)
+  set_property(TARGET mdstream_cuda PROPERTY EXPORT_NAME cuda)
+  target_link_libraries(mdstream_cuda INTERFACE mdstream
+    $<IF:$<STREQUAL:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>,Shared>,CUDA::cudart,CUDA::cudart_static>)
+  set(mdstream_cuda_component cuda)
+endif()
+include(MdstreamKernels)

@@ -6,14 +6,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh build formats stores test cli mpi
+tools/install-deps.sh build formats stores test cli mpi gpu
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
 # -O1 halves the time of the build; what depends on optimisation has flags of its own.
 options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON)
 if command -v ccache >/dev/null; then
-  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 

@@ -3,6 +3,8 @@
 # Debian 12 and Ubuntu 24.04 or newer, without a question. What is there already costs no apt call.
 set -euo pipefail
 
+has_cuda_toolkit() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
+
 packages_of() {
   case $1 in
     build) echo g++ cmake ninja-build ca-certificates libasio-dev libzstd-dev libxxhash-dev ;;
@@ -11,8 +13,9 @@ packages_of() {
     test) echo catch2 nlohmann-json3-dev git pkg-config nginx-light openssl curl python3-venv ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
+    gpu) echo libtbb-dev libdlpack-dev; has_cuda_toolkit || echo libthrust-dev ;;
     bench) echo zstd gzip bzip2 brotli ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi bench" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu bench" >&2 && return 2 ;;
   esac
 }
 

@@ -200,6 +200,7 @@ class batch {
 
   /// The memory that all columns lie in, and where; for executors and interop.
   [[nodiscard]] const std::byte* data() const noexcept { return parts_.slot.data(); }
+  [[nodiscard]] stage::memory_place place() const noexcept { return stage::place_of(parts_.slot); }
   [[nodiscard]] std::span<const collate::output_column> outputs() const noexcept {
     return parts_.outputs;
   }

@@ -5,35 +5,14 @@
 #include <utility>
 #include <vector>
 
+#include "stage/plans.hpp"
 #include "support/catch.hpp"
 
 namespace mds = mdstream;
 
 namespace host_stager_test {
 
-struct one_column {
-  std::vector<std::uint64_t> values;
-  mds::collate::source_column source{.type = mds::dtype::uint64, .value_bytes = 8};
-  mds::collate::output_column output;
-  std::vector<mds::collate::sample_bytes> samples;
-
-  explicit one_column(std::vector<std::uint64_t> content) : values(std::move(content)) {
-    output.values_bytes = values.size() * 8;
-    for (const auto& value : values)
-      samples.push_back({reinterpret_cast<const std::byte*>(&value), sizeof value});
-  }
-
-  [[nodiscard]] mds::collate::collate_plan plan() const {
-    return {.samples = samples.data(),
-            .sample_count = samples.size(),
-            .sources = &source,
-            .source_count = 1,
-            .variable_count = 0,
-            .outputs = &output,
-            .output_count = 1,
-            .slab_bytes = mds::collate::align_up(output.values_bytes)};
-  }
-};
+using plans::one_column;
 
 std::uint64_t first(const mds::stage::host::slot& slot) {
   return mds::load<std::uint64_t>(slot.data());

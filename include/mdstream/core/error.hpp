@@ -33,6 +33,7 @@ enum class errc {
   io_error,           ///< the store or file system failed; trying again may not help
   unavailable,        ///< the store failed in a way that usually passes; trying again may help
   transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
+  device_error,       ///< a GPU, its driver or its memory failed, or there is none
 };
 
 }  // namespace mdstream::inline v0
@@ -59,6 +60,7 @@ namespace mdstream::inline v0 {
     case errc::io_error: return "input/output error";
     case errc::unavailable: return "temporarily unavailable";
     case errc::transform_failed: return "transform failed";
+    case errc::device_error: return "device error";
   }
   return "unknown error";
 }

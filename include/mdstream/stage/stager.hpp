@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <string_view>
 
@@ -16,12 +17,28 @@ namespace mdstream::inline v0::stage {
 /// A CUDA stream, or null: the default stream, and the only value where there is no device.
 using stream_handle = CUstream_st*;
 
+enum class memory_kind : std::uint8_t {
+  host,    ///< ordinary memory
+  pinned,  ///< host memory that devices read and write as well
+  device,  ///< a device's own memory: the host must not read it
+};
+
+/// Where a batch lies.
+struct memory_place {
+  memory_kind kind = memory_kind::host;
+  int device = 0;  ///< CUDA's number of the device, for `pinned` that of its stager
+
+  friend bool operator==(const memory_place&, const memory_place&) = default;
+};
+
 /// Owns the memory of one batch. Movable, not copyable; giving it up returns the memory to its
 /// stager, which it may outlive.
 ///
 /// - `data()`: the slab, in the memory that the stager serves.
 /// - `ready_on(stream)`: from here on work on `stream` sees the whole batch, and the memory is not
-///   reused before what `stream` holds when the slot is given up is done. No host wait.
+///   reused before what `stream` holds when the slot is given up is done. No host wait. `stream`
+///   has to live until then.
+/// - `place()`, where the memory is not `memory_kind::host`.
 template <class Slot>
 concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
                requires(Slot& s, const Slot& c, stream_handle stream) {
@@ -29,11 +46,23 @@ concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
                  s.ready_on(stream);
                };
 
+/// Where a slot's memory is.
+template <slot Slot>
+[[nodiscard]] memory_place place_of(const Slot& from) noexcept {
+  if constexpr (requires {
+                  { from.place() } -> std::same_as<memory_place>;
+                })
+    return from.place();
+  else
+    return {};
+}
+
 /// Turns a collate plan into a slot that holds the batch.
 ///
 /// - `Stager::name`: for messages.
-/// - `stage(plan)`: executes the plan and returns its slot; waits while all its buffers are in use.
-///   The plan and the samples may go once it returns. Called by one thread at a time.
+/// - `stage(plan)`: executes the plan and returns its slot. Never waits for a batch to be given up,
+///   only, where its buffers are few, for the device to be done with one that was. The plan and the
+///   samples may go once it returns. Called by one thread at a time, not always the same.
 template <class Stager>
 concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
                  requires(Stager& s, const collate::collate_plan& plan) {

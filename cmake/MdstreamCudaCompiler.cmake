@@ -1,0 +1,23 @@
+# Our own builds: enables the language CUDA as MDSTREAM_CUDA says, and turns AUTO into ON or OFF.
+
+if(MDSTREAM_CUDA)
+  if(NOT CMAKE_CUDA_COMPILER AND CUDAToolkit_NVCC_EXECUTABLE)
+    set(CMAKE_CUDA_COMPILER ${CUDAToolkit_NVCC_EXECUTABLE})
+  endif()
+  if(MDSTREAM_CUDA STREQUAL "AUTO")
+    include(CheckLanguage)
+    check_language(CUDA)
+    if(CMAKE_CUDA_COMPILER AND TARGET mdstream::cuda)
+      set(MDSTREAM_CUDA ON)
+    else()
+      message(STATUS "mdstream: what needs a CUDA compiler is left out, none was found")
+      set(MDSTREAM_CUDA OFF)
+    endif()
+  endif()
+endif()
+if(MDSTREAM_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)  # code for sm_80 and sm_90, and PTX for what comes after
+  endif()
+  enable_language(CUDA)
+endif()

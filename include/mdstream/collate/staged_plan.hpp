@@ -1,0 +1,89 @@
+#pragma once
+
+/// A collate plan that was lowered for kernels: every table of it, and the samples, lie in memory
+/// of the device. Plain data; made by collate/stage_block.hpp, carried out by cuda/collate.cuh.
+
+#include <mdstream/collate/plan.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mdstream::inline v0::collate {
+
+/// A column of the samples, and what lies before its values in a sample besides the size header.
+struct staged_source {
+  std::uint64_t value_bytes = 0;  ///< in every sample; 0: the size header tells
+  std::uint64_t fixed_before = 0;
+  std::uint32_t variable_before = 0;  ///< columns
+  std::uint32_t element_bytes = 1;
+  bool shaped = false;
+};
+
+/// What a region of the slab holds; see `output_kind`.
+enum class region_kind : std::uint8_t {
+  dense,           ///< elements: rows of `row_elements`
+  ragged,          ///< elements: back to back, from the offsets at `offsets_at` on
+  padded,          ///< elements: rows of `row_elements`, then filling
+  packed,          ///< elements: runs
+  samples,         ///< raw samples back to back
+  sample_offsets,  ///< int64: where they begin
+  lengths,         ///< int64: elements kept of each sample
+  mask,            ///< uint8
+  cu_seqlens,      ///< int32: where runs begin
+  positions,       ///< int32
+  documents,       ///< int32
+};
+
+/// A part of the slab, from `at` on. Offsets of ragged columns are no region: a scan writes them.
+struct staged_region {
+  region_kind kind = region_kind::dense;
+  std::uint32_t source = 0;
+  std::uint64_t at = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t row_elements = 0;
+  std::uint64_t offsets_at = 0;  ///< ragged
+  std::uint64_t fill = 0;        ///< eight bytes of filling
+};
+
+/// A stretch of a packed block: a part of a sample, or filling.
+struct staged_run {
+  static constexpr std::uint64_t filling = ~std::uint64_t{0};
+
+  std::uint64_t at = 0;  ///< element of the block
+  std::uint64_t sample = filling;
+  std::uint64_t first = 0;  ///< element of the sample's value
+};
+
+/// What kernels get, by value. All pointers but `host_regions` are to the device's memory, aligned
+/// to `alignment`; what they point to may be read up to the next multiple of 16 bytes.
+///
+/// The samples may be any bytes: kernels check every offset and size. A sample that contradicts
+/// itself gives zeros, ragged columns no elements, and its number if it is the smallest.
+struct staged_plan {
+  const std::byte* raw = nullptr;  ///< the samples back to back
+  std::uint64_t raw_bytes = 0;
+  const std::uint64_t* offsets = nullptr;  ///< sample_count + 1, into `raw`
+  std::uint64_t sample_count = 0;
+  const staged_source* sources = nullptr;
+  std::uint32_t source_count = 0;
+  std::uint32_t variable_count = 0;
+  std::uint64_t fixed_bytes = 0;  ///< of all columns of fixed size
+  const staged_region* regions = nullptr;
+  std::uint32_t region_count = 0;
+  const staged_run* runs = nullptr;  ///< run_count, and one more where the block ends
+  std::uint64_t run_count = 0;
+  const staged_region* host_regions = nullptr;  ///< the same regions, for who launches kernels
+  /// [source_count][sample_count], written by the kernels: where each value's elements begin in
+  /// `raw`, and how many there are. Null where all columns have a fixed size.
+  std::uint64_t* begins = nullptr;
+  std::uint64_t* elements = nullptr;
+  std::uint64_t* bad_sample = nullptr;  ///< one number; `no_bad_sample` before
+  std::byte* scratch = nullptr;         ///< for scans
+  std::uint64_t scratch_bytes = 0;
+  std::byte* slab = nullptr;
+  std::uint64_t slab_bytes = 0;
+
+  static constexpr std::uint64_t no_bad_sample = ~std::uint64_t{0};
+};
+
+}  // namespace mdstream::inline v0::collate

@@ -1,0 +1,46 @@
+#pragma once
+
+/// Batches in a device's memory. For the host's compiler; needs mdstream::cuda.
+
+#include <mdstream/stage/cuda/runtime.hpp>
+#include <mdstream/stage/device_stager.hpp>
+
+namespace mdstream::inline v0::stage {
+
+/// Collates into a ring of at least `Depth` pinned buffers and copies each batch to the device on a
+/// stream of its own. Nothing waits but streams: `batch.ready_on(stream)` makes the trainer's
+/// stream wait for the copy, and the copy into a buffer waits for what that stream held when the
+/// batch before it was given up. The host waits only where the copy of `Depth` batches ago is not
+/// done.
+///
+/// A batch may be moved, dropped unread, and outlive the loader. A loop that holds one batch at a
+/// time sees `Depth` addresses in turn, the same ones for good once batches no longer grow, so that
+/// captured CUDA graphs can read them. A program that holds more batches gets more buffers.
+///
+/// `Memory` is where device memory comes from: the device's default pool, or a memory resource of
+/// the program's own (`rmm::device_async_resource_ref` as it is).
+///
+/// Uses the device that is current when the loader is made; another one, or memory:
+///
+///     struct my_stager : mds::stage::cuda<3> {
+///       my_stager() : cuda({.device = 1}) {}
+///     };
+template <std::size_t Depth = 3, device_memory Memory = cuda_memory>
+class cuda : public basic_device<Depth, Memory, cuda_runtime> {
+ public:
+  struct options {
+    int device = current_device;
+    Memory memory{};
+  };
+  /// Throws `errc::device_error` where there is no such device.
+  cuda()
+    requires std::default_initializable<Memory>
+      : cuda(options{}) {}
+  explicit cuda(options given)
+      : basic_device<Depth, Memory, cuda_runtime>(cuda_runtime(given.device),
+                                                  std::move(given.memory)) {}
+};
+
+static_assert(stager<cuda<>>);
+
+}  // namespace mdstream::inline v0::stage

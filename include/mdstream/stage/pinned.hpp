@@ -1,0 +1,35 @@
+#pragma once
+
+/// Batches in pinned host memory: for programs that copy to the device themselves, or whose kernels
+/// read host memory. For the host's compiler; needs mdstream::cuda.
+
+#include <mdstream/stage/cuda/runtime.hpp>
+#include <mdstream/stage/device_stager.hpp>
+
+namespace mdstream::inline v0::stage {
+
+/// At least `Depth` buffers of page-locked memory. `batch.ready_on(stream)` before work on `stream`
+/// that reads a batch: its buffer is written again only when that work is done, for which the next
+/// batch waits where buffers are few. A program that reads batches on the host alone needs no
+/// `ready_on`.
+///
+/// Uses the device that is current when the loader is made; another one:
+///
+///     struct my_stager : mds::stage::pinned<> {
+///       my_stager() : pinned({.device = 3}) {}
+///     };
+template <std::size_t Depth = 3>
+class pinned : public basic_pinned<Depth, cuda_runtime> {
+ public:
+  struct options {
+    int device = current_device;
+  };
+  /// Throws `errc::device_error` where there is no such device.
+  pinned() : pinned(options{}) {}
+  explicit pinned(const options& given)
+      : basic_pinned<Depth, cuda_runtime>(cuda_runtime(given.device)) {}
+};
+
+static_assert(stager<pinned<>>);
+
+}  // namespace mdstream::inline v0::stage
