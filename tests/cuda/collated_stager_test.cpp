@@ -1,0 +1,92 @@
+#include <mdstream/stage/device_stager.hpp>
+
+#include <mdstream/collate/padded.hpp>
+#include <mdstream/cuda/collate.cuh>
+
+#include "cuda/batches.hpp"
+#include "stage/scripted_device.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+#include <vector>
+
+namespace collated_stager_test {
+
+using namespace batches;
+
+/// Kernels that run when the scripted device's stream comes to them.
+struct late_kernels {
+  static inline scripted::machine* on = nullptr;
+  static int collate(const collate::staged_plan& plan, mds::stage::stream_handle stream) {
+    return on->call("collate", true,
+                    [&] { on->launch(stream, [plan] { mds::kernels::collate_staged(plan); }); });
+  }
+};
+using stager = mds::stage::basic_device_collated<2, scripted::memory, scripted::api, late_kernels>;
+
+const std::vector<collate::source_column> columns{{.type = mds::dtype::int32, .value_bytes = 4},
+                                                  {.type = mds::dtype::uint16, .shaped = true},
+                                                  {.type = mds::dtype::uint8}};
+
+}  // namespace collated_stager_test
+
+using namespace collated_stager_test;
+
+TEST_CASE("batches that the device collates are the host's, whenever it comes to them", "[cuda]") {
+  for (std::uint32_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    const auto m = std::make_shared<scripted::machine>(seed);
+    late_kernels::on = m.get();
+    int wrong = 0;
+    {
+      stager s{scripted::api(m), scripted::memory(m)};
+      std::mt19937 random(seed);
+      stager::slot slot;
+      for (int step = 0; step < 12; ++step) {
+        batch one{.sources =
+                      step % 4 == 3 ? std::vector<collate::source_column>{columns[0]} : columns};
+        add_samples(one, random() % 20, 30, random);
+        lay_out<collate::padded<>>(one);
+        memory expected(one.plan.slab_bytes);
+        collate::execute(one.plan, expected.data());
+        slot = s.stage(one.plan);  // the samples may go now
+        slot.ready_on(m->trainer_stream(1));
+        m->launch(m->trainer_stream(1), [data = slot.data(), outputs = one.outputs, &wrong,
+                                         e = std::make_shared<memory>(std::move(expected))] {
+          for (const auto& out : outputs)
+            if (std::memcmp(data + out.values_at, e->data() + out.values_at, out.values_bytes) != 0)
+              ++wrong;
+        });
+      }
+    }
+    CHECK(m->finish());
+    CHECK(wrong == 0);
+    CHECK(m->faults == std::vector<std::string>{});
+    CHECK(m->live.empty());
+  }
+}
+
+TEST_CASE("kernels that can not be launched are told with their place", "[cuda]") {
+  const auto m = std::make_shared<scripted::machine>(1);
+  late_kernels::on = m.get();
+  stager s{scripted::api(m), scripted::memory(m)};
+  std::mt19937 random(1);
+  batch one{.sources = columns};
+  add_samples(one, 5, 9, random);
+  lay_out<collate::padded<>>(one);
+  (void)s.stage(one.plan);
+  for (int call = 1; m->failed_call != "collate"; ++call) {
+    m->failed_call.clear();
+    m->fail_at = m->calls + call;
+    try {
+      (void)s.stage(one.plan);
+    } catch (const mds::error& e) {
+      if (m->failed_call != "collate") continue;
+      CHECK(std::string(e.what()).find("cannot collate on the device, CUDA device 7") == 0);
+      CHECK(std::string(e.what()).find("scriptedError: collate") != std::string::npos);
+    }
+  }
+  auto after = s.stage(one.plan);
+  CHECK(m->finish());
+  CHECK(after.data() != nullptr);
+}
