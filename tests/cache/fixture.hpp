@@ -16,6 +16,7 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/hash/xxhash.hpp>
+#include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
