@@ -169,10 +169,17 @@ class cache_directory {
   /// Whether the raw file lies there with the right size; one of another size is deleted.
   [[nodiscard]] bool is_there(std::uint32_t shard, cache_ledger::transaction& change) const {
     const shard_files files = catalog_.files(shard);
-    const std::string path = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const bool data = file_is_there(stream, files, change);
+    return (!files.meta || file_is_there(stream, *files.meta, change)) && data;
+  }
+
+  [[nodiscard]] static bool file_is_there(const catalog_stream& stream, const shard_file& file,
+                                          cache_ledger::transaction& change) {
+    const std::string path = shard_catalog::path(stream, file.raw_name);
     struct stat info{};
     if (::stat(path.c_str(), &info) != 0) return false;
-    if (static_cast<std::uint64_t>(info.st_size) == files.raw_bytes) return true;
+    if (static_cast<std::uint64_t>(info.st_size) == file.raw_bytes) return true;
     change.remove_file(path);
     return false;
   }
@@ -183,17 +190,36 @@ class cache_directory {
                                         cache_ledger::transaction& change) const {
     const catalog_stream& stream = catalog_.stream_of(shard);
     const shard_files files = catalog_.files(shard);
+    std::unique_ptr<fetched_shard> meta = std::move(fetched.meta);
+    if (files.meta) (void)name_parts(stream, *files.meta, std::move(*meta), change);
+    file_mapping mapping = name_parts(stream, files, std::move(fetched), change);
     const std::string zip_path = shard_catalog::path(stream, files.zip_name);
-    if (fetched.zip) {
-      (void)name_file(*std::move(fetched.zip), zip_path, files.zip_bytes, change);
-    } else if (files.zipped() && stream.has_remote && !stream.keep_zip) {
-      change.remove_file(zip_path);
-    }
-    const std::string raw_path = shard_catalog::path(stream, files.raw_name);
-    file_mapping mapping = name_file(std::move(fetched.raw), raw_path, files.raw_bytes, change);
     const bool has_zip = files.zipped() && ::access(zip_path.c_str(), F_OK) == 0;
     change.note(shard, raw_there | (has_zip ? zip_there : absent));
-    return mapping;
+    return files.meta ? map_two(stream, files) : std::move(mapping);
+  }
+
+  [[nodiscard]] static file_mapping name_parts(const catalog_stream& stream, const shard_file& file,
+                                               fetched_shard fetched,
+                                               cache_ledger::transaction& change) {
+    const std::string zip_path = shard_catalog::path(stream, file.zip_name);
+    if (fetched.zip) {
+      (void)name_file(*std::move(fetched.zip), zip_path, file.zip_bytes, change);
+    } else if (file.zipped() && stream.has_remote && !stream.keep_zip) {
+      change.remove_file(zip_path);
+    }
+    return name_file(std::move(fetched.raw), shard_catalog::path(stream, file.raw_name),
+                     file.raw_bytes, change);
+  }
+
+  [[nodiscard]] static file_mapping map_two(const catalog_stream& stream,
+                                            const shard_files& files) {
+    const std::string path = shard_catalog::path(stream, files.raw_name);
+    const unique_fd data = detail::open_file(path, O_RDONLY);
+    const unique_fd meta =
+        detail::open_file(shard_catalog::path(stream, files.meta->raw_name), O_RDONLY);
+    return file_mapping::of_two(data.get(), static_cast<std::size_t>(files.raw_bytes), meta.get(),
+                                static_cast<std::size_t>(files.meta->raw_bytes), path);
   }
 
   [[nodiscard]] static file_mapping name_file(temporary_file file, const std::string& path,
@@ -276,11 +302,17 @@ class cache_directory {
     if (!lock) return false;
     const catalog_stream& stream = catalog_.stream_of(shard);
     const shard_files files = catalog_.files(shard);
-    change.remove_file(shard_catalog::path(stream, files.raw_name));
-    if (files.zipped()) change.remove_file(shard_catalog::path(stream, files.zip_name));
+    remove_parts(stream, files, change);
+    if (files.meta) remove_parts(stream, *files.meta, change);
     change.note(shard, absent);
     ::unlink(lock_path.c_str());
     return true;
+  }
+
+  static void remove_parts(const catalog_stream& stream, const shard_file& file,
+                           cache_ledger::transaction& change) {
+    change.remove_file(shard_catalog::path(stream, file.raw_name));
+    if (file.zipped()) change.remove_file(shard_catalog::path(stream, file.zip_name));
   }
 
   cache_ledger ledger_;

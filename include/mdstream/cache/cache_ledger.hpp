@@ -264,14 +264,18 @@ class cache_ledger {
         std::uint8_t& flags = flags_[stream.first + i];
         if (flags != (raw_there | zip_there)) continue;
         const shard_files files = stream.files(i);
-        const std::string path = shard_catalog::path(stream, files.zip_name);
-        struct stat info{};
-        if (::stat(path.c_str(), &info) != 0 || ::unlink(path.c_str()) != 0) continue;
-        journal_->head.used -=
-            std::min(journal_->head.used, static_cast<std::uint64_t>(info.st_size));
+        if (!drop_spare(shard_catalog::path(stream, files.zip_name))) continue;
+        if (files.meta) drop_spare(shard_catalog::path(stream, files.meta->zip_name));
         flags = raw_there;
       }
     }
+  }
+
+  bool drop_spare(const std::string& path) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0 || ::unlink(path.c_str()) != 0) return false;
+    journal_->head.used -= std::min(journal_->head.used, static_cast<std::uint64_t>(info.st_size));
+    return true;
   }
 
   /// Takes over what other processes did since this one last looked.

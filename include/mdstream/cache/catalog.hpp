@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,8 +17,8 @@
 
 namespace mdstream::inline v0 {
 
-/// The files of one shard, as the index names them.
-struct shard_files {
+/// A file of a shard, raw and compressed, as the index names it.
+struct shard_file {
   std::string raw_name{};
   std::uint64_t raw_bytes{};
   std::string raw_digest{};  ///< of the hash that is to be checked; empty: not recorded
@@ -27,6 +28,12 @@ struct shard_files {
   std::string compression{};  ///< codec and level of the compressed form
 
   [[nodiscard]] bool zipped() const noexcept { return !zip_name.empty(); }
+};
+
+/// The files of one shard: its data, and the meta file that shards of rows have beside it. They are
+/// fetched and evicted together, the meta file first and last: where the data is, so is it.
+struct shard_files : shard_file {
+  std::optional<shard_file> meta{};
 };
 
 struct shard_sizes {

@@ -33,14 +33,19 @@ namespace mdstream::inline v0::detail {
     const std::string* const found = hash.empty() ? nullptr : file.hash(hash);
     return found != nullptr ? *found : std::string();
   };
-  const file_info raw = index.raw(shard);
-  shard_files files{.raw_name = raw.name, .raw_bytes = raw.bytes, .raw_digest = digest(raw)};
-  if (const std::optional<file_info> zip = index.zip(shard)) {
-    files.zip_name = zip->name;
-    files.zip_bytes = zip->bytes;
-    files.zip_digest = digest(*zip);
-    files.compression = index.compression(shard);
-  }
+  const auto file_of = [&](const file_info& raw, const std::optional<file_info>& zip) {
+    shard_file file{.raw_name = raw.name, .raw_bytes = raw.bytes, .raw_digest = digest(raw)};
+    if (zip) {
+      file.zip_name = zip->name;
+      file.zip_bytes = zip->bytes;
+      file.zip_digest = digest(*zip);
+      file.compression = index.compression(shard);
+    }
+    return file;
+  };
+  shard_files files{file_of(index.raw(shard), index.zip(shard))};
+  if (const std::optional<file_info> meta = index.file(shard, file_role::raw_meta))
+    files.meta = file_of(*meta, index.file(shard, file_role::zip_meta));
   return files;
 }
 
@@ -56,8 +61,10 @@ namespace mdstream::inline v0::detail {
           .files = [&index, hash](std::uint32_t i) { return files_of(index, i, hash); },
           .sizes =
               [&index](std::uint32_t i) {
-                return shard_sizes{index.file_bytes(i, file_role::raw_data),
-                                   index.file_bytes(i, file_role::zip_data)};
+                return shard_sizes{index.file_bytes(i, file_role::raw_data) +
+                                       index.file_bytes(i, file_role::raw_meta),
+                                   index.file_bytes(i, file_role::zip_data) +
+                                       index.file_bytes(i, file_role::zip_meta)};
               }};
 }
 

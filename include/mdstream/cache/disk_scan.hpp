@@ -62,8 +62,11 @@ inline void scan_stream(const catalog_stream& stream, const std::vector<std::str
   if (found.empty()) return;
   for (std::uint32_t shard = 0; shard < stream.shards; ++shard) {
     const shard_files files = stream.files(shard);
-    if (there(files.raw_name)) flags[shard] |= raw_there;
-    if (there(files.zip_name)) flags[shard] |= zip_there;
+    // Any file of a shard takes place, so any makes it one that can be evicted.
+    if (there(files.raw_name) || (files.meta && there(files.meta->raw_name)))
+      flags[shard] |= raw_there;
+    if (there(files.zip_name) || (files.meta && there(files.meta->zip_name)))
+      flags[shard] |= zip_there;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <mdstream/core/error.hpp>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
@@ -37,6 +38,30 @@ class file_mapping {
     void* const at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) throw system_failure(errno, "cannot map", path);
     return adopt(static_cast<const std::byte*>(at), size);
+  }
+
+  /// Maps two files one behind the other, the second from the next page on. Throws as `of`.
+  [[nodiscard]] static file_mapping of_two(int first, std::size_t first_size, int second,
+                                           std::size_t second_size, const std::string& path) {
+    const std::size_t begin = whole_pages(first_size);
+    void* const at =
+        ::mmap(nullptr, begin + second_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw system_failure(errno, "cannot map", path);
+    file_mapping both = adopt(static_cast<const std::byte*>(at), begin + second_size);
+    const auto put = [&](std::size_t offset, std::size_t size, int fd) {
+      if (size != 0 && ::mmap(static_cast<std::byte*>(at) + offset, size, PROT_READ,
+                              MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+        throw system_failure(errno, "cannot map", path);
+    };
+    put(0, first_size, first);
+    put(begin, second_size, second);
+    return both;
+  }
+
+  /// `bytes` rounded up to whole pages.
+  [[nodiscard]] static std::size_t whole_pages(std::size_t bytes) noexcept {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
   }
 
   /// Takes over a mapping that `release` gave away.

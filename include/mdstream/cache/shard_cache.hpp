@@ -208,6 +208,7 @@ class shard_cache {
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::milliseconds pause = poll_first;
     unsigned publishes = 0;
+    std::optional<fetched_shard> data{};  // while the file beside it is fetched
   };
 
   // Making.
@@ -314,24 +315,36 @@ class shard_cache {
     if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
     const shard_files files = catalog_.files(shard);
     const std::string path = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
-    const unique_fd fd = detail::try_open(path, O_RDONLY);
-    if (!fd) {
-      if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-      throw system_failure(errno, "cannot open", path);
-    }
-    const std::uint64_t size = detail::file_size(fd.get(), path);
-    if (size != files.raw_bytes) {
-      if (catalog_.stream_of(shard).has_remote && directory_) return std::nullopt;
-      throw error(errc::corrupt,
-                  {.what = "has " + std::to_string(size) + " bytes, the index says " +
-                           std::to_string(files.raw_bytes),
-                   .url = path});
-    }
+    const unique_fd fd = open_resident(shard, files);
+    if (!fd) return std::nullopt;
+    unique_fd meta;
+    if (files.meta && !(meta = open_resident(shard, *files.meta))) return std::nullopt;
     make_place();
     std::optional<unique_fd> pin = pin_of(shard);
     if (!pin || !detail::is_linked(fd.get())) return std::nullopt;  // being evicted
-    return slots_->insert(shard, file_mapping::of(fd.get(), static_cast<std::size_t>(size), path),
-                          *std::move(pin));
+    const auto size = static_cast<std::size_t>(files.raw_bytes);
+    return slots_->insert(
+        shard,
+        files.meta ? file_mapping::of_two(fd.get(), size, meta.get(),
+                                          static_cast<std::size_t>(files.meta->raw_bytes), path)
+                   : file_mapping::of(fd.get(), size, path),
+        *std::move(pin));
+  }
+
+  /// A file of a shard, open, if it lies there complete.
+  [[nodiscard]] unique_fd open_resident(std::uint32_t shard, const shard_file& file) const {
+    const std::string path = shard_catalog::path(catalog_.stream_of(shard), file.raw_name);
+    unique_fd fd = detail::try_open(path, O_RDONLY);
+    if (!fd) {
+      if (errno == ENOENT || errno == ENOTDIR) return {};
+      throw system_failure(errno, "cannot open", path);
+    }
+    const std::uint64_t size = detail::file_size(fd.get(), path);
+    if (size == file.raw_bytes) return fd;
+    if (catalog_.stream_of(shard).has_remote && directory_) return {};
+    throw error(errc::corrupt, {.what = "has " + std::to_string(size) + " bytes, the index says " +
+                                        std::to_string(file.raw_bytes),
+                                .url = path});
   }
 
   [[nodiscard]] std::optional<unique_fd> pin_of(std::uint32_t shard) const {
@@ -392,20 +405,35 @@ class shard_cache {
   void fetch(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim) {
     const std::size_t number = catalog_.stream_number(trip->shard);
     const source& from = sources_[number];
+    const shard_files files = catalog_.files(trip->shard);
     auto held = std::make_shared<std::optional<shard_claim>>(std::move(claim));
     fetcher::start(
         threads_,
         {.remote = from.remote ? &*from.remote : nullptr,
          .rules = &from.rules,
-         .files = catalog_.files(trip->shard),
+         .files = trip->data ? *files.meta : files,
          .directory = catalog_.streams()[number].directory,
          .temporary_name = [this, number] { return temporary_name(number); },
          .discard = [this](const std::string& path) { discard(path); },
          .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); }},
         trip->entry->stop.get_token(), trip->where,
-        [this, trip, held](std::error_code code, std::optional<fetched_shard> got) {
-          fetched(trip, std::move(*held), code, std::move(got));
+        [this, trip, held, more = files.meta && !trip->data](std::error_code code,
+                                                             std::optional<fetched_shard> got) {
+          if (code || !more)
+            return fetched(trip, std::move(*held), code, joined(*trip, std::move(got)));
+          trip->data = std::move(got);
+          fetch(trip, std::move(*held));
         });
+  }
+
+  /// What was fetched for a shard in one or two files.
+  [[nodiscard]] static std::optional<fetched_shard> joined(journey& trip,
+                                                           std::optional<fetched_shard> got) {
+    std::optional<fetched_shard> data = std::exchange(trip.data, std::nullopt);
+    if (!got || !data) return got;
+    data->bytes_fetched += got->bytes_fetched;
+    data->meta = std::make_unique<fetched_shard>(*std::move(got));
+    return data;
   }
 
   /// Deletes a damaged file that the remote has too.
@@ -438,8 +466,8 @@ class shard_cache {
       }
       make_place();
       if (!claim) {
-        file_mapping mapping = std::move(got->raw).publish(raw_path(trip->shard));
-        return finish(*trip, {}, slots_->insert(trip->shard, std::move(mapping), unique_fd()));
+        return finish(*trip, {},
+                      slots_->insert(trip->shard, publish(trip->shard, *std::move(got)), {}));
       }
       auto [mapping, pin] = directory_->publish(trip->shard, *std::move(claim), *std::move(got));
       finish(*trip, {}, slots_->insert(trip->shard, std::move(mapping), std::move(pin)));
@@ -450,6 +478,20 @@ class shard_cache {
     } catch (...) {
       fail(*trip, std::current_exception());
     }
+  }
+
+  /// Gives the files of a shard that no other process sees in the making their names.
+  [[nodiscard]] file_mapping publish(std::uint32_t shard, fetched_shard got) const {
+    if (!got.meta) return std::move(got.raw).publish(raw_path(shard));
+    const shard_files files = catalog_.files(shard);
+    const std::string meta_path =
+        shard_catalog::path(catalog_.stream_of(shard), files.meta->raw_name);
+    (void)std::move(got.meta->raw).publish(meta_path);
+    (void)std::move(got.raw).publish(raw_path(shard));
+    const unique_fd data = detail::open_file(raw_path(shard), O_RDONLY);
+    const unique_fd meta = detail::open_file(meta_path, O_RDONLY);
+    return file_mapping::of_two(data.get(), static_cast<std::size_t>(files.raw_bytes), meta.get(),
+                                static_cast<std::size_t>(files.meta->raw_bytes), raw_path(shard));
   }
 
   void fail(journey& trip, const std::exception_ptr& failure) {

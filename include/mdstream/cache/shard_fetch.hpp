@@ -44,6 +44,7 @@ struct fetched_shard {
   temporary_file raw;
   std::optional<temporary_file> zip{};  ///< where the compressed file is to be kept
   std::uint64_t bytes_fetched = 0;
+  std::unique_ptr<fetched_shard> meta{};  ///< the file beside it, where it has one
 };
 
 /// One fetch in progress. Made by `start`, it keeps itself alive until it has called `done` on a
@@ -56,7 +57,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
   struct request {
     const Remote* remote = nullptr;  ///< null: only the compressed file beside it can serve
     const fetch_rules* rules = nullptr;
-    shard_files files{};
+    shard_file files{};
     std::string directory{};                            ///< of the shard
     std::function<std::string()> temporary_name{};      ///< a new path on the same file system
     std::function<void(const std::string&)> discard{};  ///< deletes a damaged compressed file
@@ -111,7 +112,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
   }
 
   void check_rules() const {
-    const shard_files& files = request_.files;
+    const shard_file& files = request_.files;
     if (request_.rules->validate_hash.empty()) return;
     if ((files.zipped() ? files.zip_digest : files.raw_digest).empty()) {
       throw error(

@@ -8,11 +8,13 @@
 #include <mdstream/cache/shard_cache.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
+#include <mdstream/format/row_to_mds.hpp>
 #include <mdstream/policies.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/places.hpp>
 #include <mdstream/stream/shard_locator.hpp>
+#include <mdstream/stream/shard_samples.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -86,21 +88,32 @@ class corpus {
       out.push_back(static_cast<std::uint32_t>(shards.size()));
     return out;
   }
-  /// The columns of a shard.
+  /// The columns of a shard; of one of rows as they are once its samples are in MDS form.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept {
     if (only_layout_ != nullptr) return *only_layout_;
     const stream_part& part = stream_of(shard);
-    return part.index->layout(shard - part.first_shard);
+    if (part.mds_forms.empty()) return part.index->layout(shard - part.first_shard);
+    return part.mds_forms[part.config_of(shard)];
   }
+  /// How the rows of a shard are read; null for MDS shards.
+  [[nodiscard]] const shard_config* row_config(std::uint32_t shard) const noexcept {
+    const stream_part& part = stream_of(shard);
+    if (part.mds_forms.empty()) return nullptr;
+    const shard_config& config = part.index->config(shard - part.first_shard);
+    return config.layout.format() == shard_format::mds ? nullptr : &config;
+  }
+  /// Whether any stream has shards of rows.
+  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }
   /// The columns of the first stream's first shard.
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout(0); }
 
   /// A mapped shard as samples. Throws `errc::corrupt` naming stream, shard and byte.
-  [[nodiscard]] mds_shard_view view(const shard_ref& shard, std::uint32_t number) const {
+  [[nodiscard]] shard_samples view(const shard_ref& shard, std::uint32_t number) const {
     try {
+      if (has_rows_ && row_config(number) != nullptr) return shard_samples(rows_of(shard, number));
       const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
       if (sample_size_ != 0) (void)first_sample(shard, samples);
-      return samples;
+      return shard_samples(samples);
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
     }
@@ -110,11 +123,11 @@ class corpus {
   /// Throws `errc::corrupt` naming stream, shard, sample and byte.
   [[nodiscard]] bytes_view bytes(const shard_ref& shard, sample_location at) const {
     if (sample_size_ != 0) {
-      const std::uint64_t first = shard.fact([&] { return view(shard, at.shard).first_sample(); });
+      const std::uint64_t first = shard.fact([&] { return first_of(shard, at.shard); });
       return {shard.bytes().data() + first + at.index * sample_size_,
               static_cast<std::size_t>(sample_size_)};
     }
-    const mds_shard_view samples = view(shard, at.shard);
+    const shard_samples samples = view(shard, at.shard);
     try {
       return samples[at.index];
     } catch (const error& e) {
@@ -139,7 +152,22 @@ class corpus {
     std::string directory;
     std::shared_ptr<const dataset_index> index;
     std::uint32_t first_shard = 0;
+    std::vector<sample_layout> mds_forms{};  // of the index's configurations, where some are rows
+
+    [[nodiscard]] std::size_t config_of(std::uint32_t shard) const noexcept {
+      return static_cast<std::size_t>(&index->config(shard - first_shard) -
+                                      index->configs().data());
+    }
   };
+
+  /// The data file and the meta file lie one behind the other.
+  [[nodiscard]] row_shard_view rows_of(const shard_ref& shard, std::uint32_t number) const {
+    const stream_part& part = stream_of(number);
+    const auto data = static_cast<std::size_t>(
+        part.index->file_bytes(number - part.first_shard, file_role::raw_data));
+    return {shard.bytes().first(data), shard.bytes().subspan(file_mapping::whole_pages(data)),
+            locate_.shard_samples(number)};
+  }
 
   static std::vector<stream_options<store_type>> streams_of(const options& given) {
     if (given.streams.empty()) {
@@ -211,8 +239,8 @@ class corpus {
                                                              .directory = place.directory,
                                                              .prefix = place.split,
                                                              .attempts = attempts}));
-    check(*index, place);
-    parts_.push_back({place.name, place.directory, index, next_shard_});
+    parts_.push_back({place.name, place.directory, index, next_shard_, check(*index, place)});
+    has_rows_ = has_rows_ || !parts_.back().mds_forms.empty();
     next_shard_ += static_cast<std::uint32_t>(index->shards());
     return {.name = place.name,
             .directory = place.directory,
@@ -225,26 +253,41 @@ class corpus {
             .download_timeout = timeout};
   }
 
-  static void check(const dataset_index& index, const stream_place& place) {
+  /// Checks the columns of every configuration and returns them in MDS form, where there are rows.
+  static std::vector<sample_layout> check(const dataset_index& index, const stream_place& place) {
     const auto fail = [&place](errc code, std::string what) {
       throw error(code, diagnostics{.what = std::move(what),
                                     .stream = place.name,
                                     .url = place.directory + "/index.json"});
     };
     if (index.samples() == 0) fail(errc::invalid_argument, "the dataset has no samples");
+    std::vector<sample_layout> forms;
+    bool rows = false;
     for (const shard_config& config : index.configs()) {
-      if (config.layout.format() != shard_format::mds)
-        fail(errc::unsupported, "shards of format \"" +
-                                    std::string(to_string(config.layout.format())) +
-                                    "\" can not be streamed; MDS shards can");
       try {
-        Policies::schema::check(config.layout);
+        const bool is_mds = config.layout.format() == shard_format::mds;
+        rows = rows || !is_mds;
+        forms.push_back(is_mds ? config.layout : mds_form(config.layout));
+        Policies::schema::check(forms.back());
       } catch (const error& e) {
         diagnostics where = e.where();
         where.stream = place.name;
         where.url = place.directory + "/index.json";
         throw error(e.code(), std::move(where));
       }
+    }
+    if (!rows) forms.clear();
+    return forms;
+  }
+
+  /// The same for a shard that is not yet checked; throws as `view`.
+  [[nodiscard]] std::uint64_t first_of(const shard_ref& shard, std::uint32_t number) const {
+    try {
+      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
+      samples.check_offsets();
+      return samples.first_sample();
+    } catch (const error& e) {
+      throw error(e.code(), placed(e.where(), number));
     }
   }
 
@@ -260,11 +303,12 @@ class corpus {
   /// The layout of every shard; null where they differ.
   [[nodiscard]] const sample_layout* common_layout() const {
     if (parts_.size() != 1 || parts_.front().index->configs().size() != 1) return nullptr;
-    return &parts_.front().index->layout(0);
+    return &layout(0);
   }
 
   /// Bytes of every sample of every shard; 0 where they differ.
   [[nodiscard]] std::uint64_t common_sample_size() const {
+    if (has_rows_) return 0;
     const std::uint64_t size = layout().fixed_sample_size().value_or(0);
     for (const stream_part& part : parts_)
       for (const shard_config& config : part.index->configs())
@@ -285,6 +329,7 @@ class corpus {
   std::string cache_root_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
+  bool has_rows_ = false;
   const sample_layout* only_layout_ = nullptr;
   std::uint32_t next_shard_ = 0;
   std::unique_ptr<cache_type> cache_;  // last: its shards go before the indexes and the threads

@@ -85,7 +85,25 @@ class dataset {
 
   [[nodiscard]] sample_type make(shard_ref shard, sample_location at) const {
     const bytes_view bytes = corpus_->bytes(shard, at);
+    if (corpus_->has_rows())
+      if (const shard_config* config = corpus_->row_config(at.shard))
+        return row(std::move(shard), bytes, *config, at);
     return {std::move(shard), bytes, corpus_->layout(at.shard)};
+  }
+
+  [[nodiscard]] sample_type row(shard_ref shard, bytes_view bytes, const shard_config& config,
+                                sample_location at) const {
+    const sample_layout& layout = corpus_->layout(at.shard);
+    auto made = std::make_shared<typename sample_type::row>();
+    made->raw = bytes;
+    try {
+      append_row_as_mds(config, layout, bytes, made->mds);
+    } catch (const error& e) {
+      diagnostics where = e.where();
+      where.sample = at.index;
+      throw error(e.code(), corpus_->placed(std::move(where), at.shard));
+    }
+    return {std::move(shard), std::move(made), layout};
   }
 
   void start_get(std::uint64_t i, const std::shared_ptr<get_call>& call) const {

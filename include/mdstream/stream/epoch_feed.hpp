@@ -51,7 +51,7 @@ class epoch_feed {
         seed_(seed),
         first_number_(first_number),
         delivery_(from, from.threads(), std::move(ahead), from.shards(), limits.delivery) {
-    if (preparation_type::changes || limits.ahead_bytes != 0)
+    if (prepares() || limits.ahead_bytes != 0)
       ring_.emplace(*this, from.threads(), from.threads().threads(),
                     ring_limits{.bytes = limits.ahead_bytes,
                                 .batches = stage::batches_ahead<typename Policies::stager>,
@@ -96,6 +96,11 @@ class epoch_feed {
   using parts = typename assembler_type::parts;
   using job = batch_job<batch_type>;
   friend class batch_ring<epoch_feed, batch_type>;
+
+  /// Whether samples are changed on their way.
+  [[nodiscard]] bool prepares() const noexcept {
+    return preparation_type::changes || corpus_.has_rows();
+  }
 
   // One batch, by who asks for it.
 
@@ -189,26 +194,32 @@ class epoch_feed {
 
   /// A transform gets samples that hold what their size headers say.
   void check_sample(const upcoming_batch& from, std::size_t i, bytes_view sample) const {
+    const std::uint32_t shard = from.locations[i].shard;
+    if (corpus_.row_config(shard) != nullptr) return;  // its text is checked as it is read
     try {
-      corpus_.layout(from.locations[i].shard).check(sample);
+      corpus_.layout(shard).check(sample);
     } catch (const error& e) {
       throw collate::bad_sample(i, e.where().byte.value_or(0), e.where().what);
     }
   }
 
   void prepare(job& of, std::size_t worker) const {
-    if constexpr (preparation_type::changes)
-      of.prepared.work(worker, [&](std::size_t i, std::vector<std::byte>& memory) {
-        prepare_one(of, i, memory);
-      });
+    if (!prepares()) return;
+    of.prepared.work(worker,
+                     [&](std::size_t i, std::vector<std::byte>& memory,
+                         std::vector<std::byte>& scratch) { prepare_one(of, i, memory, scratch); });
   }
 
-  void prepare_one(const job& of, std::size_t i, std::vector<std::byte>& memory) const {
+  void prepare_one(const job& of, std::size_t i, std::vector<std::byte>& memory,
+                   std::vector<std::byte>& scratch) const {
     const std::uint64_t place =
-        seed_.first_place + of.from.number * seed_.global_batch_size + of.from.places[i];
+        preparation_type::changes
+            ? seed_.first_place + of.from.number * seed_.global_batch_size + of.from.places[i]
+            : 0;
+    const std::uint32_t shard = of.from.locations[i].shard;
     try {
-      prepare_(of.samples[i], corpus_.layout(of.from.locations[i].shard),
-               sample_generator(seed_.seed, seed_.epoch, place), memory);
+      prepare_(of.samples[i], corpus_.layout(shard), corpus_.row_config(shard),
+               sample_generator(seed_.seed, seed_.epoch, place), memory, scratch);
     } catch (const error& e) {
       std::throw_with_nested(transform_error(e.code(), e.what(), of.from, i, e.where().column));
     } catch (const std::exception& e) {
@@ -224,7 +235,9 @@ class epoch_feed {
                                       std::string column) const {
     const sample_location at = from.locations[i];
     return {code,
-            corpus_.placed({.what = "the transform failed on sample " + std::to_string(from.ids[i]),
+            corpus_.placed({.what = (preparation_type::changes ? "the transform failed on sample "
+                                                               : "can not read sample ") +
+                                    std::to_string(from.ids[i]),
                             .column = std::move(column),
                             .sample = at.index,
                             .cause = cause},
@@ -235,8 +248,7 @@ class epoch_feed {
     parts made;
     try {
       assembler_.build(
-          of.from.ids,
-          [&](std::size_t i) { return preparation_type::changes ? of.prepared[i] : of.samples[i]; },
+          of.from.ids, [&](std::size_t i) { return prepares() ? of.prepared[i] : of.samples[i]; },
           made);
     } catch (const collate::bad_sample& bad) {
       const sample_location at = of.from.locations[bad.index()];

@@ -123,7 +123,8 @@ struct loader_options {
   std::uint64_t replication = 1;
   bad_shards on_bad_shard = bad_shards::fail;
   /// Bytes of batches that are put together on the pool before the loop asks for them. Unset: with
-  /// a transform 256 MiB, without one none, and batches are put together by who asks for them.
+  /// a transform, or rows of text to read, 256 MiB, else none, and batches are put together by who
+  /// asks for them.
   std::optional<byte_size> ahead{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);

@@ -5,6 +5,7 @@
 #include <mdstream/collate/transform.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/format/row_to_mds.hpp>
 #include <mdstream/stream/lookahead.hpp>
 
 #include <atomic>
@@ -45,10 +46,18 @@ class preparation {
       return in;
   }
 
-  /// Appends the prepared sample to `memory`. Throws what the transform throws, and
-  /// `errc::invalid_argument` where it wrote no sample.
-  void operator()(bytes_view sample, const sample_layout& layout, sample_generator random,
-                  std::vector<std::byte>& memory) const {
+  /// Appends the prepared sample to `memory`. A row, which brings its configuration, is put into
+  /// MDS form first, in `scratch`. Throws what the transform throws, `errc::invalid_argument` where
+  /// it wrote no sample, and as `append_row_as_mds`.
+  void operator()(bytes_view sample, const sample_layout& layout, const shard_config* row,
+                  sample_generator random, std::vector<std::byte>& memory,
+                  std::vector<std::byte>& scratch) const {
+    if (row != nullptr) {
+      std::vector<std::byte>& form = changes ? scratch : memory;
+      if (changes) form.clear();
+      append_row_as_mds(*row, layout, sample, form);
+      sample = form;
+    }
     if constexpr (changes) {
       const sample_view<Schema> in(sample, layout);
       sample_writer<typename Transform::output> out(memory);
@@ -68,14 +77,16 @@ class prepared_samples {
   void begin(std::size_t samples, std::size_t workers) {
     places_.assign(samples, {});
     if (memory_.size() < workers) memory_.resize(workers);
+    if (scratch_.size() < workers) scratch_.resize(workers);
     for (auto& each : memory_) each.clear();
     next_ = 0;
     failed_at_ = none;
     failure_ = nullptr;
   }
 
-  /// Work of one worker: `prepare(i, memory)` for every sample that no other takes. After a failure
-  /// only samples before it are finished, so that the first one of the batch is what is told.
+  /// Work of one worker: `prepare(i, memory, scratch)` for every sample that no other takes. After
+  /// a failure only samples before it are finished, so that the first one of the batch is what is
+  /// told.
   template <class Prepare>
   void work(std::size_t worker, const Prepare& prepare) {
     std::vector<std::byte>& memory = memory_[worker];
@@ -83,7 +94,7 @@ class prepared_samples {
       if (i > failed_at_.load(std::memory_order_relaxed)) return;
       const std::size_t begin = memory.size();
       try {
-        prepare(i, memory);
+        prepare(i, memory, scratch_[worker]);
         places_[i] = {worker, begin, memory.size() - begin};
       } catch (...) {
         fail(i, std::current_exception());
@@ -114,7 +125,7 @@ class prepared_samples {
     failure_ = std::move(failure);
   }
 
-  std::vector<std::vector<std::byte>> memory_;  // a worker each
+  std::vector<std::vector<std::byte>> memory_, scratch_;  // a worker each
   std::vector<place> places_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> failed_at_{none};

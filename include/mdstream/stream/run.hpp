@@ -57,7 +57,8 @@ class batch_engine {
         progress_(order_.begin_run()),
         bad_(corpus_.shards_of_streams()),
         substitute_(given.on_bad_shard == bad_shards::substitute),
-        ahead_(detail::ahead_of<transform_type>(given)),
+        ahead_(detail::ahead_of(
+            given, epoch_feed<Policies>::preparation_type::changes || corpus_.has_rows())),
         prepare_(std::move(transform)),
         assembler_(prepare_.layout(corpus_.layout())),
         handed_out_(std::make_shared<hand_out>(std::move(observer))) {

@@ -2,7 +2,6 @@
 
 /// From a loader's options to what its parts are made from.
 
-#include <mdstream/collate/transform.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/order/order_options.hpp>
@@ -74,11 +73,11 @@ template <class Store>
   return from.global_batch_size / here.num_ranks();
 }
 
-/// Bytes of batches that are put together ahead.
-template <class Transform, class Store>
-[[nodiscard]] std::uint64_t ahead_of(const loader_options<Store>& from) {
+/// Bytes of batches that are put together ahead; `prepares`: their samples are changed first.
+template <class Store>
+[[nodiscard]] std::uint64_t ahead_of(const loader_options<Store>& from, bool prepares) {
   if (from.ahead) return from.ahead->value;
-  return std::same_as<Transform, transform::none> ? 0 : std::uint64_t{256} << 20;
+  return prepares ? std::uint64_t{256} << 20 : 0;
 }
 
 template <class Store>
