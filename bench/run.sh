@@ -16,16 +16,16 @@ for word in "$@"; do
   esac
 done
 if [ ${#names[@]} -eq 0 ]; then
-  mapfile -t names < <(sed -nE 's/^mdstream_add_bench\((\w+).*/\1/p' bench/CMakeLists.txt)
+  mapfile -t names < <(sed -nE 's/^ *mdstream_add_bench\((\w+).*/\1/p' bench/CMakeLists.txt)
 fi
 for name in "${names[@]}"; do
-  if ! grep -q "^mdstream_add_bench($name\b" bench/CMakeLists.txt; then
+  if ! grep -q "^ *mdstream_add_bench($name\b" bench/CMakeLists.txt; then
     echo "bench/run.sh: there is no benchmark '$name'" >&2
     exit 2
   fi
 done
 
-tools/install-deps.sh build formats bench >&2
+tools/install-deps.sh build formats gpu bench >&2
 build=build/bench
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
   -DMDSTREAM_EXAMPLES=OFF >&2
