@@ -44,6 +44,7 @@ void add_cat(CLI::App& program);
 void add_inspect(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_stream(CLI::App& program);
+void add_copy(CLI::App& program);
 void add_write(CLI::App& program);
 void add_merge_index(CLI::App& program);
 

@@ -73,6 +73,7 @@ int main(int count, char** words) {
   cli::add_write(program);
   cli::add_merge_index(program);
   cli::add_stream(program);
+  cli::add_copy(program);
   cli::add_documents(program);
   return cli::run(program, count, words);
 }

@@ -505,8 +505,8 @@ TEST_CASE("faults of the command line end with 2, faults of the data with 1", "[
 }
 
 TEST_CASE("help is there on every level", "[cli]") {
-  for (const char* what :
-       {"", "order ", "cat ", "inspect ", "verify ", "write ", "merge-index ", "stream "}) {
+  for (const char* what : {"", "order ", "cat ", "inspect ", "verify ", "write ", "merge-index ",
+                           "stream ", "copy "}) {
     const auto got = run(std::string(what) + "--help");
     CHECK(got.status == 0);
     CHECK(got.out.find("Usage: ") != std::string::npos);

@@ -28,6 +28,16 @@ TEST_CASE("a pause is bounded, however many attempts failed", "[schedule]") {
   CHECK(mds::pause_before_retry(policy, 4000, errc::io_error, 0.9) == 30s);
 }
 
+TEST_CASE("a store that asks for a pause is not asked again before", "[schedule]") {
+  const mds::retry_policy policy{.attempts = 5, .pause = 1s, .longest = 30s};
+  CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.0, 7s) == 7s);
+  CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.5, 7s) == 7250ms);
+  CHECK(mds::pause_before_retry(policy, 4, errc::unavailable, 0.0, 7s) == 8s);
+  CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.0, 0s) == 1s);
+  CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.0, 24h) == 30s);
+  CHECK_FALSE(mds::pause_before_retry(policy, 5, errc::unavailable, 0.0, 1s));
+}
+
 TEST_CASE("only what may pass is tried again", "[schedule]") {
   const mds::retry_policy policy{.attempts = 9};
   for (const errc code : {errc::corrupt, errc::io_error, errc::unavailable}) {

@@ -11,6 +11,7 @@
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/blocking.hpp>
+#include <mdstream/store/ranged_read.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <atomic>
@@ -98,6 +99,8 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     }
   }
 
+  static constexpr std::uint64_t ranged_from = std::uint64_t{32} << 20;
+
   void attempt() {
     where_ = {};
     raw_.reset();
@@ -183,23 +186,45 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
                    [limit](std::error_code canceled) {
                      if (!canceled) limit->expire();
                    });
-    request_.remote->async_read(
-        key, 0, into, limit->attempt.get_token(), where_,
-        [self = this->shared_from_this(), key, size, limit, use = std::move(use)](
-            std::error_code code, std::size_t got) mutable {
-          limit->done.request_stop();
-          self->threads_.post(
-              [self, key = std::move(key), size, limit, use = std::move(use), code, got]() mutable {
-                self->guarded([&] {
-                  const std::string url = self->request_.remote->url(key);
-                  if (code) self->fail_download(code, *limit, url);
-                  self->fetched_ += got;
-                  if (got != size) fail_size(url, got, size);
-                  use(url);
-                  self->finish();
+    read_object(key, size, into, limit->attempt.get_token(),
+                [self = this->shared_from_this(), key, size, limit, use = std::move(use)](
+                    std::error_code code, std::size_t got) mutable {
+                  limit->done.request_stop();
+                  self->threads_.post([self, key = std::move(key), size, limit,
+                                       use = std::move(use), code, got]() mutable {
+                    self->guarded([&] {
+                      const std::string url = self->request_.remote->url(key);
+                      if (code) self->fail_download(code, *limit, url);
+                      self->fetched_ += got;
+                      if (got != size) fail_size(url, got, size);
+                      use(url);
+                      self->finish();
+                    });
+                  });
                 });
-              });
-        });
+  }
+
+  /// A large object comes in parallel ranges of one version, a small one in one read.
+  void read_object(const std::string& key, std::uint64_t size, mutable_bytes into,
+                   std::stop_token stop, store_handler<std::size_t> done) {
+    if (size < ranged_from) {
+      return request_.remote->async_read(key, 0, into, std::move(stop), where_, std::move(done));
+    }
+    async_version_of(*request_.remote, key, stop, where_,
+                     [self = this->shared_from_this(), key, size, into, stop,
+                      done = std::move(done)](std::error_code code, object_version found) mutable {
+                       if (code || found.bytes != size) {
+                         return done(code, static_cast<std::size_t>(found.bytes));
+                       }
+                       const std::shared_ptr<const Remote> remote(self, self->request_.remote);
+                       async_read_ranges(
+                           self->threads_, detail::shared_async<Remote>(remote), key,
+                           std::move(found), into.first(static_cast<std::size_t>(size)), {}, stop,
+                           self->where_,
+                           [size, done = std::move(done)](std::error_code failure) mutable {
+                             done(failure, failure ? 0 : static_cast<std::size_t>(size));
+                           });
+                     });
   }
 
   /// Stops an attempt when the caller does or when its time is over.
@@ -278,9 +303,9 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     if (request_.on_failed_attempt && code != errc::canceled) request_.on_failed_attempt();
     ++failed_;
     const std::optional<std::chrono::nanoseconds> pause =
-        request_.remote == nullptr
-            ? std::nullopt
-            : pause_before_retry(request_.rules->retry, failed_, code, chance());
+        request_.remote == nullptr ? std::nullopt
+                                   : pause_before_retry(request_.rules->retry, failed_, code,
+                                                        chance(), where_.retry_after);
     if (!pause) return done_(code, std::nullopt);
     threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
       self->threads_.post([self] { self->attempt(); });

@@ -34,14 +34,19 @@ struct retry_policy {
 }
 
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
-/// when it is final. `chance` is uniform in [0, 1).
+/// when it is final. `chance` is uniform in [0, 1). Where the store asked for a pause
+/// (`diagnostics::retry_after`), it is not asked again before that, nor later than `longest`.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
-    const retry_policy& policy, unsigned failed, const std::error_code& failure,
-    double chance) noexcept {
+    const retry_policy& policy, unsigned failed, const std::error_code& failure, double chance,
+    std::optional<std::chrono::milliseconds> asked = std::nullopt) noexcept {
   if (failed >= policy.attempts || !may_pass(failure)) return std::nullopt;
   const double pause = static_cast<double>(policy.pause.count());
   const double wanted = pause * (std::ldexp(1.0, static_cast<int>(failed) - 1) + 0.5 * chance);
-  const double bounded = std::min(wanted, static_cast<double>(policy.longest.count()));
+  const double least =
+      asked ? static_cast<double>(std::chrono::nanoseconds(*asked).count()) + 0.5 * pause * chance
+            : 0.0;
+  const double bounded =
+      std::min(std::max(wanted, least), static_cast<double>(policy.longest.count()));
   return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(bounded));
 }
 

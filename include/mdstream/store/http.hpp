@@ -246,7 +246,8 @@ class http {
 
   static void take_answer(const std::shared_ptr<reading>& state, std::error_code code,
                           net::http_response answer) {
-    if (code) return state->done(code, 0);
+    const bool range = answer.status == 206 && state->ends_by_itself;
+    if (code) return state->done(code, range ? static_cast<std::size_t>(answer.received) : 0);
     if (answer.status == 416) return take_beyond_end(state, answer);
     const auto fail = [&](errc failure, std::string what) {
       state->where = {.what = std::move(what),

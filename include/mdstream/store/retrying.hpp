@@ -17,7 +17,8 @@
 
 namespace mdstream::inline v0 {
 
-/// A store whose calls are repeated as `retry_policy` says, within a budget that all calls of the
+/// A store whose calls are repeated as `retry_policy` says and not before the store wants it
+/// (Retry-After), within a budget that all calls of the
 /// store share: when little succeeds, little is repeated. The diagnostics are those of the last
 /// attempt. The runtime has to outlive the calls.
 template <async_store S>
@@ -33,10 +34,11 @@ class retrying : public store_adapter<retrying<S>, S> {
   struct shared {
     shared(runtime& t, retry_policy p, retry_budget b) : threads(t), policy(p), budget(b) {}
 
-    std::optional<std::chrono::nanoseconds> after(unsigned failed, const std::error_code& code) {
+    std::optional<std::chrono::nanoseconds> after(unsigned failed, const std::error_code& code,
+                                                  const diagnostics& where) {
       const std::lock_guard lock(mutex);
-      const auto pause =
-          pause_before_retry(policy, failed, code, std::uniform_real_distribution<>()(random));
+      const auto pause = pause_before_retry(
+          policy, failed, code, std::uniform_real_distribution<>()(random), where.retry_after);
       return pause && budget.try_take() ? pause : std::nullopt;
     }
     void succeeded() {
@@ -73,7 +75,7 @@ class retrying : public store_adapter<retrying<S>, S> {
     void ended(std::error_code code, Result... values) {
       if (!code) common->succeeded();
       ++failed;
-      const auto pause = code && !stop.stop_requested() ? common->after(failed, code)
+      const auto pause = code && !stop.stop_requested() ? common->after(failed, code, where)
                                                         : std::optional<std::chrono::nanoseconds>();
       if (!pause) return done(code, std::move(values)...);
       common->threads.after(*pause, stop, [self = this->shared_from_this()](std::error_code) {

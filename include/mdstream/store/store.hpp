@@ -74,7 +74,8 @@ using store_handler = unique_function<void(std::error_code, Args...)>;
 /// exactly once. The same operations as `blocking_store`; a failure is an error code, with what
 /// is known about it in the diagnostics. What the caller passes by reference (`into`, `bytes`, the
 /// diagnostics) has to stay until the completion. A requested stop makes the call complete soon,
-/// with `errc::canceled` unless it was done before.
+/// with `errc::canceled` unless it was done before. A read that fails with `errc::unavailable` may
+/// say how many bytes of the front of `into` are right nevertheless.
 template <class S>
 concept async_store =
     std::move_constructible<S> &&

@@ -1,0 +1,125 @@
+#include "copy_plan.hpp"
+
+#include <mdstream/net/percent.hpp>
+#include <mdstream/store/operations.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+#include <utility>
+
+namespace cli {
+
+namespace {
+
+// Keys of web servers are written in URLs with escapes; all other URLs have them as they are.
+std::string key_of(std::string_view url, std::string_view text) {
+  if (!mds::store::http::serves(url)) return std::string(text);
+  const auto decoded = mds::net::percent_decode(text);
+  if (!decoded) {
+    throw mds::error(mds::errc::invalid_argument,
+                     {.what = "the URL has a broken escape", .url = mds::net::redacted_url(url)});
+  }
+  return *decoded;
+}
+
+struct url_parts {
+  std::string_view front;  // scheme and authority; empty for local paths
+  std::string_view path;
+  std::string_view query;  // with its `?`; local paths have none
+};
+
+url_parts parts_of(std::string_view url) {
+  url_parts out;
+  if (!mds::url_scheme(url).empty()) {
+    const std::size_t question = std::min(url.find('?'), url.size());
+    out.query = url.substr(question);
+    url = url.substr(0, question);
+    const std::size_t authority = url.find("://");
+    const std::size_t slash =
+        authority == std::string_view::npos ? 0 : url.find('/', authority + 3);
+    out.front = url.substr(0, std::min(slash, url.size()));
+    url.remove_prefix(out.front.size());
+  }
+  out.path = url;
+  while (out.path.size() > 1 && out.path.ends_with('/')) out.path.remove_suffix(1);
+  return out;
+}
+
+bool is_directory(const std::string& url) {
+  return url.ends_with('/') || (mds::url_scheme(url).empty() && std::filesystem::is_directory(url));
+}
+
+// What lies beneath a URL; nothing where it is no directory or its store has none.
+std::vector<mds::object_info> listed(const mds::full_store& store) {
+  try {
+    return store.list("");
+  } catch (const mds::error& e) {
+    if (e.code() == mds::errc::unsupported || e.code() == mds::errc::not_found) return {};
+    throw;
+  }
+}
+
+}  // namespace
+
+object_place parent_and_name(const std::string& url) {
+  const url_parts parts = parts_of(url);
+  const std::size_t slash = parts.path.rfind('/');
+  const std::string_view name =
+      slash == std::string_view::npos ? parts.path : parts.path.substr(slash + 1);
+  const std::string_view above =
+      slash == std::string_view::npos ? "" : parts.path.substr(0, std::max<std::size_t>(slash, 1));
+  std::string store = std::string(parts.front) + std::string(above);
+  if (store.empty()) store = ".";
+  return {store + std::string(parts.query), key_of(url, name)};
+}
+
+object_place root_and_key(const std::string& url) {
+  const url_parts parts = parts_of(url);
+  std::string_view key = parts.path;
+  std::string store(parts.front);
+  if (store.empty()) store = key.starts_with('/') ? "/" : ".";
+  while (key.starts_with('/')) key.remove_prefix(1);
+  while (key.starts_with("./")) key.remove_prefix(2);
+  return {store + std::string(parts.query), key_of(url, key)};
+}
+
+copy_plan plan_copy(mds::runtime& threads, const std::string& source,
+                    const std::string& destination) {
+  copy_plan plan;
+  const auto beneath = listed(mds::full_store::open(source, threads));
+  if (!beneath.empty()) {
+    plan.destination = destination;
+    for (const mds::object_info& each : beneath) {
+      plan.items.push_back({source, each.key, each.key, each.bytes});
+    }
+    return plan;
+  }
+  const object_place from = parent_and_name(source);
+  const std::uint64_t bytes = mds::full_store::open(from.store, threads).size(from.key);
+  if (is_directory(destination)) {
+    plan.destination = destination;
+    plan.items.push_back({from.store, from.key, from.key, bytes});
+  } else {
+    const object_place to = parent_and_name(destination);
+    plan.destination = to.store;
+    plan.items.push_back({from.store, from.key, to.key, bytes});
+  }
+  return plan;
+}
+
+copy_plan plan_list(const std::string& file, const std::string& destination) {
+  std::ifstream lines(file);
+  if (!lines) throw mds::error(mds::errc::not_found, {.what = "cannot be read", .url = file});
+  copy_plan plan{.destination = destination};
+  for (std::string line; std::getline(lines, line);) {
+    while (line.ends_with('\r') || line.ends_with(' ')) line.pop_back();
+    if (line.empty()) continue;
+    object_place place = root_and_key(line);
+    mds::require_safe_key(place.key, mds::net::redacted_url(line));
+    plan.items.push_back({std::move(place.store), place.key, place.key, {}});
+  }
+  return plan;
+}
+
+}  // namespace cli

@@ -1,0 +1,49 @@
+#pragma once
+
+/// What a copy has to bring where: URLs taken apart into stores and keys.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/store/full.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+namespace mds = mdstream;
+
+/// A URL of one object: the store that it lies in, and its key there.
+struct object_place {
+  std::string store{}, key{};
+};
+
+/// `parent/name`: the last part of a URL is the key. A query stays with the store.
+[[nodiscard]] object_place parent_and_name(const std::string& url);
+
+/// The whole path of a URL is the key, that of a local path without its first slash.
+[[nodiscard]] object_place root_and_key(const std::string& url);
+
+/// One object to copy.
+struct copy_item {
+  std::string store{};                   ///< URL of the store it comes from
+  std::string from{}, to{};              ///< keys
+  std::optional<std::uint64_t> bytes{};  ///< where a listing told
+};
+
+struct copy_plan {
+  std::string destination{};  ///< URL of the store that all goes to
+  std::vector<copy_item> items{};
+};
+
+/// A directory with all that is beneath it, or one object: to `destination/` under its own name
+/// where that is a directory, else under that name. Throws mds::error where there is neither.
+[[nodiscard]] copy_plan plan_copy(mds::runtime& threads, const std::string& source,
+                                  const std::string& destination);
+
+/// The URLs of a file, a line each; empty lines are left out. Throws mds::error.
+[[nodiscard]] copy_plan plan_list(const std::string& file, const std::string& destination);
+
+}  // namespace cli

@@ -1,0 +1,218 @@
+#pragma once
+
+/// Reads one large object in parallel ranges that land in their place.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/versions.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+struct ranged_read_options {
+  std::size_t range_bytes = std::size_t{8} << 20;
+  std::size_t at_once = 8;  ///< ranges under way
+  /// For each range. An attempt that brought bytes counts as the first again, and the next one
+  /// goes on behind them.
+  retry_policy retry{.attempts = 4, .pause = std::chrono::milliseconds(200)};
+  /// Called after each range, from any thread, one at a time: number of the range.
+  unique_function<void(std::size_t)> on_range{};
+  /// Ranges that need not be read; none where it is empty.
+  unique_function<bool(std::size_t)> is_there{};
+};
+
+/// One such read. It holds `held` over all ranges, so that what lands is one state of the object.
+/// Made by `start`, it keeps itself alive until it has called `done`, with the first failure after
+/// which no range could go on; by then nothing is written any more.
+template <async_store S>
+class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
+  struct access {};
+
+ public:
+  ranged_read(access, runtime& threads, S store, std::string key, object_version held,
+              mutable_bytes into, ranged_read_options options, std::stop_token stop,
+              diagnostics& where, store_handler<> done)
+      : threads_(threads),
+        store_(std::move(store)),
+        key_(std::move(key)),
+        held_(std::move(held)),
+        into_(into),
+        options_(std::move(options)),
+        where_(where),
+        done_(std::move(done)),
+        outer_(std::move(stop), stopper{&stop_}) {
+    options_.range_bytes = std::max<std::size_t>(options_.range_bytes, 1);
+    ranges_ = into_.size() / options_.range_bytes + (into_.size() % options_.range_bytes != 0);
+  }
+
+  /// Reads the first `into.size()` bytes of the object that is `held`. `into` and `where` stay
+  /// until `done`; the runtime outlives it.
+  static void start(runtime& threads, S store, std::string key, object_version held,
+                    mutable_bytes into, ranged_read_options options, std::stop_token stop,
+                    diagnostics& where, store_handler<> done) {
+    auto read = std::make_shared<ranged_read>(access{}, threads, std::move(store), std::move(key),
+                                              std::move(held), into, std::move(options),
+                                              std::move(stop), where, std::move(done));
+    read->begin();
+  }
+
+ private:
+  struct stopper {
+    std::stop_source* inner;
+    void operator()() const { inner->request_stop(); }
+  };
+
+  /// A range on its way; each has diagnostics of its own, because several fail side by side.
+  struct piece {
+    std::size_t number = 0;
+    std::size_t offset = 0;  // of what is still missing
+    std::size_t left = 0;
+    unsigned failed = 0;
+    diagnostics where{};
+  };
+
+  void begin() {
+    {
+      const std::lock_guard lock(mutex_);
+      ++under_way_;  // this call itself: nothing ends before all is started
+    }
+    for (std::size_t i = 0; i < std::max<std::size_t>(options_.at_once, 1); ++i) read_next();
+    end_one();
+  }
+
+  void read_next() {
+    auto next = std::make_shared<piece>();
+    {
+      const std::lock_guard lock(mutex_);
+      while (next_ < ranges_ && options_.is_there && options_.is_there(next_)) ++next_;
+      if (next_ == ranges_ || failure_ || stop_.stop_requested()) return;
+      next->number = next_++;
+      ++under_way_;
+    }
+    next->offset = next->number * options_.range_bytes;
+    next->left = std::min(options_.range_bytes, into_.size() - next->offset);
+    read(next);
+  }
+
+  void read(const std::shared_ptr<piece>& p) {
+    p->where = {};
+    async_read_version_of(store_, key_, held_, p->offset, into_.subspan(p->offset, p->left),
+                          stop_.get_token(), p->where,
+                          store_handler<std::size_t>([self = this->shared_from_this(), p](
+                                                         std::error_code code, std::size_t got) {
+                            self->ended(p, code, got);
+                          }));
+  }
+
+  void ended(const std::shared_ptr<piece>& p, std::error_code code, std::size_t got) {
+    got = std::min(got, p->left);
+    if (!code && got < p->left) {
+      code = errc::corrupt;
+      p->where = {.what = "the object became shorter while it was read", .url = store_.url(key_)};
+    } else if (!code) {
+      return landed(*p);
+    }
+    if (code == errc::unavailable && got > 0) {
+      p->offset += got;
+      p->left -= got;
+      p->failed = 0;
+      if (p->left == 0) return landed(*p);
+    }
+    again(p, code);
+  }
+
+  void landed(const piece& p) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (options_.on_range) options_.on_range(p.number);
+    }
+    // Through the pool: a store that completes at once would nest the ranges.
+    threads_.post([self = this->shared_from_this()] {
+      self->read_next();
+      self->end_one();
+    });
+  }
+
+  /// Tries again after a pause, or gives all ranges up.
+  void again(const std::shared_ptr<piece>& p, std::error_code code) {
+    ++p->failed;
+    const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
+                                              : pause_before_retry(options_.retry, p->failed, code,
+                                                                   chance(), p->where.retry_after);
+    if (!pause) return give_up(code, p->where);
+    threads_.after(*pause, stop_.get_token(),
+                   [self = this->shared_from_this(), p](std::error_code) { self->read(p); });
+  }
+
+  void give_up(std::error_code code, const diagnostics& why) {
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!failure_) {
+        first = true;
+        failure_ = code;
+        where_ = why;
+      }
+    }
+    if (first) stop_.request_stop();
+    end_one();
+  }
+
+  void end_one() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (--under_way_ > 0) return;
+      if (!failure_ && stop_.stop_requested()) {
+        failure_ = errc::canceled;
+        where_ = {.what = "the read was cancelled", .url = store_.url(key_)};
+      }
+    }
+    store_handler<> done = std::move(done_);
+    done(failure_);
+  }
+
+  [[nodiscard]] static double chance() {
+    std::random_device source;
+    return std::uniform_real_distribution<double>(0.0, 1.0)(source);
+  }
+
+  runtime& threads_;
+  const S store_;
+  const std::string key_;
+  const object_version held_;
+  const mutable_bytes into_;
+  ranged_read_options options_;
+  diagnostics& where_;
+  store_handler<> done_;
+  std::size_t ranges_ = 0;
+
+  std::mutex mutex_;
+  std::size_t next_ = 0;
+  std::size_t under_way_ = 0;
+  std::error_code failure_;
+  std::stop_source stop_;
+  std::stop_callback<stopper> outer_;  // after what it stops
+};
+
+/// `ranged_read::start` for a store of any type.
+template <async_store S>
+void async_read_ranges(runtime& threads, S store, std::string key, object_version held,
+                       mutable_bytes into, ranged_read_options options, std::stop_token stop,
+                       diagnostics& where, store_handler<> done) {
+  ranged_read<S>::start(threads, std::move(store), std::move(key), std::move(held), into,
+                        std::move(options), std::move(stop), where, std::move(done));
+}
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,213 @@
+// mdstream copy, as scripts see it.
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/nginx.hpp"
+#include "support/scripted_server.hpp"
+
+namespace copy_test {
+
+namespace fs = std::filesystem;
+using scratch_directory::scratch;
+using support::scripted_request;
+using support::scripted_server;
+using connection = scripted_server::connection;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, const std::string& text) {
+  fs::create_directories(fs::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+std::string noise(std::size_t size, unsigned seed) {
+  std::minstd_rand random(seed);
+  std::string out(size, '\0');
+  for (char& c : out) c = static_cast<char>(random());
+  return out;
+}
+
+struct answer {
+  int status;
+  std::string out, err;
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+answer copy(const std::string& arguments) {
+  const scratch files;
+  const int status = std::system(
+      (MDSTREAM_CLI " copy " + arguments + " >" + (files / "out") + " 2>" + (files / "err"))
+          .c_str());
+  return {WEXITSTATUS(status), text_of(files / "out"), text_of(files / "err")};
+}
+
+// Path to text, of every file beneath.
+std::map<std::string, std::string> tree(const std::string& directory) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_regular_file()) {
+      out[entry.path().lexically_relative(directory).string()] = text_of(entry.path().string());
+    }
+  }
+  return out;
+}
+
+TEST_CASE("a directory is copied with all beneath it, and what is there is left", "[cli]") {
+  const scratch from, to;
+  write(from / "a", "one");
+  write(from / "sub/b c", noise(100'000, 1));
+  write(from / "sub/empty", "");
+  write(from / "large", noise(20'000'000, 2));
+  const answer first = copy(from.path() + " " + (to / "new"));
+  CHECK(first.status == 0);
+  CHECK(first.err.empty());
+  CHECK(first.json()["copied"] == 4);
+  CHECK(first.json()["bytes"] == 20'100'003);
+  CHECK(tree(to / "new") == tree(from.path()));
+  write(from / "a", "two, longer");
+  const answer second = copy(from.path() + "/ " + (to / "new/ --jobs 3"));
+  CHECK(second.json()["copied"] == 1);
+  CHECK(second.json()["skipped"] == 3);
+  CHECK(tree(to / "new") == tree(from.path()));
+}
+
+TEST_CASE("an object is copied to a name or into a directory", "[cli]") {
+  const scratch from, to;
+  write(from / "object", "text");
+  CHECK(copy((from / "object") + " " + (to / "other")).status == 0);
+  CHECK(copy((from / "object") + " " + to.path()).status == 0);
+  CHECK(copy((from / "object") + " " + (to / "new/")).status == 0);
+  CHECK(tree(to.path()) == std::map<std::string, std::string>{
+                               {"other", "text"}, {"object", "text"}, {"new/object", "text"}});
+}
+
+TEST_CASE("what cannot be copied is one line and a status", "[cli]") {
+  const scratch to;
+  const answer missing = copy((to / "nothing") + " " + (to / "x"));
+  CHECK(missing.status == 1);
+  CHECK(missing.err.rfind("mdstream: error: ", 0) == 0);
+  CHECK(missing.err.find("nothing") != std::string::npos);
+  CHECK(copy(to.path()).status == 2);
+  CHECK(copy("a b c").status == 2);
+  CHECK(copy("--list " + (to / "none") + " " + (to / "x")).status == 1);
+  write(to / "list", "../outside\n");
+  CHECK(copy("--list " + (to / "list") + " " + (to / "x")).status == 1);
+}
+
+TEST_CASE("a list of URLs is copied from web servers by its keys", "[cli]") {
+  if (!support::nginx::find()) {
+    std::puts("SKIPPED: nginx is not installed");
+    return;
+  }
+  const scratch from, to, state;
+  write(from / "d/a b", noise(1000, 3));
+  write(from / "d/large", noise(17'000'000, 4));
+  write(from / "empty", "");
+  const support::nginx server(from.path(), state.path(), false);
+  write(to / "list", server.url() + "/d/a%20b\r\n\n" + server.url() + "/d/large?x=1\n" +
+                         server.url() + "/empty\n");
+  const answer got = copy("--list " + (to / "list") + " " + (to / "out"));
+  INFO(got.err);
+  CHECK(got.status == 0);
+  CHECK(tree(to / "out") == tree(from.path()));
+  CHECK(copy("--list " + (to / "list") + " " + (to / "out")).json()["skipped"] == 3);
+  CHECK(copy(server.url() + "/d/a%20b " + (to / "one")).status == 0);
+  CHECK(text_of(to / "one") == text_of(from / "d/a b"));
+  const answer absent = copy(server.url() + "/absent " + (to / "two"));
+  CHECK(absent.status == 1);
+  CHECK(absent.err.find(server.url() + "/absent") != std::string::npos);
+}
+
+// Serves one object by ranges; after `most` of them it keeps the others waiting.
+class patient_server {
+ public:
+  patient_server(std::string object, int most)
+      : object_(std::move(object)),
+        left_(most),
+        server_([this](connection& to, const scripted_request& request) { serve(to, request); }) {}
+  [[nodiscard]] std::string url() const { return server_.url() + "/object"; }
+  // Ranges that were asked for.
+  [[nodiscard]] std::size_t ranges() const {
+    std::size_t count = 0;
+    for (const scripted_request& each : server_.requests()) count += each.method == "GET";
+    return count;
+  }
+  [[nodiscard]] bool is_dry() const { return left_ < 0; }
+  void let_go() { left_ = 1000; }
+
+ private:
+  void serve(connection& to, const scripted_request& request) {
+    const std::string size = std::to_string(object_.size()), tag = "ETag: \"one\"\r\n";
+    if (request.method == "HEAD") {
+      to.send("HTTP/1.1 200 OK\r\n" + tag + "Content-Length: " + size + "\r\n\r\n");
+      return;
+    }
+    if (left_-- <= 0) {
+      to.wait(std::chrono::seconds(30));
+      return to.close();
+    }
+    const std::string range = request.header("range").substr(6);
+    const std::size_t first = std::stoul(range),
+                      last = std::stoul(range.substr(range.find('-') + 1));
+    to.answer("206 Partial Content", object_.substr(first, last - first + 1),
+              tag + "Content-Range: bytes " + range + "/" + size + "\r\n");
+  }
+
+  std::string object_;
+  std::atomic<int> left_;
+  scripted_server server_;
+};
+
+TEST_CASE("a killed copy goes on with the ranges that are missing", "[cli]") {
+  const std::string object = noise(40'000'000, 5);
+  patient_server server(object, 3);
+  const scratch to;
+  const std::string target = to / "copy", url = server.url();
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const int null = ::open("/dev/null", O_RDWR);
+    ::dup2(null, 1);
+    ::dup2(null, 2);
+    ::execl(MDSTREAM_CLI, "mdstream", "copy", url.c_str(), target.c_str(),
+            static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  for (int i = 0; i < 3000 && !server.is_dry(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(server.is_dry());
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // what was sent may land
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  CHECK_FALSE(fs::exists(target));
+  CHECK(server.ranges() == 5);
+  server.let_go();
+  const answer again = copy(url + " " + target);
+  INFO(again.err);
+  CHECK(again.status == 0);
+  CHECK(text_of(target) == object);
+  CHECK(server.ranges() == 7);  // the three that had landed are not asked for again
+  CHECK(again.json()["bytes"] == 40'000'000);
+  CHECK(tree(to.path()).size() == 1);
+}
+
+}  // namespace copy_test

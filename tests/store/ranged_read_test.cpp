@@ -1,0 +1,164 @@
+#include <mdstream/store/ranged_read.hpp>
+
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/blocking.hpp>
+#include <mdstream/store/fault_injecting.hpp>
+#include <mdstream/store/memory.hpp>
+#include <mdstream/store/operations.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/conformance.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace ranged_read_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using mds::store::memory;
+using support::expect_error;
+using namespace std::chrono_literals;
+
+using inner_store = mds::blocking<memory>;
+
+mds::ranged_read_options quickly(std::size_t range, unsigned attempts) {
+  return {.range_bytes = range, .at_once = 3, .retry = {.attempts = attempts, .pause = 10us}};
+}
+
+template <class S>
+void read(mds::runtime& threads, const S& store, mds::mutable_bytes into,
+          mds::ranged_read_options options, std::stop_token stop = {}) {
+  mds::detail::wait_for<>([&](auto& where, auto done) {
+    mds::async_read_ranges(threads, store, "key", {.bytes = into.size()}, into, std::move(options),
+                           stop, where, std::move(done));
+  });
+}
+
+TEST_CASE("ranges of any size land in their place", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  const inner_store store(threads, objects);
+  for (const std::size_t size : {0, 1, 99, 100, 101, 1000}) {
+    for (const std::size_t range : {1, 7, 100, 5000}) {
+      INFO(size << " bytes in ranges of " << range);
+      const auto bytes = conformance::noise(size, 1);
+      objects.write("key", bytes);
+      std::vector<std::byte> into(size);
+      read(threads, store, into, quickly(range, 1));
+      CHECK(into == bytes);
+    }
+  }
+}
+
+TEST_CASE("ranges that are there are left, and each other is told once", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  const auto bytes = conformance::noise(1000, 2);
+  objects.write("key", bytes);
+  std::vector<std::byte> into(1000, std::byte{7});
+  std::multiset<std::size_t> told;
+  auto options = quickly(100, 1);
+  options.is_there = [](std::size_t range) { return range % 2 == 0; };
+  options.on_range = [&](std::size_t range) { told.insert(range); };
+  read(threads, inner_store(threads, objects), into, std::move(options));
+  CHECK(told == std::multiset<std::size_t>{1, 3, 5, 7, 9});
+  CHECK(into[0] == std::byte{7});
+  CHECK(into[100] == bytes[100]);
+}
+
+TEST_CASE("injected faults leave every byte right, or are told", "[store]") {
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  mds::runtime threads(2);
+  const memory objects;
+  const auto bytes = conformance::noise(2000, 3);
+  objects.write("key", bytes);
+  for (unsigned round = 0; round < 50; ++round) {
+    const mds::fault_injecting faulty(threads, inner_store(threads, objects),
+                                      {.chance = 0.3, .seed = seed + round, .stall = 10us});
+    std::vector<std::byte> into(2000);
+    try {
+      read(threads, faulty, into, quickly(10, 12));
+      CHECK(into == bytes);
+    } catch (const mds::error& e) {
+      INFO(e.what());
+      CHECK((e.code() == errc::unavailable || e.code() == errc::io_error ||
+             e.code() == errc::corrupt));
+    }
+  }
+}
+
+/// Each read brings one byte and breaks off.
+struct dripping {
+  inner_store inner;
+  std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
+
+  void async_size(std::string key, std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::uint64_t> done) const {
+    inner.async_size(std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    ++*reads;
+    inner.async_read(std::move(key), offset, into.first(1), std::move(stop), where,
+                     [done = std::move(done), last = into.size() == 1](std::error_code code,
+                                                                       std::size_t got) mutable {
+                       done(code || last ? code : make_error_code(errc::unavailable), got);
+                     });
+  }
+  void async_write(std::string key, mds::bytes_view bytes, std::stop_token stop,
+                   mds::diagnostics& where, mds::store_handler<> done) const {
+    inner.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
+  }
+  void async_list(std::string key, std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::vector<mds::object_info>> done) const {
+    inner.async_list(std::move(key), std::move(stop), where, std::move(done));
+  }
+  void async_remove(std::string key, std::stop_token stop, mds::diagnostics& where,
+                    mds::store_handler<> done) const {
+    inner.async_remove(std::move(key), std::move(stop), where, std::move(done));
+  }
+  [[nodiscard]] std::string url(std::string_view key) const { return inner.url(key); }
+};
+
+TEST_CASE("a broken read goes on from its last byte", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  const auto bytes = conformance::noise(30, 4);
+  objects.write("key", bytes);
+  const dripping store{inner_store(threads, objects)};
+  std::vector<std::byte> into(30);
+  read(threads, store, into, quickly(10, 2));
+  CHECK(into == bytes);
+  CHECK(*store.reads == 30);
+}
+
+TEST_CASE("the first failure ends the others, and a stop ends all", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  objects.write("key", conformance::noise(500, 5));
+  std::vector<std::byte> into(1000);
+  expect_error([&] { read(threads, inner_store(threads, objects), into, quickly(100, 2)); },
+               errc::corrupt, {"shorter", "key"});
+  expect_error([&] { read(threads, inner_store(threads, memory()), into, quickly(100, 2)); },
+               errc::not_found, {"key"});
+  std::stop_source stop;
+  auto options = quickly(1, 1);
+  options.on_range = [&](std::size_t) { stop.request_stop(); };
+  expect_error(
+      [&] {
+        read(threads, inner_store(threads, objects), mds::mutable_bytes(into).first(500),
+             std::move(options), stop.get_token());
+      },
+      errc::canceled);
+}
+
+}  // namespace ranged_read_test
