@@ -127,8 +127,9 @@ template <class Store>
 mds::cache_stream<Store> stream_of(const dataset& data, const std::string& directory,
                                    std::optional<Store> remote) {
   fs::create_directories(directory);
-  // Whole or not at all, as a loader puts it there: other processes are counting.
-  mds::store::local(directory).write("index.json", mds::as_bytes(data.text()));
+  // Once, and whole, as a loader puts it there: other processes are counting.
+  if (!fs::exists(directory + "/index.json"))
+    mds::store::local(directory).write("index.json", mds::as_bytes(data.text()));
   return {
       .name = "test", .directory = directory, .remote = std::move(remote), .index = &data.index()};
 }

@@ -89,7 +89,7 @@ struct place {
 
   place() {
     data.put(mds::store::local(remote));
-    fs::create_directories(root);
+    (void)stream_of<mds::store::local>(data, root + "/train", std::nullopt);  // with its index
   }
 
   process start(std::uint64_t limit, unsigned seed, int rounds, bool keep_zip = false) {
