@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 namespace mdstream::inline v0::collate {
@@ -43,7 +44,10 @@ class group_packer {
 
   /// Packs the group at hand behind those before it.
   void close() {
-    std::ranges::stable_sort(pieces_, std::ranges::greater{}, &pack_segment::length);
+    // The longest first, and of equally long ones the earlier.
+    std::ranges::sort(pieces_, [](const pack_segment& a, const pack_segment& b) {
+      return std::tie(b.length, a.sample, a.first) < std::tie(a.length, b.sample, b.first);
+    });
     used_.clear();
     for (pack_segment& piece : pieces_) {
       const std::size_t row = row_for(piece.length);
