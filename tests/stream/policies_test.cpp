@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ namespace mds = mdstream;
 
 namespace own_policies {
 
-/// Objects on a shelf that lives as long as the program; opened by its URL.
+/// Objects on a shelf that lives as long as the program; opened by its URL. As every store, for any
+/// number of threads.
 class shelf_store {
  public:
   static bool serves(std::string_view url) { return url.starts_with("shelf://"); }
@@ -28,22 +30,27 @@ class shelf_store {
 
   [[nodiscard]] std::uint64_t size(std::string_view key) const { return at(key).size(); }
   std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
-    const std::string& object = at(key);
+    const std::string object = at(key);
     const std::size_t count = std::min<std::size_t>(into.size(), object.size() - offset);
     std::memcpy(into.data(), object.data() + offset, count);
     return count;
   }
   void write(std::string_view key, mds::bytes_view bytes) const {
+    const std::lock_guard lock(door());
     shelf()[path(key)] = std::string(mds::as_text(bytes));
   }
   [[nodiscard]] std::vector<mds::object_info> list(std::string_view prefix) const {
     std::vector<mds::object_info> found;
+    const std::lock_guard lock(door());
     for (const auto& [name, object] : shelf())
       if (name.starts_with(path(prefix)))
         found.push_back({.key = name.substr(root_.size() + 1), .bytes = object.size()});
     return found;
   }
-  void remove(std::string_view key) const { shelf().erase(path(key)); }
+  void remove(std::string_view key) const {
+    const std::lock_guard lock(door());
+    shelf().erase(path(key));
+  }
   [[nodiscard]] std::string url(std::string_view key) const { return "shelf://" + path(key); }
 
  private:
@@ -52,10 +59,15 @@ class shelf_store {
     static std::map<std::string, std::string> objects;
     return objects;
   }
+  static std::mutex& door() {
+    static std::mutex lock;
+    return lock;
+  }
   [[nodiscard]] std::string path(std::string_view key) const {
     return root_ + '/' + std::string(key);
   }
-  [[nodiscard]] const std::string& at(std::string_view key) const {
+  [[nodiscard]] std::string at(std::string_view key) const {
+    const std::lock_guard lock(door());
     const auto found = shelf().find(path(key));
     if (found == shelf().end()) throw mds::error(mds::errc::not_found, "not on the shelf");
     return found->second;
