@@ -6,7 +6,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh build formats stores test cli mpi gpu
+tools/install-deps.sh build formats stores test cli mpi gpu torch
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 

@@ -3,6 +3,7 @@
 # Debian 12 and Ubuntu 24.04 or newer, without a question. What is there already costs no apt call.
 set -euo pipefail
 
+is_debian() { grep -qx ID=debian /etc/os-release 2>/dev/null; }  # whose packages include libtorch
 has_cuda_toolkit() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
 
 packages_of() {
@@ -14,8 +15,9 @@ packages_of() {
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
     gpu) echo libtbb-dev libdlpack-dev; has_cuda_toolkit || echo libthrust-dev ;;
+    torch) ! is_debian || echo libtorch-dev ;;
     bench) echo zstd gzip bzip2 brotli ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu bench" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch bench" >&2 && return 2 ;;
   esac
 }
 
