@@ -8,10 +8,13 @@
 #include <mdstream/order/shuffler.hpp>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -82,16 +85,31 @@ class bijection_window {
     index_places(end);
   }
 
-  [[nodiscard]] std::int64_t id(const bijection_plan& plan, std::uint64_t place) {
-    std::size_t i = first_in_cell_[(place - begin_) >> cell_bits_];
-    i +=
-        ends_[i] <= place ? 1 : 0;  // a cell is shorter than most stretches: no branch for one step
-    while (ends_[i] <= place) ++i;
-    // Ids of a whole shard run along with its places.
-    return plain_[i] ? static_cast<std::int64_t>(place + shifts_[i]) : special_id(plan, i, place);
+  /// The ids at places that are counted from `cover`'s begin. Shape of `out`: as `places`.
+  template <class Integer>
+  void ids(const bijection_plan& plan, std::span<const Integer> places, std::int64_t* out) {
+    // Of its own, so that what is written through `out` cannot change them.
+    const std::uint32_t* const cells = first_in_cell_.data();
+    const std::uint64_t* const ends = ends_.data();
+    const std::uint64_t* const shifts = shifts_.data();
+    const int bits = cell_bits_;
+    const std::uint64_t begin = begin_;
+    for (const Integer offset : places) {
+      const std::uint64_t place = begin + offset;
+      std::size_t i = cells[offset >> bits];
+      // A cell is shorter than most stretches: no branch for one step.
+      i += ends[i] <= place ? 1 : 0;
+      while (ends[i] <= place) ++i;
+      // Ids of a whole shard run along with its places.
+      *out++ = shifts[i] == no_shift ? special_id(plan, i, place)
+                                     : static_cast<std::int64_t>(place + shifts[i]);
+    }
   }
 
  private:
+  /// Of stretches whose ids do not run along: more than any difference of an id and a place.
+  static constexpr std::uint64_t no_shift = std::uint64_t{1} << 63;
+
   struct opened {
     std::size_t number;
     std::vector<bijection_stretch> stretches;
@@ -109,12 +127,12 @@ class bijection_window {
     const std::size_t n = stretches_.size();
     ends_.resize(n);
     shifts_.resize(n);
-    plain_.resize(n);
     for (std::size_t i = 0; i < n; ++i) {
       const bijection_stretch& s = stretches_[i];
       ends_[i] = s.end;
-      plain_[i] = s.first_id >= 0 && !s.is_long;
-      shifts_[i] = static_cast<std::uint64_t>(s.first_id) - (s.end - s.size);
+      const bool runs_along = s.first_id >= 0 && !s.is_long;
+      shifts_[i] =
+          runs_along ? static_cast<std::uint64_t>(s.first_id) - (s.end - s.size) : no_shift;
     }
     const std::uint64_t average = (end - begin_) / n;
     cell_bits_ = std::max(static_cast<int>(std::bit_width(average)) - 2, 0);
@@ -143,7 +161,6 @@ class bijection_window {
   std::vector<opened> pieces_{};
   std::vector<bijection_stretch> stretches_{};
   std::vector<std::uint64_t> ends_{}, shifts_{};
-  std::vector<std::uint8_t> plain_{};
   int cell_bits_ = 0;
   std::vector<std::uint32_t> first_in_cell_{};
   std::vector<std::vector<std::int64_t>> parts_{};
@@ -206,19 +223,51 @@ class bijection_sequence {
     r.window.cover(*plan_, n, r.early.begin, r.late.end);
   }
 
+  /// Places of a block in 32 bits wherever they fit: a processor multiplies several of those at a
+  /// time.
   void read_block(reader& r, std::uint64_t offset, std::span<std::int64_t> out) const {
-    // Which of the two blocks it is cannot be predicted: an index instead of a branch.
-    const windowed_permutation::block second = r.second, either[2] = {r.early, r.late};
-    const std::uint64_t border = r.early.end;
-    // One step at a time for all, so that the numbers of each stay in registers.
-    for (std::int64_t& x : out)
-      x = static_cast<std::int64_t>(second.begin + second.order(offset++));
-    for (std::int64_t& x : out) {
-      const auto place = static_cast<std::uint64_t>(x);
-      const windowed_permutation::block& first = either[place < border ? 0 : 1];
-      x = static_cast<std::int64_t>(first.begin + first.order(place - first.begin));
+    if (r.late.end - r.early.begin <= std::numeric_limits<std::uint32_t>::max())
+      read_block_as<std::uint32_t>(r, offset, out);
+    else
+      read_block_as<std::uint64_t>(r, offset, out);
+  }
+
+  template <class Integer>
+  void read_block_as(reader& r, std::uint64_t offset, std::span<std::int64_t> out) const {
+    std::array<Integer, 512> buffer;
+    while (!out.empty()) {
+      const auto places = std::span(buffer).first(std::min(out.size(), buffer.size()));
+      std::iota(places.begin(), places.end(), static_cast<Integer>(offset));
+      r.second.order.permute(places);
+      move_within_first_pass(r, places);
+      r.window.ids(*plan_, std::span<const Integer>(places), out.data());
+      offset += places.size();
+      out = out.subspan(places.size());
     }
-    for (std::int64_t& x : out) x = r.window.id(*plan_, static_cast<std::uint64_t>(x));
+  }
+
+  /// From places of the block that was read last, counted from its begin, to places before samples
+  /// move, counted from the early block's begin. Which of the two blocks a place lies in cannot be
+  /// predicted: both answers are computed, and one is taken.
+  template <class Integer>
+  static void move_within_first_pass(const reader& r, std::span<Integer> places) noexcept {
+    const auto lead = static_cast<Integer>(r.second.begin - r.early.begin);
+    const auto border = static_cast<Integer>(r.early.end - r.early.begin);
+    const paired_permutation early = r.early.order, late = r.late.order;
+    std::array<Integer, 512> bases, sizes;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Integer place = places[i] + lead;
+      const Integer in_early = early.forward(place), in_late = late.forward(place - border);
+      const bool is_early = place < border;
+      bases[i] = is_early ? 0 : border;
+      sizes[i] = static_cast<Integer>(is_early ? early.size() : late.size());
+      places[i] = is_early ? in_early : in_late;
+    }
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      if (places[i] >= sizes[i]) [[unlikely]]
+        places[i] = bases[i] == 0 ? early.walk(places[i]) : late.walk(places[i]);
+      places[i] += bases[i];
+    }
   }
 
   std::shared_ptr<const bijection_plan> plan_;
