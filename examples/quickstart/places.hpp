@@ -29,13 +29,21 @@ struct places {
   [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }
   [[nodiscard]] std::filesystem::path chart() const { return work / "loss.svg"; }
   [[nodiscard]] std::filesystem::path log(const std::string& run) const {
-    return work / "runs" / (run + ".tsv");
+    return runs() / (run + ".tsv");
   }
+  [[nodiscard]] std::filesystem::path runs() const { return work / "runs"; }
   [[nodiscard]] std::filesystem::path events(const std::string& run) const {
-    return work / "runs" / (run + ".events");
+    return runs() / (run + ".events");
   }
   [[nodiscard]] std::filesystem::path processes(const std::string& run) const {
-    return work / "runs" / (run + ".pids");
+    return runs() / (run + ".pids");
+  }
+
+  /// Removes what the quickstart made in `work`, and nothing else that lies there.
+  void clear() const {
+    for (const char* const own :
+         {"store", "cache", "held-out-cache", "runs", "bigram.txt", "loss.svg"})
+      std::filesystem::remove_all(work / own);
   }
 };
 

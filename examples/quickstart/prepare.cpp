@@ -11,13 +11,19 @@
 namespace quickstart {
 
 void prepare(const places& where, const prepare_options& options) {
-  std::filesystem::remove_all(where.work);
   const std::pair<corpus_source, double> sources[] = {
       {{"prose", options.prose, is_prose}, prose_share},
       {{"code", options.code, is_code}, code_share}};
+  // All texts before anything is removed: a folder that has too few leaves the last runs as they
+  // are.
+  std::vector<corpus> corpora;
+  for (const auto& [source, share] : sources)
+    corpora.push_back(collect(source, {.most = 6'000'000}));
+  where.clear();
   bigram_table bigrams;
-  for (const auto& [source, share] : sources) {
-    const corpus rows = collect(source, {.most = 6'000'000});
+  for (std::size_t i = 0; i < corpora.size(); ++i) {
+    const auto& [source, share] = sources[i];
+    const corpus& rows = corpora[i];
     const std::string store = where.store() + '/';
     const std::size_t train = write_dataset(store + source.name, rows.train);
     const std::size_t held_out = write_dataset(store + "held-out/" + source.name, rows.held_out);

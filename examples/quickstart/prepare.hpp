@@ -14,8 +14,8 @@ struct prepare_options {
   std::vector<std::filesystem::path> code = {"/usr/include"};
 };
 
-/// Replaces all that lies in the work folder. Throws std::runtime_error where a corpus is too
-/// small.
+/// Replaces the datasets and runs of the work folder. Throws std::runtime_error where a corpus is
+/// too small, and has changed nothing then.
 void prepare(const places& where, const prepare_options& options);
 
 }  // namespace quickstart
