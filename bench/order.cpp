@@ -76,6 +76,12 @@ std::uint64_t all_ids_by_two(const engine& e) {
   return order.positions();
 }
 
+/// What two cores are worth on this machine: two threads that share nothing, an epoch each.
+std::uint64_t two_epochs(const engine& e) {
+  std::jthread other([&e] { all_ids(e); });
+  return 2 * all_ids(e);
+}
+
 std::uint64_t first_ids(const engine& e, std::uint64_t sample_in_epoch = 0) {
   const auto order = open(e, sample_in_epoch);
   read(order, 0, batch_size);
@@ -91,7 +97,8 @@ void py1e_cases(const dataset& d, std::uint64_t canonical_nodes, const std::stri
   const std::string all = name_of("py1e all ids", d, canonical_nodes);
   bench::run_case("order", all, "ids/s",
                   bench::with({{"mdstream", [&] { return all_ids(e); }},
-                               {"mdstream, two threads", [&] { return all_ids_by_two(e); }}},
+                               {"mdstream, two threads", [&] { return all_ids_by_two(e); }},
+                               {"limit:two epochs at once", [&] { return two_epochs(e); }}},
                               bench::peers_of("order", all, directory)),
                   5);
   const std::string first = name_of("py1e first ids", d, canonical_nodes);

@@ -11,6 +11,8 @@
 #include <mdstream/order/shuffle/spans.hpp>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -81,7 +83,7 @@ class py1e_plan {
 
   /// What stands before the first numbers and the entries in a kept plan.
   struct header {
-    std::uint64_t version = 1;
+    std::uint64_t version = 2;
     std::uint64_t key = 0;
     std::uint64_t nodes = 0;
     std::uint64_t entries = 0;
@@ -115,13 +117,16 @@ class py1e_plan {
     return key;
   }
 
+  /// A lane for each word of an entry, so that a word waits for those of its own lane alone.
   [[nodiscard]] std::uint64_t checksum() const {
+    std::array<std::uint64_t, sizeof(entry) / 8> lanes{};
+    for (const entry& e : entries_) {
+      const auto words = std::bit_cast<std::array<std::uint64_t, sizeof(entry) / 8>>(e);
+      for (std::size_t i = 0; i < lanes.size(); ++i) lanes[i] = derive_key(lanes[i], words[i]);
+    }
     std::uint64_t sum = 0;
-    const auto add = [&sum](const std::byte* at, std::size_t bytes) {
-      for (std::size_t i = 0; i < bytes; i += 8) sum = derive_key(sum, load<std::uint64_t>(at + i));
-    };
-    add(reinterpret_cast<const std::byte*>(first_.data()), first_.size() * 8);
-    add(reinterpret_cast<const std::byte*>(entries_.data()), entries_.size() * sizeof(entry));
+    for (const std::uint64_t first : first_) sum = derive_key(sum, first);
+    for (const std::uint64_t lane : lanes) sum = derive_key(sum, lane);
     return sum;
   }
 
@@ -141,8 +146,8 @@ class py1e_plan {
     if (kept.size() < sizeof(header)) return false;
     const auto head = load<header>(kept.data());
     const std::size_t rest = kept.size() - sizeof head;
-    if (head.version != 1 || head.key != key || head.nodes < 2 || head.nodes > rest / 8 ||
-        head.entries == 0 || head.entries > rest / sizeof(entry) ||
+    if (head.version != header{}.version || head.key != key || head.nodes < 2 ||
+        head.nodes > rest / 8 || head.entries == 0 || head.entries > rest / sizeof(entry) ||
         head.nodes * 8 + head.entries * sizeof(entry) != rest)
       return false;
     first_.resize(head.nodes);
