@@ -6,6 +6,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -84,6 +85,51 @@ TEST_CASE("a full disk is an error, and what was complete stays", "[cache]") {
   memory_cache limited(threads, options_of(root.path(), 150'000),
                        {stream_of<memory>(data, root.path(), remote)});
   for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, limited.acquire(i).bytes()));
+}
+
+TEST_CASE("a file that may not grow is an error that leaves nothing", "[cache]") {
+  const scratch root;
+  const dataset data({.shards = 2, .bytes = 50'000});
+  const memory remote;
+  data.put(remote);
+  auto stream = stream_of<memory>(data, root.path(), remote);
+  const int status = in_child([&] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit small{20'000, 20'000};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return 3;
+    mds::runtime threads(1);
+    memory_cache shards(threads, options_of(root.path()), {stream});
+    const auto failure = support::error_of([&] { (void)shards.acquire(0); });
+    if (!failure || failure->code() != errc::io_error) return 1;
+    if (std::string(failure->what()).find("File too large") == std::string::npos) return 4;
+    return fs::is_empty(root / ".mdstream/tmp") ? 0 : 2;
+  });
+  CHECK(status == 0);
+  mds::runtime threads(1);
+  memory_cache shards(threads, options_of(root.path()), {stream});
+  CHECK(data.is_right(0, shards.acquire(0).bytes()));
+}
+
+TEST_CASE("clocks that jump change nothing", "[cache]") {
+  // Of clocks that can be set the cache knows only the times of files.
+  const dataset data({.shards = 6});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  const auto stream = stream_of<memory>(data, root.path(), remote);
+  mds::runtime threads(1);
+  const auto now = fs::file_time_type::clock::now();
+  const std::uint64_t limit = data.text().size() + 4 * 4112;
+  for (const auto jump : {-24h * 365 * 20, 24h * 365 * 20}) {
+    memory_cache shards(threads, options_of(root.path(), limit), {stream});
+    for (std::uint32_t round = 0; round < 3; ++round) {
+      for (std::uint32_t i = 0; i < 6; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
+      for (const auto& each : fs::recursive_directory_iterator(root.path()))
+        fs::last_write_time(each.path(), now + jump);
+    }
+    CHECK(*shards.usage() == bytes_in(root.path()));
+    CHECK(bytes_in(root.path()) <= limit);
+  }
 }
 
 TEST_CASE("a directory that can not be written serves what is complete", "[cache]") {

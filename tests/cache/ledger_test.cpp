@@ -1,13 +1,16 @@
 // What processes tell each other: members, journal, scan, ledger. Two ledgers in one process are
 // two processes to each other, because flock tells open files apart.
 
-#include <mdstream/cache/cache_ledger.hpp>
+#include <mdstream/cache/ledger_transaction.hpp>
 
+#include <mdstream/cache/cache_directory.hpp>
 #include <mdstream/cache/describe_streams.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cache/fixture.hpp"
@@ -165,16 +168,62 @@ TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
   CHECK_FALSE(fs::exists(own + "/tmp/nobody-1"));
 }
 
-TEST_CASE("the slowest cursor is that of the processes of the same order", "[cache]") {
+TEST_CASE("processes tell each other what they read soon", "[cache]") {
   const place here;
-  const auto one = here.join(), two = here.join(), other = here.join();
-  one->set_cursor(7, 500);
-  two->set_cursor(7, 300);
-  other->set_cursor(8, 1);
-  CHECK(one->slowest_cursor() == 300);
-  CHECK(two->slowest_cursor() == 300);
-  two->set_cursor(7, 900);
-  CHECK(one->slowest_cursor() == 500);
+  const auto one = here.join(), two = here.join(), three = here.join();
+  const auto seen_by = [](mds::cache_ledger& ledger) {
+    mds::cache_ledger::transaction change(ledger);
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> uses;
+    for (const mds::use_elsewhere& each : change.uses_elsewhere())
+      uses.emplace_back(each.shard, each.distance);
+    change.finish();
+    return uses;
+  };
+  using uses = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
+  CHECK(seen_by(*one).empty());
+  two->publish_uses(std::vector<mds::use_elsewhere>{{5, 9}, {2, 4}});
+  three->publish_uses(std::vector<mds::use_elsewhere>{{2, 3}, {0, 1}});
+  CHECK(seen_by(*one) == uses{{0, 1}, {2, 3}, {5, 9}});
+  CHECK(seen_by(*two) == uses{{0, 1}, {2, 3}});
+  three->publish_uses({});
+  CHECK(seen_by(*one) == uses{{2, 4}, {5, 9}});
+  // Streams that only others have are nothing to this one, nor numbers that its own do not reach.
+  const std::string live = here.root / ".mdstream/live";
+  for (const auto& file : fs::directory_iterator(live)) {
+    std::ofstream(file.path(), std::ios::app | std::ios::binary) << std::string(40, '\x7f');
+  }
+  CHECK(seen_by(*one) == uses{{2, 4}, {5, 9}});
+}
+
+TEST_CASE("what one process reads soon another evicts last", "[cache]") {
+  const place here;
+  for (std::uint32_t i = 0; i < 4; ++i) here.put(i);
+  // Room for five; the one that wants shard 4 needs 3 last, the other reads 3 at once.
+  const std::uint64_t limit = here.data.text().size() + 5 * 4112;
+  const auto directory = [&](std::vector<std::uint64_t> uses) {
+    return std::make_unique<mds::cache_directory>(
+        here.root.path(), limit, here.catalog,
+        mds::cache_directory::hooks{
+            .next_use = [uses](std::uint32_t shard, std::uint64_t) { return uses[shard]; },
+            .knows_order = [] { return true; }});
+  };
+  const auto one = directory({10, 11, 12, 13, 10, 10});
+  const auto two = directory({103, 102, 101, 100, mds::never, mds::never});
+  one->ledger().notice_members();
+  const bool told = GENERATE(true, false);
+  if (told) two->publish_uses();
+  mds::shard_claim first, second;
+  REQUIRE(one->claim(4, 4104, mds::urgency::now, first) == mds::claim_result::claimed);
+  CHECK(one->evicted() == 0);
+  REQUIRE(one->claim(5, 4112, mds::urgency::now, second) == mds::claim_result::claimed);
+  CHECK(one->evicted() == 1);
+  // By its own order 3 goes. The other reads 3, 2, 1 and 0 in this order, which is at 10, 11, 12
+  // and 13 here: sooner than this one 3 and 2, so that 1 and 2 are the farthest, both at 11.
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    CHECK(fs::exists(here.directory + '/' + dataset::name(i, false)) == (i != (told ? 1U : 3U)));
+  }
+  one->abandon(4, std::move(first));
+  one->abandon(5, std::move(second));
 }
 
 TEST_CASE("directories that lie in each other are counted once", "[cache]") {

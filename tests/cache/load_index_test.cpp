@@ -82,6 +82,21 @@ TEST_CASE("an index that is cut short is not kept, and one that lies there is re
   CHECK(read_file(here.path).size() == here.data.text().size());
 }
 
+TEST_CASE("what a killed process left of an index is deleted, what a live one makes is not",
+          "[cache]") {
+  const place here;
+  const std::string dead = here.root / "train/.mdstream-index-1",
+                    live = here.root / "train/.mdstream-index-2";
+  fs::create_directories(here.root / "train");
+  write_file(dead, mds::as_bytes("half an ind"));
+  const mds::unique_fd held = mds::detail::try_lock_path(live, mds::lock_kind::exclusive);
+  REQUIRE(held);
+  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  CHECK_FALSE(fs::exists(dead));
+  CHECK(fs::exists(live));
+  CHECK(fs::exists(here.path));
+}
+
 TEST_CASE("many may load the same index at once", "[cache]") {
   const place here;
   std::vector<std::thread> threads;

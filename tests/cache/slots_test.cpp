@@ -1,6 +1,7 @@
 #include <mdstream/cache/slots.hpp>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -93,6 +94,9 @@ TEST_CASE("references outlive the table, and the last one ends it", "[cache]") {
   }
 }
 
+/// MDSTREAM_LONG_TESTS in the environment: 60 million acquisitions.
+int rounds() { return std::getenv("MDSTREAM_LONG_TESTS") != nullptr ? 10'000'000 : 3000; }
+
 TEST_CASE("threads take and unmap the same slots", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const unsigned seed = std::random_device{}();
@@ -105,7 +109,7 @@ TEST_CASE("threads take and unmap the same slots", "[cache]") {
     for (unsigned t = 0; t < 3; ++t) {
       threads.emplace_back([&, t] {
         std::mt19937 random(seed + t);
-        for (int i = 0; i < 3000; ++i) {
+        for (int i = 0; i < rounds(); ++i) {
           const auto shard = static_cast<std::uint32_t>(random() % 4);
           std::optional<mds::shard_ref> ref = table->try_acquire(shard);
           if (!ref && random() % 2 == 0) {
@@ -122,7 +126,7 @@ TEST_CASE("threads take and unmap the same slots", "[cache]") {
     }
     threads.emplace_back([&] {
       std::mt19937 random(seed + 9);
-      for (int i = 0; i < 3000; ++i) {
+      for (int i = 0; i < rounds(); ++i) {
         if (random() % 2 == 0) {
           (void)table->unmap(static_cast<std::uint32_t>(random() % 4));
         } else {

@@ -35,6 +35,29 @@ TEST_CASE("what should go but is needed before is waited for", "[schedule]") {
   CHECK(drain({candidates, urgency::now, 4}) == std::vector<std::uint32_t>{2, 0, 1});
 }
 
+TEST_CASE("what another process reads sooner counts", "[schedule]") {
+  // Three batches ahead of the other, which is at its batch 0, as this one is at 7.
+  std::vector<mds::eviction_candidate> candidates{{1, 9}, {2, 50}, {3, mds::never}, {4, 8}};
+  const std::vector<mds::use_elsewhere> elsewhere{{0, 0}, {2, 1}, {3, 40}};
+  mds::count_elsewhere(candidates, elsewhere, 7, 0);
+  CHECK(drain({candidates, urgency::now, 0}) == std::vector<std::uint32_t>{3, 1, 2, 4});
+
+  // Ahead, for batch 10: what the other reads before that is waited for, what it reads later is
+  // needed then.
+  candidates = {{1, mds::never}, {2, mds::never}, {3, 12}};
+  mds::count_elsewhere(candidates, std::vector<mds::use_elsewhere>{{1, 2}, {2, 4}}, 7, 10);
+  CHECK(candidates[0].needed_before);
+  CHECK(candidates[0].next_use == mds::never);
+  CHECK(candidates[1].next_use == 11);
+  CHECK_FALSE(candidates[1].needed_before);
+  CHECK(candidates[2].next_use == 12);
+
+  // Far away is not `never`.
+  candidates = {{1, mds::never}};
+  mds::count_elsewhere(candidates, std::vector<mds::use_elsewhere>{{1, mds::never}}, 7, 0);
+  CHECK(candidates[0].next_use == mds::never - 1);
+}
+
 // Every assignment of next uses out of {0, 1, 2, never} to four shards, every request.
 TEST_CASE("the queue is a permutation in order for every small case", "[schedule]") {
   const std::uint64_t uses[] = {0, 1, 2, mds::never};

@@ -1,5 +1,7 @@
 #include <mdstream/schedule/fetch_window.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <random>
 #include <set>
@@ -120,5 +122,98 @@ TEST_CASE("random events never lose, repeat or leak a shard") {
         in_flight.erase(in_flight.begin());
       }
     }
+  }
+}
+
+namespace fetch_window_test {
+
+/// What a window of two shards is to do, told plainly.
+struct model {
+  int wanted[2] = {};
+  bool in_flight[2] = {}, due[2] = {};
+  bool paused = false;
+
+  [[nodiscard]] std::size_t flights() const { return std::size_t{in_flight[0]} + in_flight[1]; }
+  [[nodiscard]] bool would_fetch(std::size_t most) const {
+    return !paused && flights() < most && (due[0] || due[1]);
+  }
+};
+
+/// One event, where it may come in this state: false where not, and where the window did wrong.
+bool apply(int event, mds::fetch_window& window, model& expected, std::size_t most, bool& right) {
+  const auto shard = static_cast<std::uint32_t>(event % 2);
+  switch (event / 2) {
+    case 0: {
+      if (expected.wanted[shard] == 2) return false;
+      const bool first = expected.wanted[shard]++ == 0;
+      right = window.want(shard) == first;
+      if (first && !expected.in_flight[shard]) expected.due[shard] = true;
+      return true;
+    }
+    case 1: {
+      if (expected.wanted[shard] == 0) return false;
+      const bool last = --expected.wanted[shard] == 0;
+      right = window.leave(shard) == last;
+      if (last) expected.due[shard] = false;
+      return true;
+    }
+    case 2:
+      if (!expected.in_flight[shard]) return false;
+      expected.in_flight[shard] = false;
+      window.fetched(shard);
+      return true;
+    case 3:
+      if (!expected.in_flight[shard]) return false;
+      expected.in_flight[shard] = false;
+      expected.due[shard] = expected.wanted[shard] > 0;
+      expected.paused = true;
+      window.no_room(shard);
+      return true;
+    case 4:
+      expected.due[shard] = false;
+      window.found(shard);
+      return true;
+    default:
+      if (shard == 0) {
+        expected.paused = false;
+        window.moved();
+        return true;
+      }
+      const bool would = expected.would_fetch(most);
+      const auto next = window.next();
+      right = next.has_value() == would && (!next || expected.due[*next]);
+      if (next) {
+        expected.due[*next] = false;
+        expected.in_flight[*next] = true;
+      }
+      return true;
+  }
+}
+
+/// Every sequence of so many events; how many states were seen, none where one went wrong.
+std::size_t walk(const mds::fetch_window& window, const model& expected, std::size_t most,
+                 int depth) {
+  if (depth == 0) return 1;
+  std::size_t seen = 1;
+  for (int event = 0; event < 12; ++event) {
+    mds::fetch_window after = window;
+    model then = expected;
+    bool right = true;
+    if (!apply(event, after, then, most, right)) continue;
+    right = right && after.in_flight() == then.flights() && after.wanted(0) == then.wanted[0] > 0 &&
+            after.wanted(1) == then.wanted[1] > 0;
+    const std::size_t further = right ? walk(after, then, most, depth - 1) : 0;
+    if (further == 0) return 0;
+    seen += further;
+  }
+  return seen;
+}
+
+}  // namespace fetch_window_test
+
+TEST_CASE("every event in every state of a window of two shards") {
+  for (const std::size_t most : {1U, 2U}) {
+    const std::size_t seen = fetch_window_test::walk(mds::fetch_window(2, most), {}, most, 6);
+    CHECK(seen > 100'000);
   }
 }

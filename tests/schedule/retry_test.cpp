@@ -1,6 +1,7 @@
 #include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
+#include <optional>
 #include <system_error>
 
 #include "support/catch.hpp"
@@ -36,6 +37,23 @@ TEST_CASE("a store that asks for a pause is not asked again before", "[schedule]
   CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.0, 0s) == 1s);
   CHECK(mds::pause_before_retry(policy, 1, errc::unavailable, 0.0, 24h) == 30s);
   CHECK_FALSE(mds::pause_before_retry(policy, 5, errc::unavailable, 0.0, 1s));
+}
+
+TEST_CASE("a store that fails for a minute is outlived by seven attempts, by the clock of a test",
+          "[schedule]") {
+  const auto answers_after = [](unsigned attempts) -> std::optional<std::chrono::nanoseconds> {
+    const mds::retry_policy policy{.attempts = attempts, .pause = 1s};
+    std::chrono::nanoseconds now = 0s;
+    for (unsigned failed = 0; now < 60s;) {
+      const auto pause = mds::pause_before_retry(policy, ++failed, errc::unavailable, 0.0);
+      if (!pause) return std::nullopt;
+      now += *pause;
+    }
+    return now;
+  };
+  CHECK(answers_after(7) == 63s);
+  CHECK_FALSE(answers_after(6));
+  CHECK_FALSE(answers_after(2));
 }
 
 TEST_CASE("only what may pass is tried again", "[schedule]") {

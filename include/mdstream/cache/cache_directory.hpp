@@ -6,11 +6,13 @@
 #include <mdstream/cache/cache_ledger.hpp>
 #include <mdstream/cache/catalog.hpp>
 #include <mdstream/cache/file_lock.hpp>
+#include <mdstream/cache/ledger_transaction.hpp>
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/shard_fetch.hpp>
 #include <mdstream/schedule/eviction.hpp>
 #include <mdstream/store/file.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +44,8 @@ class cache_directory {
     /// The first use of a shard at or after a place in the order, 0 being now; `never` when there
     /// is none.
     std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use{};
+    /// Whether those places are batches of an order, and not mere guesses.
+    std::function<bool()> knows_order{};
     /// Unmaps a shard that nobody in this process holds; false when somebody does.
     std::function<bool(std::uint32_t)> release{};
   };
@@ -141,6 +145,26 @@ class cache_directory {
                  " for what this process uses at one time, " + std::to_string(others) +
                  " for other processes)",
          .url = ledger_.root()});
+  }
+
+  /// Tells other processes which of the shards that lie there this one reads soon, so that they do
+  /// not evict them if anything else can go. O(shards). To be called now and then.
+  void publish_uses() {
+    if (!limited() || ledger_.others() == 0) return;
+    std::vector<use_elsewhere> uses;
+    if (!knows_order()) return ledger_.publish_uses(uses);
+    for (const std::uint32_t shard : ledger_.resident()) {
+      const std::uint64_t place = next_use(shard, 0);
+      if (place != never) uses.push_back({.shard = shard, .distance = place});
+    }
+    if (uses.empty()) return ledger_.publish_uses(uses);
+    const auto soonest = std::min(uses.size(), most_published);
+    std::ranges::nth_element(uses, uses.begin() + static_cast<std::ptrdiff_t>(soonest - 1), {},
+                             &use_elsewhere::distance);
+    uses.resize(soonest);
+    const std::uint64_t now = std::ranges::min(uses, {}, &use_elsewhere::distance).distance;
+    for (use_elsewhere& each : uses) each.distance -= now;
+    ledger_.publish_uses(uses);
   }
 
   /// Bytes in use and reserved, over all processes.
@@ -261,7 +285,11 @@ class cache_directory {
     if (change.fits(bytes)) return true;
     const std::uint64_t wanted_at = next_use(shard, 0);
     const std::uint64_t from = why == urgency::ahead && wanted_at != never ? wanted_at : 0;
-    eviction_queue queue(candidates(shard, from, change), why, wanted_at);
+    std::vector<eviction_candidate> found = candidates(shard, from, change);
+    if (ledger_.others() != 0) {
+      count_elsewhere(found, change.uses_elsewhere(), place_now(wanted_at, change), from);
+    }
+    eviction_queue queue(std::move(found), why, wanted_at);
     while (const std::optional<eviction_candidate> victim = queue.next()) {
       if (try_evict(victim->shard, change) && change.fits(bytes)) return true;
     }
@@ -270,6 +298,18 @@ class cache_directory {
 
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     return hooks_.next_use ? hooks_.next_use(shard, from) : never;
+  }
+  [[nodiscard]] bool knows_order() const { return hooks_.knows_order && hooks_.knows_order(); }
+
+  /// Where this process is in its order: at the next use of what it reads first.
+  [[nodiscard]] std::uint64_t place_now(std::uint64_t wanted_at,
+                                        const cache_ledger::transaction& change) const {
+    if (!knows_order()) return 0;
+    std::uint64_t now = wanted_at;
+    for (std::uint32_t i = 0; i < catalog_.shards(); ++i) {
+      if (change.residency_of(i) != absent) now = std::min(now, next_use(i, 0));
+    }
+    return now;
   }
 
   /// What lies there of this process's streams. What has no remote is never among it.
@@ -314,6 +354,8 @@ class cache_directory {
     change.remove_file(shard_catalog::path(stream, file.raw_name));
     if (file.zipped()) change.remove_file(shard_catalog::path(stream, file.zip_name));
   }
+
+  static constexpr std::size_t most_published = 4096;
 
   cache_ledger ledger_;
   const shard_catalog& catalog_;

@@ -21,6 +21,7 @@
 #include <mdstream/cache/journal.hpp>
 #include <mdstream/cache/members.hpp>
 #include <mdstream/cache/registered_streams.hpp>
+#include <mdstream/schedule/eviction.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <algorithm>
@@ -41,8 +42,8 @@
 namespace mdstream::inline v0 {
 
 /// One process's part in a cache directory. All calls are thread-safe; changes are made in a
-/// `transaction`. They wait for the directory lock, which is held for microseconds, or for a scan
-/// when a process has died.
+/// `transaction` (ledger_transaction.hpp). They wait for the directory lock, which is held for
+/// microseconds, or for a scan when a process has died.
 class cache_ledger {
  public:
   class transaction;
@@ -119,19 +120,27 @@ class cache_ledger {
   /// Looks whether processes came or went, without a lock when none did.
   void notice_members();
 
-  /// Publishes where this process is in its order.
-  void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
+  /// Shards that lie there, as far as this process was told.
+  [[nodiscard]] std::vector<std::uint32_t> resident() {
     const std::lock_guard guard(mutex_);
-    facts_.fingerprint = fingerprint;
-    facts_.cursor = position;
-    members_->update(facts_);
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t i = 0; i < flags_.size(); ++i)
+      if (flags_[i] != absent) found.push_back(i);
+    return found;
   }
 
-  /// The smallest position of the live processes that follow the same order, this one included.
-  [[nodiscard]] std::uint64_t slowest_cursor() {
+  /// Tells other processes which shards this one reads soon, and how soon.
+  void publish_uses(std::span<const use_elsewhere> uses) {
+    std::vector<published_use> told;
+    for (const use_elsewhere& each : uses) {
+      const catalog_stream& stream = catalog_.stream_of(each.shard);
+      told.push_back({.stream = stream.key,
+                      .shard = each.shard - stream.first,
+                      .distance = static_cast<std::uint32_t>(
+                          std::min<std::uint64_t>(each.distance, ~std::uint32_t{0}))});
+    }
     const std::lock_guard guard(mutex_);
-    const dir_lock lock(*this);
-    return members_->slowest_cursor(facts_.fingerprint, facts_.cursor);
+    members_->publish(told);
   }
 
  private:
@@ -399,114 +408,5 @@ class cache_ledger {
   std::atomic<std::uint64_t> limit_{0};
   std::atomic<std::size_t> others_{0};
 };
-
-/// One change under the directory lock, ended by `finish`. What throws out of it leaves the
-/// journal's mark set, so that the next one counts anew.
-class cache_ledger::transaction {
- public:
-  explicit transaction(cache_ledger& of)
-      : of_(of), guard_(of.mutex_), lock_(of.reopened_if_deleted()) {
-    of_.catch_up();
-  }
-
-  /// To be called before the directory is changed.
-  void modify() { of_.journal_->begin_change(); }
-
-  void finish() {
-    of_.journal_->end_change();
-    lock_.release();
-    guard_.unlock();
-  }
-
-  /// Bytes of complete files and of those that will be, over all processes.
-  [[nodiscard]] std::uint64_t usage() const {
-    return of_.journal_->head.used + of_.journal_->head.reserved;
-  }
-  [[nodiscard]] bool fits(std::uint64_t bytes) const {
-    return of_.limit() == 0 || usage() + bytes <= of_.limit();
-  }
-
-  /// What of a shard lies there, as far as this process was told.
-  [[nodiscard]] std::uint8_t residency_of(std::uint32_t shard) const { return of_.flags_[shard]; }
-
-  /// Adds to the sum of complete files.
-  void add_used(std::uint64_t bytes) { of_.journal_->head.used += bytes; }
-
-  /// Reserves room, or gives it back.
-  void reserve(std::uint64_t bytes) {
-    modify();
-    of_.set_reserved(of_.facts_.reserved + bytes);
-  }
-  void unreserve(std::uint64_t bytes) {
-    modify();
-    of_.set_reserved(of_.facts_.reserved - std::min(of_.facts_.reserved, bytes));
-  }
-
-  /// Deletes a file and takes its size off the sum; nothing when there is none.
-  void remove_file(const std::string& path) {
-    struct stat info{};
-    if (::stat(path.c_str(), &info) != 0) return;
-    modify();
-    std::uint64_t& sum = of_.journal_->head.used;
-    if (::unlink(path.c_str()) == 0) {
-      sum -= std::min(sum, static_cast<std::uint64_t>(info.st_size));
-    } else if (errno != ENOENT) {
-      throw system_failure(errno, "cannot delete", path);
-    }
-  }
-
-  /// Tells everybody what of a shard lies there now.
-  void note(std::uint32_t shard, unsigned flags) {
-    const catalog_stream& stream = of_.catalog_.stream_of(shard);
-    modify();
-    of_.journal_->append({.stream = stream.key, .shard = shard - stream.first, .there = flags});
-    of_.flags_[shard] = static_cast<std::uint8_t>(flags);
-    of_.next_record_ = of_.journal_->head.records;
-  }
-
-  /// Looks for processes that died, and gives up what they had reserved.
-  void look_for_dead() { of_.look_for_dead(); }
-
-  /// Says what this process may pin at one time. Returns what the others said.
-  [[nodiscard]] std::uint64_t exchange_needs(std::uint64_t own) {
-    modify();
-    ++of_.journal_->head.membership;
-    of_.facts_.need = own;
-    of_.members_->update(of_.facts_);
-    of_.look_for_dead();
-    return of_.others_need_;
-  }
-  [[nodiscard]] std::uint64_t own_need() const { return of_.facts_.need; }
-
-  [[nodiscard]] std::uint64_t index_bytes() const { return of_.index_bytes(); }
-
-  /// Calls `visit(path)` for every shard file of directories that no live process uses, until it
-  /// returns false. Only files that the index beside them names.
-  template <class Visit>
-  void for_each_unused(Visit visit) {
-    if (of_.unowned_.empty()) return;
-    const std::vector<std::uint64_t> used = of_.members_->streams_of_others();
-    for (const unowned_stream& stream : of_.unowned_) {
-      if (std::binary_search(used.begin(), used.end(), stream.key)) continue;
-      for (const std::string& name : of_.indexed_files(stream.directory)) {
-        if (!visit(stream.directory + '/' + name)) return;
-      }
-    }
-  }
-
- private:
-  cache_ledger& of_;
-  std::unique_lock<std::mutex> guard_;
-  dir_lock lock_;
-};
-
-inline void cache_ledger::notice_members() {
-  {
-    const std::lock_guard guard(mutex_);
-    if (journal_->peek_membership() == seen_membership_ && members_->listed()) return;
-  }
-  transaction change(*this);
-  change.finish();
-}
 
 }  // namespace mdstream::inline v0

@@ -2,6 +2,7 @@
 
 /// Brings the index of a dataset to where its shards will be cached.
 
+#include <mdstream/cache/file_lock.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -9,11 +10,17 @@
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -59,13 +66,51 @@ std::vector<std::byte> fetch_index(const S& remote, const std::string& key,
   }
 }
 
+inline constexpr std::string_view index_in_the_making = ".mdstream-index-";
+
+/// Deletes what processes left that were killed while they put an index there: files in the making
+/// that nobody holds locked.
+inline void drop_dead_indexes(const std::string& directory) {
+  std::error_code failure;
+  std::filesystem::directory_iterator at(directory, failure);
+  for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+    if (!at->path().filename().native().starts_with(index_in_the_making)) continue;
+    const std::string& path = at->path().native();
+    const unique_fd fd = try_open(path, O_RDWR);
+    if (fd && try_lock_file(fd.get(), lock_kind::exclusive, path)) ::unlink(path.c_str());
+  }
+}
+
+/// Puts an index there, whole or not at all.
+inline void keep_index(const std::string& directory, bytes_view bytes) {
+  if (const int failure = make_directories(directory); failure != 0)
+    throw system_failure(failure, "cannot make the directory", directory);
+  drop_dead_indexes(directory);
+  std::string temporary;
+  unique_fd fd;
+  while (!fd) {  // who cleans up at this moment may come between making and locking
+    temporary = directory + '/' + std::string(index_in_the_making) + unique_name() + ".tmp";
+    fd = try_lock_path(temporary, lock_kind::exclusive);
+  }
+  try {
+    write_at(fd.get(), 0, bytes, temporary);
+    const std::string path = directory + "/index.json";
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+      throw system_failure(errno, "cannot rename a temporary file to", path);
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+}
+
 }  // namespace detail
 
 /// The dataset's index: the file `index.json` in the stream's directory, or, where there is none,
 /// that of the remote, which is checked and then put there whole or not at all. An index that lies
 /// there is never refreshed; one that is damaged is fetched anew when there is a remote. Where
-/// nothing can be written, the index is used without being kept. `remote` may be null. Throws what
-/// the remote and `dataset_index::parse` throw, and `errc::not_found` when there is no index.
+/// nothing can be written, the index is used without being kept. What a process left that was
+/// killed while it put an index there is deleted. `remote` may be null. Throws what the remote and
+/// `dataset_index::parse` throw, and `errc::not_found` when there is no index.
 ///
 /// Blocks; may be called for many streams side by side, and by several processes at once.
 template <object_store S>
@@ -90,7 +135,7 @@ template <object_store S>
   const std::vector<std::byte> bytes = detail::fetch_index(*remote, key, source);
   dataset_index index = detail::parse_index(as_text(bytes), source, remote->url(key));
   try {
-    detail::replace_file(path, bytes, detail::durability::cached);
+    detail::keep_index(source.directory, bytes);
   } catch (const error& e) {
     if (e.code() != errc::permission_denied) throw;
   }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -25,11 +26,16 @@ namespace mdstream::inline v0 {
 
 /// What a process says of itself.
 struct member_facts {
-  std::uint64_t limit = 0;        ///< bytes; 0: none
-  std::uint64_t need = 0;         ///< bytes of shards that it may pin at one time
-  std::uint64_t reserved = 0;     ///< bytes that its downloads in progress will take
-  std::uint64_t fingerprint = 0;  ///< of its order; 0: unknown
-  std::uint64_t cursor = 0;       ///< its place in that order
+  std::uint64_t limit = 0;     ///< bytes; 0: none
+  std::uint64_t need = 0;      ///< bytes of shards that it may pin at one time
+  std::uint64_t reserved = 0;  ///< bytes that its downloads in progress will take
+};
+
+/// A shard that a process reads soon.
+struct published_use {
+  std::uint64_t stream = 0;    ///< the stream's key
+  std::uint32_t shard = 0;     ///< in its stream
+  std::uint32_t distance = 0;  ///< in batches of that process from where it is
 };
 
 /// What the others say together.
@@ -41,8 +47,10 @@ struct member_sums {
   bool found_dead = false;
 };
 
-/// One process's own file, and the view of the others'. Calls other than `set_cursor` are made
-/// under the directory lock, which keeps a new file from being seen before it is locked.
+/// One process's own file, and the view of the others'. Calls other than `publish` are made under
+/// the directory lock, which keeps a new file from being seen before it is locked.
+///
+/// The file: a record, the keys of the streams, and the uses that were published last.
 class cache_members {
  public:
   /// Makes and locks this process's file in `directory`.
@@ -54,6 +62,7 @@ class cache_members {
         path_(directory_ + '/' + id_) {
     file_ = detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL);
     detail::lock_file(file_.get(), lock_kind::exclusive, path_);
+    streams_ = streams.size();
     update(facts);
     detail::write_at(file_.get(), sizeof(record), std::as_bytes(streams), path_);
   }
@@ -68,9 +77,18 @@ class cache_members {
   [[nodiscard]] bool listed() const noexcept { return detail::is_linked(file_.get()); }
 
   void update(const member_facts& facts) {
-    const record text{magic,          facts.limit,       facts.need,
-                      facts.reserved, facts.fingerprint, facts.cursor};
+    const record text{magic, facts.limit, facts.need, facts.reserved, streams_};
     detail::write_at(file_.get(), 0, std::as_bytes(std::span(&text, 1)), path_);
+  }
+
+  /// Tells the others what this process reads soon, in place of what was told before. Who reads
+  /// while this writes may see some of both.
+  void publish(std::span<const published_use> uses) {
+    const std::uint64_t at = sizeof(record) + streams_ * sizeof(std::uint64_t);
+    detail::write_at(file_.get(), at, std::as_bytes(uses), path_);
+    if (::ftruncate(file_.get(), static_cast<off_t>(at + uses.size_bytes())) != 0) {
+      throw system_failure(errno, "cannot cut", path_);
+    }
   }
 
   /// Reads the files of the others and removes those of the dead, with what `forget(id)` removes.
@@ -100,40 +118,52 @@ class cache_members {
   [[nodiscard]] std::vector<std::uint64_t> streams_of_others() const {
     std::vector<std::uint64_t> keys;
     for_each_other([&](const std::string&, const std::string& path, int fd) {
-      const std::uint64_t bytes = detail::file_size(fd, path);
-      if (bytes <= sizeof(record)) return;
-      std::vector<std::uint64_t> found((bytes - sizeof(record)) / sizeof(std::uint64_t));
-      const std::size_t got =
-          detail::read_at(fd, sizeof(record), std::as_writable_bytes(std::span(found)), path);
-      keys.insert(keys.end(), found.begin(),
-                  found.begin() + static_cast<std::ptrdiff_t>(got / sizeof(std::uint64_t)));
+      read_items(fd, path, sizeof(record), read_record(fd, path).streams, keys);
     });
     std::sort(keys.begin(), keys.end());
     return keys;
   }
 
-  /// The smallest cursor among the other processes of this order; `own` when there is none.
-  [[nodiscard]] std::uint64_t slowest_cursor(std::uint64_t fingerprint, std::uint64_t own) const {
-    std::uint64_t slowest = own;
+  /// What the other processes told that they read soon.
+  [[nodiscard]] std::vector<published_use> uses_of_others() const {
+    std::vector<published_use> uses;
     for_each_other([&](const std::string&, const std::string& path, int fd) {
-      const member_facts facts = read(fd, path);
-      if (facts.fingerprint == fingerprint) slowest = std::min(slowest, facts.cursor);
+      const std::uint64_t keys = read_record(fd, path).streams;
+      if (keys > detail::file_size(fd, path) / sizeof(std::uint64_t)) return;
+      read_items(fd, path, sizeof(record) + keys * sizeof(std::uint64_t), most_items, uses);
     });
-    return slowest;
+    return uses;
   }
 
  private:
-  static constexpr std::uint64_t magic = 0x31656d6d2d73646d;  // "mds-mme1"
+  static constexpr std::uint64_t magic = 0x32656d6d2d73646d;  // "mds-mme2"
   struct record {
-    std::uint64_t magic, limit, need, reserved, fingerprint, cursor;
+    std::uint64_t magic, limit, need, reserved, streams;
   };
+  static constexpr std::uint64_t most_items = std::uint64_t{1} << 24;  // a file of ours has fewer
 
-  [[nodiscard]] static member_facts read(int fd, const std::string& path) {
+  /// All zero where there is none.
+  [[nodiscard]] static record read_record(int fd, const std::string& path) {
     record text{};
     const std::size_t got =
         detail::read_at(fd, 0, std::as_writable_bytes(std::span(&text, 1)), path);
-    if (got != sizeof text || text.magic != magic) return {};
-    return {text.limit, text.need, text.reserved, text.fingerprint, text.cursor};
+    return got == sizeof text && text.magic == magic ? text : record{};
+  }
+  [[nodiscard]] static member_facts read(int fd, const std::string& path) {
+    const record text = read_record(fd, path);
+    return {text.limit, text.need, text.reserved};
+  }
+
+  /// Adds up to `most` whole items that lie from byte `at` on.
+  template <class Item>
+  static void read_items(int fd, const std::string& path, std::uint64_t at, std::uint64_t most,
+                         std::vector<Item>& out) {
+    const std::uint64_t bytes = detail::file_size(fd, path);
+    if (bytes <= at) return;
+    std::vector<Item> found(std::min({(bytes - at) / sizeof(Item), most, most_items}));
+    const std::size_t got = detail::read_at(fd, at, std::as_writable_bytes(std::span(found)), path);
+    out.insert(out.end(), found.begin(),
+               found.begin() + static_cast<std::ptrdiff_t>(got / sizeof(Item)));
   }
 
   template <class Visit>
@@ -154,6 +184,7 @@ class cache_members {
   std::string id_;
   std::string path_;
   unique_fd file_;
+  std::uint64_t streams_ = 0;
 };
 
 }  // namespace mdstream::inline v0

@@ -8,6 +8,7 @@
 #include <mdstream/cache/catalog.hpp>
 #include <mdstream/cache/describe_streams.hpp>
 #include <mdstream/cache/options.hpp>
+#include <mdstream/cache/resident_shards.hpp>
 #include <mdstream/cache/shard_fetch.hpp>
 #include <mdstream/cache/shard_requests.hpp>
 #include <mdstream/cache/slots.hpp>
@@ -17,8 +18,7 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/store/blocking.hpp>
-
-#include <sys/resource.h>
+#include <mdstream/store/retrying.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -62,9 +62,8 @@ class shard_cache {
       : threads_(threads),
         options_(std::move(options)),
         catalog_(detail::normal_path(options_.root), detail::describe_streams<Hash>(streams)),
-        slots_(slot_table::make(catalog_.shards())) {
+        here_(catalog_, options_.max_mappings) {
     for (stream& each : streams) adopt(std::move(each));
-    max_mappings_ = options_.max_mappings != 0 ? options_.max_mappings : default_mappings();
     open_directory();
     if (directory_) tick();
   }
@@ -83,10 +82,10 @@ class shard_cache {
   /// Whether what is held counts against a limit, this process's or another's.
   [[nodiscard]] bool limited() const noexcept { return directory_ && directory_->limited(); }
 
-  /// A reference to a shard that is resident and mapped already: one atomic operation, no lock.
+  /// A reference to a shard that is resident and mapped already: a few instructions, no lock.
   /// Precondition: `shard < shards()`.
   [[nodiscard]] std::optional<shard_ref> try_acquire(std::uint32_t shard) noexcept {
-    return slots_->try_acquire(shard);
+    return here_.slots().try_acquire(shard);
   }
 
   /// Makes the shard resident and mapped and gives a reference to it. Completes exactly once: on
@@ -124,16 +123,39 @@ class shard_cache {
     return ref;
   }
 
+  /// Whether parts of the shard can be read from its remote as they lie in the raw shard: it has
+  /// one file, which is not compressed, no hash of it is to be checked, and it does not lie here.
+  [[nodiscard]] bool serves_ranges(std::uint32_t shard) const {
+    const source& from = sources_[catalog_.stream_number(shard)];
+    if (!from.remote || !from.rules.validate_hash.empty()) return false;
+    const shard_files files = catalog_.files(shard);
+    if (files.zipped() || files.meta) return false;
+    return !here_.has_file(shard);
+  }
+
+  /// Reads bytes of a shard from its remote into memory; the cache takes no part in it. Failures
+  /// that may pass are tried again as downloads are; the store's own time limits hold. Completes
+  /// exactly once, on any thread, with how many bytes there were. Precondition: `serves_ranges`.
+  void async_read_remote(std::uint32_t shard, std::uint64_t offset, mutable_bytes into,
+                         std::stop_token stop, diagnostics& where,
+                         store_handler<std::size_t> done) const {
+    const source& from = sources_[catalog_.stream_number(shard)];
+    retrying(threads_, *from.remote, from.rules.retry)
+        .async_read(join_key(from.rules.prefix, catalog_.files(shard).raw_name), offset, into,
+                    std::move(stop), where, std::move(done));
+  }
+
   /// Forgets a resident shard whose bytes turned out to be bad, so that it is fetched again. False,
   /// and it stays, where it has no remote, and while anybody holds it.
   bool drop(std::uint32_t shard) {
     return directory_ && catalog_.stream_of(shard).has_remote && directory_->drop(shard);
   }
 
-  /// Tells when a shard is needed next: a place in the order, smaller is sooner, `never` when it is
-  /// not. Called from any thread, often; it must not call the cache. Without it the shard that was
-  /// mapped first goes first.
-  /// When this returns, the function that was set before is no longer called.
+  /// Tells when a shard is needed next: the number of a batch, smaller is sooner, `never` when it
+  /// is not. Called from any thread, often; it must not call the cache. Without it the shard that
+  /// was mapped first goes first. Processes with a limit tell each other, twenty times a second,
+  /// and what one reads soon another evicts last. When this returns, the function that was set
+  /// before is no longer called.
   void set_next_use(std::function<std::uint64_t(std::uint32_t)> next_use) {
     if (!next_use) return set_next_use_from(nullptr);
     set_next_use_from([next_use = std::move(next_use)](std::uint32_t shard, std::uint64_t) {
@@ -160,17 +182,6 @@ class shard_cache {
   /// Bytes that the shard takes of the limit.
   [[nodiscard]] std::uint64_t footprint(std::uint32_t shard) const {
     return catalog_.footprint(shard);
-  }
-
-  /// Tells other processes where this one is in its order.
-  void set_cursor(std::uint64_t fingerprint, std::uint64_t position) {
-    if (directory_) directory_->ledger().set_cursor(fingerprint, position);
-  }
-
-  /// The smallest position among the live processes that follow the same order.
-  [[nodiscard]] std::optional<std::uint64_t> slowest_cursor() {
-    if (!directory_) return std::nullopt;
-    return directory_->ledger().slowest_cursor();
   }
 
   [[nodiscard]] cache_counters counters() const noexcept {
@@ -226,23 +237,6 @@ class shard_cache {
     sources_.push_back(std::move(from));
   }
 
-  [[nodiscard]] static std::size_t default_mappings() {
-    std::size_t maps = 65530;
-    if (const unique_fd fd = detail::try_open("/proc/sys/vm/max_map_count", O_RDONLY)) {
-      char text[32] = {};
-      if (::read(fd.get(), text, sizeof text - 1) > 0) maps = std::strtoull(text, nullptr, 10);
-    }
-    return std::max<std::size_t>(maps / 2, 16);
-  }
-
-  /// Every pinned mapping of a cache with a limit holds a descriptor too.
-  [[nodiscard]] std::size_t mapping_limit() const {
-    if (!directory_ || !directory_->limited()) return max_mappings_;
-    struct rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return max_mappings_;
-    return std::min<std::size_t>(max_mappings_, std::max<rlim_t>(files.rlim_cur / 2, 4));
-  }
-
   void open_directory() {
     bool any_remote = false;
     const std::string root = detail::normal_path(options_.root);
@@ -262,17 +256,24 @@ class shard_cache {
           cache_directory::hooks{
               .next_use = [this](std::uint32_t shard,
                                  std::uint64_t from) { return next_use(shard, from); },
-              .release = [this](std::uint32_t shard) { return slots_->unmap(shard); }});
+              .knows_order = [this] { return knows_order(); },
+              .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); }});
     } catch (const error& e) {
       if (e.code() != errc::permission_denied) throw;
       return;  // a complete dataset can be read without a word to other processes
     }
+    here_.directory = &*directory_;
     directory_->require(largest_);
   }
 
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
     const std::shared_lock lock(next_use_mutex_);
-    return next_use_ ? next_use_(shard, from) : never - slots_->mapped_at(shard);
+    return next_use_ ? next_use_(shard, from) : never - here_.slots().mapped_at(shard);
+  }
+
+  [[nodiscard]] bool knows_order() {
+    const std::shared_lock lock(next_use_mutex_);
+    return next_use_ != nullptr;
   }
 
   // Requests.
@@ -284,10 +285,10 @@ class shard_cache {
       return done(errc::out_of_range, {});
     }
     try {
-      if (std::optional<shard_ref> ready = find_resident(shard)) return done({}, *std::move(ready));
+      if (std::optional<shard_ref> ready = here_.find(shard)) return done({}, *std::move(ready));
     } catch (...) {
       const std::error_code code =
-          detail::describe_failure(std::current_exception(), where, raw_path(shard));
+          detail::describe_failure(std::current_exception(), where, here_.path(shard));
       catalog_.locate(shard, where);
       return done(code, {});
     }
@@ -305,65 +306,11 @@ class shard_cache {
 
   // The way of one shard.
 
-  [[nodiscard]] std::string raw_path(std::uint32_t shard) const {
-    return shard_catalog::path(catalog_.stream_of(shard), catalog_.files(shard).raw_name);
-  }
-
-  /// The shard if it lies there complete, mapped; none when it has to be fetched, or another
-  /// process is at it.
-  [[nodiscard]] std::optional<shard_ref> find_resident(std::uint32_t shard) {
-    if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
-    const shard_files files = catalog_.files(shard);
-    const std::string path = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
-    const unique_fd fd = open_resident(shard, files);
-    if (!fd) return std::nullopt;
-    unique_fd meta;
-    if (files.meta && !(meta = open_resident(shard, *files.meta))) return std::nullopt;
-    make_place();
-    std::optional<unique_fd> pin = pin_of(shard);
-    if (!pin || !detail::is_linked(fd.get())) return std::nullopt;  // being evicted
-    const auto size = static_cast<std::size_t>(files.raw_bytes);
-    return slots_->insert(
-        shard,
-        files.meta ? file_mapping::of_two(fd.get(), size, meta.get(),
-                                          static_cast<std::size_t>(files.meta->raw_bytes), path)
-                   : file_mapping::of(fd.get(), size, path),
-        *std::move(pin));
-  }
-
-  /// A file of a shard, open, if it lies there complete.
-  [[nodiscard]] unique_fd open_resident(std::uint32_t shard, const shard_file& file) const {
-    const std::string path = shard_catalog::path(catalog_.stream_of(shard), file.raw_name);
-    unique_fd fd = detail::try_open(path, O_RDONLY);
-    if (!fd) {
-      if (errno == ENOENT || errno == ENOTDIR) return {};
-      throw system_failure(errno, "cannot open", path);
-    }
-    const std::uint64_t size = detail::file_size(fd.get(), path);
-    if (size == file.raw_bytes) return fd;
-    if (catalog_.stream_of(shard).has_remote && directory_) return {};
-    throw error(errc::corrupt, {.what = "has " + std::to_string(size) + " bytes, the index says " +
-                                        std::to_string(file.raw_bytes),
-                                .url = path});
-  }
-
-  [[nodiscard]] std::optional<unique_fd> pin_of(std::uint32_t shard) const {
-    if (!directory_ || !catalog_.stream_of(shard).has_remote) return unique_fd();
-    return directory_->try_pin(shard);
-  }
-
-  /// Keeps the number of mappings below the process's limits, where idle ones allow it.
-  void make_place() {
-    const std::size_t most = mapping_limit();
-    if (slots_->mapped() < most) return;
-    if (slots_->sweep() >= most) slots_->sweep();
-  }
-
   void step(const std::shared_ptr<journey>& trip) {
     try {
       if (trip->entry->stop.stop_requested())
         throw error(errc::canceled, "the request was cancelled");
-      if (std::optional<shard_ref> ready = find_resident(trip->shard)) {
+      if (std::optional<shard_ref> ready = here_.find(trip->shard)) {
         return finish(*trip, {}, *std::move(ready));
       }
       if (!directory_ || !catalog_.stream_of(trip->shard).has_remote) {
@@ -413,8 +360,8 @@ class shard_cache {
          .rules = &from.rules,
          .files = trip->data ? *files.meta : files,
          .directory = catalog_.streams()[number].directory,
-         .temporary_name = [this, number] { return temporary_name(number); },
-         .discard = [this](const std::string& path) { discard(path); },
+         .temporary_name = [this, number] { return here_.temporary_name(number); },
+         .discard = [this](const std::string& path) { here_.discard(path); },
          .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); }},
         trip->entry->stop.get_token(), trip->where,
         [this, trip, held, more = files.meta && !trip->data](std::error_code code,
@@ -436,23 +383,6 @@ class shard_cache {
     return data;
   }
 
-  /// Deletes a damaged file that the remote has too.
-  void discard(const std::string& path) {
-    if (directory_) {
-      directory_->discard(path);
-    } else {
-      ::unlink(path.c_str());
-    }
-  }
-
-  [[nodiscard]] std::string temporary_name(std::size_t stream_number) {
-    if (directory_ && catalog_.streams()[stream_number].has_remote) {
-      return directory_->ledger().temporary_name(stream_number);
-    }
-    return catalog_.streams()[stream_number].directory + "/.mdstream-" + detail::unique_name() +
-           ".tmp";
-  }
-
   void fetched(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim,
                std::error_code code, std::optional<fetched_shard> got) {
     try {
@@ -464,13 +394,12 @@ class shard_cache {
         fetched_.fetch_add(1, std::memory_order_relaxed);
         bytes_.fetch_add(got->bytes_fetched, std::memory_order_relaxed);
       }
-      make_place();
       if (!claim) {
         return finish(*trip, {},
-                      slots_->insert(trip->shard, publish(trip->shard, *std::move(got)), {}));
+                      here_.hold(trip->shard, here_.publish(trip->shard, *std::move(got)), {}));
       }
       auto [mapping, pin] = directory_->publish(trip->shard, *std::move(claim), *std::move(got));
-      finish(*trip, {}, slots_->insert(trip->shard, std::move(mapping), std::move(pin)));
+      finish(*trip, {}, here_.hold(trip->shard, std::move(mapping), std::move(pin)));
     } catch (const error& e) {
       // Somebody deleted the cache while the shard was on its way.
       if (e.code() == errc::not_found && ++trip->publishes < publish_attempts) return again(trip);
@@ -480,23 +409,9 @@ class shard_cache {
     }
   }
 
-  /// Gives the files of a shard that no other process sees in the making their names.
-  [[nodiscard]] file_mapping publish(std::uint32_t shard, fetched_shard got) const {
-    if (!got.meta) return std::move(got.raw).publish(raw_path(shard));
-    const shard_files files = catalog_.files(shard);
-    const std::string meta_path =
-        shard_catalog::path(catalog_.stream_of(shard), files.meta->raw_name);
-    (void)std::move(got.meta->raw).publish(meta_path);
-    (void)std::move(got.raw).publish(raw_path(shard));
-    const unique_fd data = detail::open_file(raw_path(shard), O_RDONLY);
-    const unique_fd meta = detail::open_file(meta_path, O_RDONLY);
-    return file_mapping::of_two(data.get(), static_cast<std::size_t>(files.raw_bytes), meta.get(),
-                                static_cast<std::size_t>(files.meta->raw_bytes), raw_path(shard));
-  }
-
   void fail(journey& trip, const std::exception_ptr& failure) {
     const std::error_code code =
-        detail::describe_failure(failure, trip.where, raw_path(trip.shard));
+        detail::describe_failure(failure, trip.where, here_.path(trip.shard));
     catalog_.locate(trip.shard, trip.where);
     finish(trip, code, {});
   }
@@ -515,7 +430,8 @@ class shard_cache {
     return requests_.dismiss_ahead(trip.shard, trip.entry, errc::cache_too_small, trip.where);
   }
 
-  /// Unpins what nobody has used for a while, so that other processes can evict it.
+  /// Unpins what nobody has used for a while, so that other processes can evict it, and tells them
+  /// what will be.
   void tick() {
     work_.begin();
     threads_.after(sweep_every, stop_.get_token(), [this](std::error_code canceled) {
@@ -523,7 +439,10 @@ class shard_cache {
       threads_.post([this] {
         try {
           directory_->ledger().notice_members();
-          if (directory_->limited() && directory_->ledger().others() > 0) slots_->sweep();
+          if (directory_->limited() && directory_->ledger().others() > 0) {
+            here_.slots().sweep();
+            directory_->publish_uses();
+          }
         } catch (...) {
           // The directory can not be read now; the next request that needs it says so.
         }
@@ -537,9 +456,8 @@ class shard_cache {
   cache_options options_;
   shard_catalog catalog_;
   std::vector<source> sources_;
-  std::size_t max_mappings_ = 0;
   std::uint64_t largest_ = 0;
-  slot_table::owner slots_;
+  resident_shards here_;
   std::optional<cache_directory> directory_;
 
   std::shared_mutex next_use_mutex_;

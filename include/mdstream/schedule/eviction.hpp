@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,30 @@ struct eviction_candidate {
   /// there on, and this tells whether there is one before.
   bool needed_before = false;
 };
+
+/// A shard that another process reads, so many of its batches from where it is now.
+struct use_elsewhere {
+  std::uint32_t shard = 0;
+  std::uint64_t distance = 0;
+};
+
+/// Takes the earlier of a candidate's own next use and those of other processes, whose batches
+/// count as long as this one's. `elsewhere` is sorted by shard, each at most once; `now` is this
+/// process's place in its order, `from` the place from which the candidates' next uses were asked
+/// for.
+inline void count_elsewhere(std::span<eviction_candidate> candidates,
+                            std::span<const use_elsewhere> elsewhere, std::uint64_t now,
+                            std::uint64_t from) noexcept {
+  for (eviction_candidate& each : candidates) {
+    const auto at = std::ranges::lower_bound(elsewhere, each.shard, {}, &use_elsewhere::shard);
+    if (at == elsewhere.end() || at->shard != each.shard) continue;
+    const std::uint64_t place = at->distance < never - now ? now + at->distance : never - 1;
+    if (place < from)
+      each.needed_before = true;
+    else
+      each.next_use = std::min(each.next_use, place);
+  }
+}
 
 /// Gives candidates in the order in which they should go: the farthest next use first (Belady's
 /// rule); among equals what can go at once, then the lowest number.

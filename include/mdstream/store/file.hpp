@@ -110,17 +110,22 @@ inline void write_at(int fd, std::uint64_t offset, bytes_view bytes, const std::
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Makes the directory and those above it. Returns 0 or errno.
-[[nodiscard]] inline int make_directories(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return 0;
+/// Makes the directory and those above it, and calls `made(path)` for each that was not there.
+/// Returns 0 or errno.
+template <class Made>
+[[nodiscard]] int make_directories(const std::string& path, const Made& made) {
+  if (::mkdir(path.c_str(), 0777) == 0) return made(path), 0;
   if (errno == ENOENT) {
-    if (const int failure = make_directories(parent_of(path)); failure != 0) return failure;
-    if (::mkdir(path.c_str(), 0777) == 0) return 0;
+    if (const int failure = make_directories(parent_of(path), made); failure != 0) return failure;
+    if (::mkdir(path.c_str(), 0777) == 0) return made(path), 0;
   }
   if (errno != EEXIST) return errno;
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return errno;
   return S_ISDIR(info.st_mode) ? 0 : ENOTDIR;
+}
+[[nodiscard]] inline int make_directories(const std::string& path) {
+  return make_directories(path, [](const std::string&) {});
 }
 
 /// A number that no other call and no other process is likely to get.
@@ -153,10 +158,12 @@ inline void make_directory_durable(const std::string& path) {
 
 enum class durability { cached, flushed };
 
-/// Makes `path` hold `bytes`, whole or not at all: a temporary file beside it, then a rename.
-inline void replace_file(const std::string& path, bytes_view bytes, durability wanted) {
+/// Makes `path` hold `bytes`, whole or not at all: a temporary file beside it, then a rename. Calls
+/// `made(directory)` for each directory that it had to make.
+template <class Made>
+void replace_file(const std::string& path, bytes_view bytes, durability wanted, const Made& made) {
   const std::string directory = parent_of(path);
-  if (const int failure = make_directories(directory); failure != 0) {
+  if (const int failure = make_directories(directory, made); failure != 0) {
     throw system_failure(failure, "cannot make the directory", directory);
   }
   const std::string temporary = directory + "/.mdstream-" + unique_name() + ".tmp";
@@ -172,6 +179,9 @@ inline void replace_file(const std::string& path, bytes_view bytes, durability w
     throw;
   }
   if (wanted == durability::flushed) make_directory_durable(directory);
+}
+inline void replace_file(const std::string& path, bytes_view bytes, durability wanted) {
+  replace_file(path, bytes, wanted, [](const std::string&) {});
 }
 
 }  // namespace detail

@@ -57,7 +57,7 @@ class local {
 
   void write(std::string_view key, bytes_view bytes) const {
     const std::string path = path_of(key);
-    detail::replace_file(path, bytes, detail::durability::cached);
+    replace(path, bytes, detail::durability::cached);
     const std::lock_guard lock(unflushed_->mutex);
     unflushed_->paths.insert(path);
   }
@@ -66,7 +66,8 @@ class local {
   /// and its copies wrote before survive a loss of power.
   void publish(std::string_view key, bytes_view bytes) const {
     flush();
-    detail::replace_file(path_of(key), bytes, detail::durability::flushed);
+    replace(path_of(key), bytes, detail::durability::flushed);
+    flush();  // what names a directory that was only made for it
   }
 
   [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
@@ -119,6 +120,15 @@ class local {
   [[nodiscard]] std::string path_of(std::string_view key) const {
     require_safe_key(key, root_);
     return join_path(root_, key);
+  }
+
+  /// Writes a file. A directory that is made for it is flushed too, when it has its own name and
+  /// those above have theirs.
+  void replace(const std::string& path, bytes_view bytes, detail::durability wanted) const {
+    detail::replace_file(path, bytes, wanted, [this](const std::string& made) {
+      const std::lock_guard lock(unflushed_->mutex);
+      unflushed_->paths.insert(made);
+    });
   }
 
   /// Flushes the files written since the last flush and the directories that name them.

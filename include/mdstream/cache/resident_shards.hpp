@@ -1,0 +1,164 @@
+#pragma once
+
+/// The shards of a process's cache that lie on the disk complete, found and mapped.
+
+#include <mdstream/cache/cache_directory.hpp>
+#include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/shard_fetch.hpp>
+#include <mdstream/cache/slots.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/store/file.hpp>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// Thread-safe once `directory` was set.
+class resident_shards {
+ public:
+  /// `most`: shards mapped at one time; 0: half of what the system allows a process.
+  resident_shards(const shard_catalog& catalog, std::size_t most)
+      : catalog_(catalog),
+        slots_(slot_table::make(catalog.shards())),
+        most_(most != 0 ? most : half_of_what_is_allowed()) {}
+
+  /// In which processes meet; null where nothing can be written, or no stream has a remote.
+  cache_directory* directory = nullptr;
+
+  [[nodiscard]] slot_table& slots() const noexcept { return *slots_; }
+
+  /// Where the shard's file lies, once it does.
+  [[nodiscard]] std::string path(std::uint32_t shard) const {
+    return shard_catalog::path(catalog_.stream_of(shard), catalog_.files(shard).raw_name);
+  }
+
+  /// Whether its file, or another of its name, lies there.
+  [[nodiscard]] bool has_file(std::uint32_t shard) const {
+    struct stat info{};
+    return ::stat(path(shard).c_str(), &info) == 0;
+  }
+
+  /// The shard if it lies there complete, mapped; none when it has to be fetched, or another
+  /// process is at it. Throws `errc::corrupt` for a file of a wrong size that can not be fetched.
+  [[nodiscard]] std::optional<shard_ref> find(std::uint32_t shard) {
+    if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
+    const shard_files files = catalog_.files(shard);
+    const std::string raw = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
+    const unique_fd fd = open_complete(shard, files);
+    if (!fd) return std::nullopt;
+    unique_fd meta;
+    if (files.meta && !(meta = open_complete(shard, *files.meta))) return std::nullopt;
+    make_place();
+    std::optional<unique_fd> pin = pin_of(shard);
+    if (!pin || !detail::is_linked(fd.get())) return std::nullopt;  // being evicted
+    const auto size = static_cast<std::size_t>(files.raw_bytes);
+    return slots_->insert(
+        shard,
+        files.meta ? file_mapping::of_two(fd.get(), size, meta.get(),
+                                          static_cast<std::size_t>(files.meta->raw_bytes), raw)
+                   : file_mapping::of(fd.get(), size, raw),
+        *std::move(pin));
+  }
+
+  /// Takes over a shard that was just put there, by `publish` or the directory.
+  [[nodiscard]] shard_ref hold(std::uint32_t shard, file_mapping mapping, unique_fd pin) {
+    make_place();
+    return slots_->insert(shard, std::move(mapping), std::move(pin));
+  }
+
+  /// A new path for a file in the making, which can be renamed into the stream's directory.
+  [[nodiscard]] std::string temporary_name(std::size_t stream_number) const {
+    const catalog_stream& stream = catalog_.streams()[stream_number];
+    if (directory != nullptr && stream.has_remote)
+      return directory->ledger().temporary_name(stream_number);
+    return stream.directory + "/.mdstream-" + detail::unique_name() + ".tmp";
+  }
+
+  /// Gives the files of a shard that no other process sees in the making their names.
+  [[nodiscard]] file_mapping publish(std::uint32_t shard, fetched_shard got) const {
+    const std::string raw = path(shard);
+    if (!got.meta) return std::move(got.raw).publish(raw);
+    const shard_files files = catalog_.files(shard);
+    const std::string meta_path =
+        shard_catalog::path(catalog_.stream_of(shard), files.meta->raw_name);
+    (void)std::move(got.meta->raw).publish(meta_path);
+    (void)std::move(got.raw).publish(raw);
+    const unique_fd data = detail::open_file(raw, O_RDONLY);
+    const unique_fd meta = detail::open_file(meta_path, O_RDONLY);
+    return file_mapping::of_two(data.get(), static_cast<std::size_t>(files.raw_bytes), meta.get(),
+                                static_cast<std::size_t>(files.meta->raw_bytes), raw);
+  }
+
+  /// Deletes a damaged file that the remote has too.
+  void discard(const std::string& damaged) const {
+    if (directory != nullptr)
+      directory->discard(damaged);
+    else
+      ::unlink(damaged.c_str());
+  }
+
+ private:
+  [[nodiscard]] static std::size_t half_of_what_is_allowed() {
+    std::size_t maps = 65530;
+    if (const unique_fd fd = detail::try_open("/proc/sys/vm/max_map_count", O_RDONLY)) {
+      char text[32] = {};
+      if (::read(fd.get(), text, sizeof text - 1) > 0) maps = std::strtoull(text, nullptr, 10);
+    }
+    return std::max<std::size_t>(maps / 2, 16);
+  }
+
+  /// Every pinned mapping of a cache with a limit holds a descriptor too.
+  [[nodiscard]] std::size_t most_mapped() const {
+    if (directory == nullptr || !directory->limited()) return most_;
+    struct rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return most_;
+    return std::min<std::size_t>(most_, std::max<rlim_t>(files.rlim_cur / 2, 4));
+  }
+
+  /// Keeps the number of mappings below the process's limits, where idle ones allow it.
+  void make_place() const {
+    const std::size_t most = most_mapped();
+    if (slots_->mapped() < most) return;
+    if (slots_->sweep() >= most) slots_->sweep();
+  }
+
+  /// A file of a shard, open, if it lies there complete.
+  [[nodiscard]] unique_fd open_complete(std::uint32_t shard, const shard_file& file) const {
+    const std::string raw = shard_catalog::path(catalog_.stream_of(shard), file.raw_name);
+    unique_fd fd = detail::try_open(raw, O_RDONLY);
+    if (!fd) {
+      if (errno == ENOENT || errno == ENOTDIR) return {};
+      throw system_failure(errno, "cannot open", raw);
+    }
+    const std::uint64_t size = detail::file_size(fd.get(), raw);
+    if (size == file.raw_bytes) return fd;
+    if (catalog_.stream_of(shard).has_remote && directory != nullptr) return {};
+    throw error(errc::corrupt, {.what = "has " + std::to_string(size) + " bytes, the index says " +
+                                        std::to_string(file.raw_bytes),
+                                .url = raw});
+  }
+
+  [[nodiscard]] std::optional<unique_fd> pin_of(std::uint32_t shard) const {
+    if (directory == nullptr || !catalog_.stream_of(shard).has_remote) return unique_fd();
+    return directory->try_pin(shard);
+  }
+
+  const shard_catalog& catalog_;
+  slot_table::owner slots_;
+  std::size_t most_;
+};
+
+}  // namespace mdstream::inline v0
