@@ -16,8 +16,9 @@ packages_of() {
     mpi) echo openmpi-bin libopenmpi-dev ;;
     gpu) echo libtbb-dev libdlpack-dev; has_cuda_toolkit || echo libthrust-dev ;;
     torch) ! is_debian || echo libtorch-dev ;;
+    clang) echo clang-19 clang-format-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch bench" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch clang bench" >&2 && return 2 ;;
   esac
 }
 
