@@ -4,13 +4,17 @@
 
 #include <mdstream/stream/corpus.hpp>
 #include <mdstream/stream/sample.hpp>
+#include <mdstream/stream/sample_ranges.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -20,7 +24,8 @@ namespace mdstream::inline v0 {
 ///     mds::dataset<> texts({.remote = "/data/c4", .local = "/nvme/c4"});
 ///     std::string_view text = texts[17].get<std::string_view>("text");   // while the sample lives
 ///
-/// A shard that is not on this machine is fetched whole. A resident sample costs about 100 ns.
+/// A shard that is not on this machine is fetched whole, or, where `range_request_cost` says so,
+/// only the bytes of the sample. A resident sample costs about 100 ns.
 template <class Policies = default_policies>
 class dataset {
  public:
@@ -29,7 +34,10 @@ class dataset {
   using options = dataset_options<typename Policies::store>;
 
   /// Opens the streams, see `corpus`. Fetches their indexes, no shards.
-  explicit dataset(options given) : corpus_(std::make_unique<corpus<Policies>>(std::move(given))) {}
+  explicit dataset(options given) : ranges_cost_(given.range_request_cost.value) {
+    corpus_ = std::make_unique<corpus<Policies>>(std::move(given));
+    if (ranges_cost_ != 0) ranges_ = std::make_unique<ranges>(*corpus_, ranges_cost_);
+  }
 
   /// Number of samples of all streams.
   [[nodiscard]] std::uint64_t size() const noexcept { return corpus_->samples(); }
@@ -44,6 +52,7 @@ class dataset {
     const sample_location at = located(i);
     if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard)) [[likely]]
       return make(*std::move(shard), at);
+    if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);
     return make(corpus_->cache().acquire(at.shard), at);
   }
 
@@ -91,6 +100,15 @@ class dataset {
     return {std::move(shard), bytes, corpus_->layout(at.shard)};
   }
 
+  /// A sample that was read by itself.
+  [[nodiscard]] sample_type make(const std::shared_ptr<std::vector<std::byte>>& bytes,
+                                 sample_location at) const {
+    auto made = std::make_shared<typename sample_type::row>();
+    made->mds = std::move(*bytes);
+    made->raw = made->mds;
+    return {shard_ref(), std::move(made), corpus_->layout(at.shard)};
+  }
+
   [[nodiscard]] sample_type row(shard_ref shard, bytes_view bytes, const shard_config& config,
                                 sample_location at) const {
     const sample_layout& layout = corpus_->layout(at.shard);
@@ -109,29 +127,42 @@ class dataset {
   void start_get(std::uint64_t i, const std::shared_ptr<get_call>& call) const {
     try {
       const sample_location at = located(i);
+      if (ranges_ && !corpus_->cache().try_acquire(at.shard) && ranges_->serves(at)) {
+        return ranges_->async_read(
+            at, call->stop.get_token(), call->where,
+            [this, at, call](std::error_code failure,
+                             const std::shared_ptr<std::vector<std::byte>>& bytes) {
+              complete(*call, failure, [&] { return make(bytes, at); });
+            });
+      }
       corpus_->cache().async_acquire(at.shard, call->stop.get_token(), call->where,
                                      [this, at, call](std::error_code failure, shard_ref shard) {
-                                       finish_get(at, *call, failure, std::move(shard));
+                                       complete(*call, failure,
+                                                [&] { return make(std::move(shard), at); });
                                      });
     } catch (...) {
       call->done(std::current_exception(), std::nullopt);
     }
   }
 
-  void finish_get(sample_location at, get_call& call, std::error_code failure,
-                  shard_ref shard) const {
+  template <class Make>
+  static void complete(get_call& call, std::error_code failure, const Make& made) {
     std::optional<sample_type> found;
     std::exception_ptr thrown;
     try {
       if (failure) throw error(failure, std::move(call.where));
-      found.emplace(make(std::move(shard), at));
+      found.emplace(made());
     } catch (...) {
       thrown = std::current_exception();
     }
     call.done(std::move(thrown), std::move(found));
   }
 
+  using ranges = sample_ranges<corpus<Policies>>;
+
+  std::uint64_t ranges_cost_;
   std::unique_ptr<corpus<Policies>> corpus_;
+  std::unique_ptr<ranges> ranges_;  // where samples may be read by themselves
 };
 
 }  // namespace mdstream::inline v0

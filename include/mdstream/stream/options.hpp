@@ -67,6 +67,11 @@ struct dataset_options {
   std::string validate_hash{};
   /// Keep compressed shards beside the raw ones.
   bool keep_zip = false;
+  /// Bytes that could come while a request waits for its answer: latency times rate, 1 MiB say.
+  /// With it a sample of a shard that is not here is read by itself, by two requests, until that
+  /// has cost as much as the whole shard; then the shard is fetched. Only of raw MDS shards, and
+  /// not with `validate_hash`. 0: always whole shards.
+  byte_size range_request_cost{};
   /// Workers for decompression, hashes and blocking stores; 0: one a core.
   unsigned threads = 0;
   /// Threads to share with other datasets and loaders instead of own ones; has to outlive them.
@@ -112,7 +117,8 @@ struct loader_options {
   sampling_method sampling = sampling_method::balanced;
   std::uint64_t sampling_granularity = 1;
   partition_algo partition = partition_algo::relaxed;
-  /// Samples of this rank whose shards are fetched ahead. Unset: 64 batches, at least 8,192.
+  /// Samples of this rank whose shards are fetched ahead. Unset: 64 batches, at least 8,192, and as
+  /// many as it takes to have enough shards to fetch, up to 262,144.
   std::optional<std::uint64_t> predownload{};
   /// Unset: from the launcher's environment (launch/environment.hpp).
   std::optional<mdstream::world> world{};

@@ -57,6 +57,7 @@ class batch_engine {
         progress_(order_.begin_run()),
         bad_(corpus_.shards_of_streams()),
         substitute_(given.on_bad_shard == bad_shards::substitute),
+        keeps_busy_(!given.predownload),
         ahead_(detail::ahead_of(
             given, epoch_feed<Policies>::preparation_type::changes || corpus_.has_rows())),
         prepare_(std::move(transform)),
@@ -208,11 +209,21 @@ class batch_engine {
   }
 
   [[nodiscard]] feed_limits limits() const noexcept {
-    return {.delivery = {.predownload = predownload_,
-                         .horizon = std::max<std::uint64_t>(8 * predownload_, 65536),
-                         .requests = std::max<std::size_t>(2 * corpus_.threads().threads(), 4),
+    const std::size_t requests = std::max<std::size_t>(2 * corpus_.threads().threads(), 4);
+    const std::uint64_t fetched =
+        keeps_busy_ ? std::max(predownload_, samples_of(requests)) : predownload_;
+    return {.delivery = {.predownload = fetched,
+                         .horizon = std::max<std::uint64_t>({8 * predownload_, fetched, 65536}),
+                         .requests = requests,
                          .substitute = substitute_},
             .ahead_bytes = ahead_};
+  }
+
+  /// Samples of this rank in which about so many new shards turn up, within what it costs to know
+  /// them: so far ahead no request lacks a shard to fetch.
+  [[nodiscard]] std::uint64_t samples_of(std::uint64_t shards) const noexcept {
+    const std::uint64_t samples = shards * (corpus_.samples() / corpus_.shards());
+    return std::min<std::uint64_t>(samples / position_.ranks_per_node, 262'144);
   }
 
   /// The order of the phase at hand.
@@ -356,6 +367,7 @@ class batch_engine {
   progress progress_;
   substitutions bad_;  // what epochs before the one at hand found
   bool substitute_;
+  bool keeps_busy_;  // by its predownload, which the user left to it
   std::uint64_t ahead_;
   typename epoch_feed<Policies>::preparation_type prepare_;
   assembler<Policies> assembler_;
