@@ -19,6 +19,7 @@ from streaming import MDSWriter, StreamingDataset
 from streaming.base.shuffle import get_shuffle
 from torch.utils.data import DataLoader
 
+from epochs import first_epochs
 from turns import endless, for_a_second, serve
 
 NAME = 'mosaicml-streaming'
@@ -58,6 +59,13 @@ def loader_case(case, directory, variant, scratch):
         if variant != 'default':
             wait_until_prepared(dataset)
         serve(name, for_a_second(steps))
+
+
+def first_epoch(directory):
+    def epoch(url, cache):
+        dataset = StreamingDataset(remote=url, local=cache, batch_size=BATCH_SIZE, shuffle=True, predownload=1_000_000)
+        return (len(batch['x']) for batch in DataLoader(dataset, batch_size=BATCH_SIZE))
+    serve(NAME, first_epochs(directory, epoch))
 
 
 def write_case(case, scratch):
@@ -105,6 +113,8 @@ def main():
     with tempfile.TemporaryDirectory(dir=directory if bench == 'order' else os.path.dirname(directory)) as scratch:
         if bench == 'loader':
             loader_case(case, directory, variant, scratch)
+        elif bench == 'epoch':
+            first_epoch(directory)
         elif bench == 'write':
             write_case(case, scratch)
         elif bench == 'order':

@@ -12,6 +12,7 @@ warnings.simplefilter('ignore')
 
 import numpy as np
 
+from epochs import first_epochs
 from samples import rows
 from turns import endless, for_a_second, serve
 
@@ -29,12 +30,15 @@ def prepared(directory, who, write):
     return out
 
 
-def litdata(case, directory):
+def named_dtypes():
     import torch
     for name in ('uint16', 'uint32', 'uint64'):  # named by litdata, absent from older torch, not used here
         if not hasattr(torch, name):
             setattr(torch, name, object())
-    from litdata import StreamingDataLoader, StreamingDataset
+
+
+def litdata_form(directory):
+    """The samples in litdata's format: the directory."""
     from litdata.streaming.writer import BinaryWriter
 
     def write(out):
@@ -43,7 +47,26 @@ def litdata(case, directory):
             writer[i] = row.tobytes()
         writer.done()
         writer.merge(1)
-    where = prepared(directory, 'litdata', write)
+    return prepared(directory, 'litdata', write)
+
+
+def litdata_first_epoch(directory):
+    named_dtypes()
+    where = litdata_form(directory)
+    from litdata import StreamingDataLoader, StreamingDataset
+
+    def epoch(url, cache):
+        os.makedirs(cache)
+        endpoint = {'endpoint_url': os.environ['MDSTREAM_BENCH_URL']}
+        dataset = StreamingDataset(url, cache_dir=cache, shuffle=True, storage_options=endpoint)
+        return map(len, StreamingDataLoader(dataset, batch_size=BATCH_SIZE, num_workers=0, prefetch_factor=2))
+    return first_epochs(where, epoch)
+
+
+def litdata(case, directory):
+    named_dtypes()
+    from litdata import StreamingDataLoader, StreamingDataset
+    where = litdata_form(directory)
     if case.startswith('random access'):
         dataset = StreamingDataset(where)
         order = np.random.default_rng(7).permutation(len(dataset)).tolist()
@@ -80,6 +103,8 @@ def mlx_data(case, directory):
 
 def main():
     bench, case, directory, who = sys.argv[1:5]
+    if bench == 'epoch' and who == 'litdata':
+        serve(who, litdata_first_epoch(directory))
     if bench != 'loader':
         return
     work = {'litdata': litdata, 'webdataset': webdataset, 'mlx-data': mlx_data}[who](case, directory)
