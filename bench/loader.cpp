@@ -3,9 +3,11 @@
 
 #include <mdstream/mdstream.hpp>
 
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <memory>
+#include <new>
 #include <random>
 #include <string>
 #include <utility>
@@ -18,14 +20,60 @@ namespace mds = mdstream;
 using namespace mds::literals;
 
 namespace {
+std::atomic<std::uint64_t> allocations{0};
+}  // namespace
 
-constexpr std::size_t batch_size = 32;
+// Every allocation of the process is counted.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const auto unit = static_cast<std::size_t>(alignment);
+  if (void* memory = std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace {
 
 template <std::uint64_t Bytes>
 struct policies : mds::default_policies {
   using schema = mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, Bytes>>>;
   using shuffler = mds::shuffle::py1e;
   using collator = mds::collate::dense;
+};
+
+struct tokens : policies<4096> {
+  using schema = mds::schema<mds::column<"x", mds::ndarray<std::uint16_t, 2048>>>;
+};
+
+/// As many bytes as JPEG files have, each another number. (Peers would decode a column of JPEG.)
+struct files : mds::default_policies {
+  using schema = mds::schema<mds::column<"x", mds::bytes>>;
+};
+
+/// Work that takes far longer than fetching its bytes: what is measured is the pool.
+struct digest_rounds {
+  using output = mds::schema<mds::column<"digest", std::uint64_t>>;
+  void operator()(const mds::sample_view<policies<1024>::schema>& in,
+                  mds::sample_writer<output>& out, mds::sample_generator&) const {
+    mds::fnv1a hash;
+    for (int round = 0; round < 20; ++round) hash.add(in.bytes());
+    out.write(hash.value());
+  }
+};
+struct transformed : policies<1024> {
+  using transform = digest_rounds;
 };
 
 // Keeps results that nobody reads from being optimised away.
@@ -38,14 +86,15 @@ std::uint64_t sum_words(const std::byte* at, std::size_t bytes) {
   return sum;
 }
 
-template <std::uint64_t Bytes>
-void write_dataset(const std::string& where, std::size_t samples) {
+template <class Policies, class SizeOf>
+void write_dataset(const std::string& where, std::size_t samples, const SizeOf& size_of) {
   if (std::filesystem::exists(where + "/index.json")) return;
-  mds::writer<policies<Bytes>> out({.out = where, .size_limit = 64_MiB});
+  mds::writer<Policies> out({.out = where, .size_limit = 64_MiB});
   std::mt19937_64 random(1);
-  std::vector<std::uint8_t> sample(Bytes);
+  std::vector<std::byte> sample;
   for (std::size_t i = 0; i < samples; ++i) {
-    for (std::size_t at = 0; at < Bytes; at += 8) {
+    sample.resize(size_of(random));
+    for (std::size_t at = 0; at + 8 <= sample.size(); at += 8) {
       const std::uint64_t word = random();
       std::memcpy(sample.data() + at, &word, 8);
     }
@@ -55,7 +104,6 @@ void write_dataset(const std::string& where, std::size_t samples) {
 }
 
 /// Where every sample lies in the mapped shards, with no library between.
-template <std::uint64_t Bytes>
 class raw_samples {
  public:
   explicit raw_samples(const std::string& where) {
@@ -67,15 +115,20 @@ class raw_samples {
       const mds::unique_fd fd(::open(file.c_str(), O_RDONLY));
       mappings_.push_back(mds::file_mapping::of(fd.get(), index.raw(k).bytes, file));
       const mds::mds_shard_view shard(mappings_.back().bytes(), index.shard_samples(k));
-      for (std::uint64_t i = 0; i < shard.size(); ++i) at_.push_back(shard[i].data());
+      for (std::uint64_t i = 0; i < shard.size(); ++i) {
+        at_.push_back(shard[i].data());
+        sizes_.push_back(static_cast<std::uint32_t>(shard[i].size()));
+      }
     }
   }
   [[nodiscard]] const std::byte* operator[](std::size_t i) const { return at_[i]; }
+  [[nodiscard]] std::size_t size_of(std::size_t i) const { return sizes_[i]; }
   [[nodiscard]] std::size_t size() const { return at_.size(); }
 
  private:
   std::vector<mds::file_mapping> mappings_;
   std::vector<const std::byte*> at_;
+  std::vector<std::uint32_t> sizes_;
 };
 
 std::vector<std::uint32_t> shuffled_indices(std::size_t count) {
@@ -87,7 +140,7 @@ std::vector<std::uint32_t> shuffled_indices(std::size_t count) {
 
 template <std::uint64_t Bytes>
 void random_access(const std::string& where, const std::string& size) {
-  const raw_samples<Bytes> raw(where);
+  const raw_samples raw(where);
   const auto order = shuffled_indices(raw.size());
   const mds::dataset<policies<Bytes>> typed({.local = where});
   const mds::dataset<> by_name({.local = where});
@@ -114,44 +167,88 @@ void random_access(const std::string& where, const std::string& size) {
                   bench::peers_of("loader", name, where)));
 }
 
-template <std::uint64_t Bytes>
-void iteration(const std::string& where, const std::string& size) {
-  const raw_samples<Bytes> raw(where);
-  const auto order = shuffled_indices(raw.size());
-  mds::loader<policies<Bytes>> loader({.local = where, .batch_size = batch_size, .threads = 1});
-  const auto epoch = [&] {
-    std::uint64_t samples = 0, sum = 0;
-    for (auto& batch : loader.epoch()) {
-      samples += batch.size();
-      sum += sum_words(batch.data(), 8);
-    }
-    sink = sum;
-    return samples;
-  };
-  const auto gather = [&] {
-    std::vector<std::byte> into(batch_size * Bytes);
+/// An epoch of a loader; returns its samples.
+template <class Loader>
+std::uint64_t read_epoch(Loader& loader) {
+  std::uint64_t samples = 0, sum = 0;
+  for (auto& batch : loader.epoch()) {
+    samples += batch.size();
+    sum += sum_words(batch.data(), 8);
+  }
+  sink = sum;
+  return samples;
+}
+
+/// The same by hand: each batch's samples, copied once. `Bytes`: of each; 0: they vary.
+template <std::size_t Bytes>
+auto gather(const raw_samples& raw, std::size_t batch_size) {
+  std::size_t most = Bytes;
+  for (std::size_t i = 0; Bytes == 0 && i < raw.size(); ++i) most = std::max(most, raw.size_of(i));
+  return [&raw, batch_size, order = shuffled_indices(raw.size()),
+          into = std::vector<std::byte>(batch_size * most)]() mutable {
     std::uint64_t sum = 0;
-    for (std::size_t first = 0; first + batch_size <= order.size(); first += batch_size) {
-      for (std::size_t i = 0; i < batch_size; ++i)
-        std::memcpy(into.data() + i * Bytes, raw[order[first + i]], Bytes);
+    for (std::size_t first = 0; first < order.size(); first += batch_size) {
+      std::byte* to = into.data();
+      for (std::size_t i = first; i < std::min(first + batch_size, order.size()); ++i) {
+        const std::size_t bytes = Bytes != 0 ? Bytes : raw.size_of(order[i]);
+        std::memcpy(to, raw[order[i]], bytes);
+        to += bytes;
+      }
       sum += sum_words(into.data(), 8);
     }
     sink = sum;
     return static_cast<std::uint64_t>(order.size());
   };
+}
+
+template <class Policies, std::size_t Bytes>
+void iteration(const std::string& where, const std::string& size, std::size_t batch_size) {
   const std::string name = "iteration, " + size;
+  if (!bench::is_wanted(name)) return;
+  const raw_samples raw(where);
+  mds::loader<Policies> typed({.local = where, .batch_size = batch_size});
+  mds::loader<> by_name({.local = where, .batch_size = batch_size});
+  mds::loader<Policies> alone({.local = where, .batch_size = batch_size, .threads = 1});
   bench::run_case("loader", name, "samples/s",
-                  bench::with({{"mdstream", epoch}, {"limit:mmap", gather}},
+                  bench::with({{"mdstream", [&] { return read_epoch(typed); }},
+                               {"limit:mmap", gather<Bytes>(raw, batch_size)},
+                               {"mdstream, columns by name", [&] { return read_epoch(by_name); }},
+                               {"mdstream, one worker", [&] { return read_epoch(alone); }}},
                               bench::peers_of("loader", name, where)));
+  const std::uint64_t before = allocations;
+  const std::uint64_t samples = read_epoch(typed);
+  const std::uint64_t between = allocations;
+  (void)read_epoch(by_name);
+  const auto tell = [&](const char* who, std::uint64_t count) {
+    std::printf(
+        "{\"bench\":\"loader\",\"case\":\"allocations, %s\",\"who\":\"%s\",\"value\":%.4f,"
+        "\"unit\":\"a sample\"}\n",
+        size.c_str(), who, static_cast<double>(count) / static_cast<double>(samples));
+  };
+  tell("mdstream", between - before);
+  tell("mdstream, columns by name", allocations - between);
+}
+
+/// What a second worker gives where samples are transformed.
+void scaling(const std::string& where) {
+  const std::string name = "transform, 1 KiB";
+  if (!bench::is_wanted(name)) return;
+  const auto open = [&](unsigned threads) {
+    return mds::loader<transformed>({.local = where, .batch_size = 32, .threads = threads});
+  };
+  auto two = open(2), one = open(1);
+  bench::run_case("loader", name, "samples/s",
+                  {{"mdstream, two workers", [&] { return read_epoch(two); }},
+                   {"mdstream, one worker", [&] { return read_epoch(one); }}});
 }
 
 /// Resident memory after each of ten epochs, the dataset's mapped pages included.
-template <std::uint64_t Bytes>
+template <class Policies>
 void memory_over_epochs(const std::string& where, const std::string& size) {
-  mds::loader<policies<Bytes>> loader({.local = where, .batch_size = batch_size, .threads = 1});
+  if (!bench::is_wanted("memory, " + size)) return;
+  mds::loader<Policies> loader({.local = where, .batch_size = 32});
   for (int epoch = 0; epoch < 10; ++epoch) {
-    std::uint64_t samples = 0;
-    for (auto& batch : loader.epoch()) samples += batch.size();
+    (void)read_epoch(loader);
     std::printf(
         "{\"bench\":\"loader\",\"case\":\"memory, %s, epoch "
         "%d\",\"who\":\"mdstream\",\"value\":%.1f,"
@@ -161,18 +258,31 @@ void memory_over_epochs(const std::string& where, const std::string& size) {
 }
 
 template <std::uint64_t Bytes>
-void all_cases(const std::string& root, const std::string& size, std::size_t samples) {
+std::string samples_of(const std::string& root, std::size_t samples) {
   const std::string where = root + "/samples-" + std::to_string(Bytes);
-  write_dataset<Bytes>(where, samples);
+  write_dataset<policies<Bytes>>(where, samples, [](auto&) { return Bytes; });
+  return where;
+}
+
+template <std::uint64_t Bytes>
+void all_cases(const std::string& where, const std::string& size) {
   random_access<Bytes>(where, size);
-  iteration<Bytes>(where, size);
-  memory_over_epochs<Bytes>(where, size);
+  iteration<policies<Bytes>, Bytes>(where, size, 32);
+  memory_over_epochs<policies<Bytes>>(where, size);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string root = argc > 1 ? argv[1] : "build/bench-data";
-  all_cases<1024>(root, "1 KiB", 262'144);
-  all_cases<64>(root, "64 B", 1'048'576);
+  const std::string kilobytes = samples_of<1024>(root, 262'144);
+  all_cases<1024>(kilobytes, "1 KiB");
+  all_cases<64>(samples_of<64>(root, 1'048'576), "64 B");
+  const std::string rows = root + "/tokens";
+  write_dataset<tokens>(rows, 65'536, [](auto&) { return 4096U; });
+  iteration<tokens, 4096>(rows, "2048 uint16", 32);
+  const std::string pictures = root + "/files";
+  write_dataset<files>(pictures, 2'000, [](auto& random) { return 75'000 + random() % 70'000; });
+  iteration<files, 0>(pictures, "110 KB JPEG", 256);
+  scaling(kilobytes);
 }

@@ -23,7 +23,10 @@ from epochs import first_epochs
 from turns import endless, for_a_second, serve
 
 NAME = 'mosaicml-streaming'
-BATCH_SIZE = 32
+
+
+def batch_size(case):
+    return 256 if 'JPEG' in case else 32
 
 
 def own_copy(directory, scratch):
@@ -43,7 +46,7 @@ def wait_until_prepared(dataset, limit=120):
 def loader_case(case, directory, variant, scratch):
     local = own_copy(directory, scratch)
     if case.startswith('random access'):
-        dataset = StreamingDataset(local=local, batch_size=BATCH_SIZE)
+        dataset = StreamingDataset(local=local, batch_size=batch_size(case))
         order = np.random.default_rng(7).permutation(len(dataset)).tolist()
         def one(i):
             sample = dataset[i]['x']
@@ -51,8 +54,8 @@ def loader_case(case, directory, variant, scratch):
         serve(NAME, for_a_second(endless(lambda: map(one, order))))
     if case.startswith('iteration'):
         more = {} if variant == 'default' else {'predownload': 1_000_000}
-        dataset = StreamingDataset(local=local, batch_size=BATCH_SIZE, shuffle=True, **more)
-        loader = DataLoader(dataset, batch_size=BATCH_SIZE)
+        dataset = StreamingDataset(local=local, batch_size=batch_size(case), shuffle=True, **more)
+        loader = DataLoader(dataset, batch_size=batch_size(case))
         name = NAME + (', default predownload' if variant == 'default' else '')
         steps = endless(lambda: (len(batch['x']) for batch in loader))
         next(steps)

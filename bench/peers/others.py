@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Other libraries as peers: `others.py BENCH CASE DIRECTORY WHO`; see turns.py. WHO: litdata, webdataset, mlx-data.
 
-Each has the samples in its own format, written once beside the dataset, and gives batches of 32 in its own shuffled order.
+Each has the samples in its own format, written once beside the dataset, and gives batches of 32 (256 of files) in its own shuffled order.
 """
 import os
 import shutil
@@ -16,7 +16,9 @@ from epochs import first_epochs
 from samples import rows
 from turns import endless, for_a_second, serve
 
-BATCH_SIZE = 32
+
+def batch_size(case):
+    return 256 if 'JPEG' in case else 32
 
 
 def prepared(directory, who, write):
@@ -73,7 +75,7 @@ def litdata(case, directory):
         return for_a_second(endless(lambda: (1 if dataset[i] is not None else 0 for i in order)))
     dataset = StreamingDataset(where, shuffle=True)
     # 2 is what older torch takes for "not given"
-    loader = StreamingDataLoader(dataset, batch_size=BATCH_SIZE, num_workers=0, prefetch_factor=2)
+    loader = StreamingDataLoader(dataset, batch_size=batch_size(case), num_workers=0, prefetch_factor=2)
     return for_a_second(endless(lambda: map(len, loader)))
 
 
@@ -88,17 +90,17 @@ def webdataset(case, directory):
                 writer.write({'__key__': '%08d' % i, 'x': row.tobytes()})
     where = prepared(directory, 'webdataset', write)
     urls = sorted(os.path.join(where, name) for name in os.listdir(where))
-    dataset = wds.WebDataset(urls, shardshuffle=len(urls)).shuffle(10_000).to_tuple('x').batched(BATCH_SIZE)
+    dataset = wds.WebDataset(urls, shardshuffle=len(urls)).shuffle(10_000).to_tuple('x').batched(batch_size(case))
     return for_a_second(endless(lambda: (len(batch[0]) for batch in dataset)))
 
 
 def mlx_data(case, directory):
     import mlx.data
-    if not case.startswith('iteration'):
+    if not case.startswith('iteration') or 'JPEG' in case:  # it pads what it batches
         return None
     # It has no format of its own: the samples are in memory.
     buffer = mlx.data.buffer_from_vector([{'x': row} for row in rows(directory)])
-    return for_a_second(endless(lambda: (len(b['x']) for b in buffer.shuffle().to_stream().batch(BATCH_SIZE))))
+    return for_a_second(endless(lambda: (len(b['x']) for b in buffer.shuffle().to_stream().batch(batch_size(case)))))
 
 
 def main():

@@ -116,10 +116,6 @@ inline void check_size_header(std::span<const source_column> sources, std::uint3
                          " bytes whose columns add up to " + std::to_string(expected));
 }
 
-}  // namespace detail
-
-namespace detail {
-
 /// Where all columns have a fixed size there is nothing to walk.
 inline void measure_fixed(std::span<const source_column> sources,
                           std::span<const sample_bytes> samples, std::span<column_measure> out) {
@@ -158,6 +154,24 @@ inline void measure(std::span<const source_column> sources, std::uint32_t variab
   }
 }
 
+namespace detail {
+
+/// Calls `visit(elements, at)` for the values of variable `ndarray` of a checked sample: how many
+/// elements each has, and where in the sample it begins.
+template <class Visit>
+void for_each_sequence(std::span<const source_column> sources, std::uint32_t variable_count,
+                       const sample_bytes& sample, Visit&& visit) {
+  for_each_value(sources, variable_count, sample,
+                 [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
+                   if (!sources[column].shaped) return;
+                   const std::uint64_t header = shape_header_bytes(load<std::uint8_t>(value));
+                   visit((bytes - header) / size_of(sources[column].type),
+                         static_cast<std::uint64_t>(value - sample.data));
+                 });
+}
+
+}  // namespace detail
+
 /// The most elements that a value of variable `ndarray` has in these samples, and which sample's.
 /// Precondition: they passed `measure`.
 struct longest_value {
@@ -170,15 +184,10 @@ struct longest_value {
                                                 std::span<const sample_bytes> samples) {
   longest_value found;
   for (std::size_t i = 0; i < samples.size(); ++i)
-    for_each_value(sources, variable_count, samples[i],
-                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
-                     if (!sources[column].shaped) return;
-                     const std::uint64_t elements =
-                         (bytes - shape_header_bytes(load<std::uint8_t>(value))) /
-                         size_of(sources[column].type);
-                     if (elements > found.elements)
-                       found = {elements, i, static_cast<std::uint64_t>(value - samples[i].data)};
-                   });
+    detail::for_each_sequence(sources, variable_count, samples[i],
+                              [&](std::uint64_t elements, std::uint64_t at) {
+                                if (elements > found.elements) found = {elements, i, at};
+                              });
   return found;
 }
 
@@ -189,20 +198,16 @@ inline void measure_sequences(std::span<const source_column> sources, std::uint3
                               std::span<const sample_bytes> samples, std::span<std::uint64_t> out) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     bool first = true;
-    for_each_value(sources, variable_count, samples[i],
-                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
-                     if (!sources[column].shaped) return;
-                     const std::uint64_t elements =
-                         (bytes - shape_header_bytes(load<std::uint8_t>(value))) /
-                         size_of(sources[column].type);
-                     if (!first && elements != out[i])
-                       throw bad_sample(i, static_cast<std::uint64_t>(value - samples[i].data),
-                                        "sequences of " + std::to_string(out[i]) + " and of " +
-                                            std::to_string(elements) +
-                                            " elements, which can not share the rows of a pack");
-                     out[i] = elements;
-                     first = false;
-                   });
+    detail::for_each_sequence(
+        sources, variable_count, samples[i], [&](std::uint64_t elements, std::uint64_t at) {
+          if (!first && elements != out[i])
+            throw bad_sample(i, at,
+                             "sequences of " + std::to_string(out[i]) + " and of " +
+                                 std::to_string(elements) +
+                                 " elements, which can not share the rows of a pack");
+          out[i] = elements;
+          first = false;
+        });
   }
 }
 
