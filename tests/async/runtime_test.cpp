@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <set>
 #include <stop_token>
 #include <system_error>
 #include <thread>
@@ -32,6 +33,28 @@ TEST_CASE("work runs on the pool and timers on the io thread", "[async]") {
   CHECK(io == handler.get_future().get());
   CHECK(io != worker.get_future().get());
   CHECK(io != std::this_thread::get_id());
+}
+
+TEST_CASE("each io thread has its own context and its own services", "[async]") {
+  struct place {
+    explicit place(asio::io_context& its) : io(&its) {}
+    asio::io_context* io;
+  };
+  mds::runtime threads(1, 3);
+  REQUIRE(threads.io_threads() == 3);
+  std::set<std::thread::id> seen;
+  for (std::size_t i = 0; i < 3; ++i) {
+    std::promise<std::thread::id> here;
+    asio::post(threads.io(i), [&] {
+      CHECK(threads.runs_here());
+      here.set_value(std::this_thread::get_id());
+    });
+    seen.insert(here.get_future().get());
+    CHECK(threads.service<place>(i).io == &threads.io(i));
+    CHECK(&threads.service<place>(i) == &threads.service<place>(i));
+  }
+  CHECK(seen.size() == 3);
+  CHECK_FALSE(threads.runs_here());
 }
 
 TEST_CASE("a timer waits its time, or until it is stopped", "[async]") {

@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <latch>
+#include <memory>
 #include <mutex>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -290,6 +293,86 @@ TEST_CASE("clients and runtimes may go while requests are under way", "[net]") {
     }
     std::this_thread::sleep_for(10ms);
   }
+}
+
+TEST_CASE("requests that wait when their runtime ends let go of what they hold", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) { to.wait(20s); });
+  mds::diagnostics where;
+  const auto held = std::make_shared<int>(0);
+  {
+    mds::runtime threads(1);
+    const auto client =
+        std::make_shared<net::http_client>(threads, net::http_client_options{.connections = 1});
+    for (int i = 0; i < 3; ++i) {  // each holds the client that holds its queue
+      client->async_send({.url = server.url()}, {}, where,
+                         [client, held](std::error_code, net::http_response) {});
+    }
+    while (server.requests().empty()) std::this_thread::sleep_for(1ms);
+  }
+  CHECK(held.use_count() == 1);
+}
+
+TEST_CASE("requests are dealt to all io threads, and keep to the client's limit", "[net]") {
+  std::atomic<int> now{0}, most{0};
+  scripted_server server([&](connection& to, const scripted_request&) {
+    const int here = ++now;
+    for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
+    }
+    to.wait(2ms);
+    --now;
+    to.answer("200 OK", "x");
+  });
+  mds::runtime threads(1, 3);
+  const net::http_client client(threads, {.connections = 4});
+  std::mutex mutex;
+  std::set<std::thread::id> seen;
+  std::vector<mds::diagnostics> where(60);
+  std::latch ended(60);
+  for (auto& each : where) {
+    client.async_send({.url = server.url()}, {}, each,
+                      [&](std::error_code code, const net::http_response& answer) {
+                        const std::lock_guard lock(mutex);
+                        CHECK_FALSE(code);
+                        CHECK(answer.text == "x");
+                        seen.insert(std::this_thread::get_id());
+                        ended.count_down();
+                      });
+  }
+  ended.wait();
+  CHECK(seen.size() == 3);
+  CHECK(most <= 4);
+}
+
+/// A socket that the system does not watch, as where fs.epoll.max_user_watches is reached.
+struct refusing_watch {
+  refusing_watch(asio::io_context&, int) {
+    throw std::system_error(std::make_error_code(std::errc::no_space_on_device));
+  }
+  void release() {}
+  template <class Ready>
+  void wait_readable(Ready) {}
+  template <class Ready>
+  void wait_writable(Ready) {}
+};
+
+TEST_CASE("a socket that cannot be watched is a failure of its request", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) { to.answer("200 OK", "x"); });
+  asio::io_context io;
+  mds::diagnostics where;
+  std::error_code result;
+  const auto transfer = std::make_shared<net::detail::http_transfer>(
+      net::http_request{.url = server.url()}, std::make_shared<net::http_client_options>(),
+      std::stop_token(), where, [&](std::error_code code, const net::http_response&) {
+        result = code;
+        io.stop();
+      });
+  {
+    net::detail::basic_curl_loop<refusing_watch> loop(io);
+    loop.start(transfer, [] {});
+    io.run_for(10s);
+  }
+  CHECK(result == errc::io_error);
+  CHECK(where.what.find("watch") != std::string::npos);
 }
 
 }  // namespace http_client_test

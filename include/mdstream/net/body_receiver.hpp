@@ -36,12 +36,17 @@ class body_receiver {
     const std::uint64_t skipped = std::min<std::uint64_t>(sink_->skip, bytes.size());
     sink_->skip -= skipped;
     bytes = bytes.subspan(static_cast<std::size_t>(skipped));
-    const auto done = static_cast<std::size_t>(answer.received);
-    const std::size_t fits = std::min(bytes.size(), sink_->into.size() - done);
-    if (fits > 0) std::memcpy(sink_->into.data() + done, bytes.data(), fits);
+    const auto fits = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), sink_->room() - answer.received));
+    if (fits > 0) put_there(bytes.first(fits), answer.received);
     answer.received += fits;
     if (fits == bytes.size()) return verdict::more;
     return sink_->until_full ? verdict::full : verdict::too_long;
+  }
+
+  void put_there(bytes_view bytes, std::uint64_t offset) const {
+    if (sink_->take) return sink_->take(bytes);
+    std::memcpy(sink_->into.data() + offset, bytes.data(), bytes.size());
   }
 
   verdict put_text(bytes_view bytes, std::string& text) const {

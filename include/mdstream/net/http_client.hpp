@@ -23,30 +23,31 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/curl/loop.hpp>
+#include <mdstream/net/curl/request_queue.hpp>
 #include <mdstream/net/http_message.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
-#include <list>
 #include <memory>
 #include <stop_token>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::net {
 
-/// Clients of one runtime share its connections; copies of a client share its limits too. May be
-/// used from any thread, and destroyed while requests are under way: they end as they would. The
-/// runtime has to outlive the requests.
+/// Clients of one runtime share its connections; copies of a client share its limits too. Requests
+/// are dealt to the runtime's io threads, each to the one with the fewest. May be used from any
+/// thread, and destroyed while requests are under way: they end as they would. The runtime has to
+/// outlive the requests.
 class http_client {
  public:
   using handler = unique_function<void(std::error_code, http_response)>;
 
   explicit http_client(runtime& threads, http_client_options options = {})
-      : shared_(std::make_shared<shared>(threads, std::move(options))) {}
+      : shared_(std::make_shared<const shared>(threads, std::move(options))) {}
 
-  /// Sends `request` when its turn comes and completes once, on the io thread, never in this call:
+  /// Sends `request` when its turn comes and completes once, on an io thread, never in this call:
   /// - no code: `http_response` has the answer, whatever its status;
   /// - errc::canceled: `stop` was requested;
   /// - errc::unavailable: no connection, a broken one, too slow, a body cut short;
@@ -56,79 +57,38 @@ class http_client {
   /// - errc::invalid_argument: the request itself;
   /// - what `on_head` returned.
   /// `where` stays until then, as do the memory of sink and body. `done` must not throw and not
-  /// wait: it holds up all transfers.
+  /// wait: it holds up all transfers. Requests that are under way or wait when the runtime ends are
+  /// dropped without a completion.
   void async_send(http_request request, std::stop_token stop, diagnostics& where,
                   handler done) const {
-    auto transfer = std::make_shared<detail::http_transfer>(
-        std::move(request), shared_->options, std::move(stop), where, std::move(done));
-    asio::post(shared_->io, [common = shared_, transfer = std::move(transfer)]() mutable {
-      common->waiting.emplace_back(std::move(transfer), common);
-      start_waiting(common);
-    });
+    const std::shared_ptr<detail::request_queue>& queue = shared_->least_busy();
+    queue->add(std::make_shared<detail::http_transfer>(std::move(request), shared_->options,
+                                                       std::move(stop), where, std::move(done)));
   }
 
   [[nodiscard]] const http_client_options& options() const noexcept { return *shared_->options; }
 
  private:
-  struct shared;
-
-  /// A stop takes a request out of the queue.
-  struct sweeper {
-    std::weak_ptr<shared> common;
-    void operator()() const {
-      if (const auto alive = common.lock()) {
-        asio::post(alive->io, [alive] { drop_stopped(alive); });
-      }
-    }
-  };
-
-  struct queued {
-    queued(std::shared_ptr<detail::http_transfer> t, const std::shared_ptr<shared>& common)
-        : transfer(std::move(t)), on_stop(transfer->stop(), sweeper{common}) {}
-    std::shared_ptr<detail::http_transfer> transfer;
-    std::stop_callback<sweeper> on_stop;
-  };
-
-  /// `waiting` and `under_way` are the io thread's.
   struct shared {
     shared(runtime& threads, http_client_options o)
-        : io(threads.io()),
-          loop(threads.service<detail::curl_loop>()),
-          options(std::make_shared<const http_client_options>(std::move(o))) {}
+        : options(std::make_shared<const http_client_options>(std::move(o))) {
+      const std::size_t connections = std::max<std::size_t>(options->connections, 1);
+      const std::size_t lanes = std::min(threads.io_threads(), connections);
+      for (std::size_t i = 0; i < lanes; ++i) {
+        queues.push_back(detail::request_queue::make(
+            threads.io(i), threads.service<detail::curl_loop>(i), (connections + i) / lanes));
+      }
+    }
 
-    asio::io_context& io;
-    detail::curl_loop& loop;
+    [[nodiscard]] const std::shared_ptr<detail::request_queue>& least_busy() const {
+      return *std::ranges::min_element(queues, {}, [](const auto& each) { return each->size(); });
+    }
+
     const std::shared_ptr<const http_client_options> options;
-    std::list<queued> waiting;
-    std::size_t under_way = 0;
+    std::vector<std::shared_ptr<detail::request_queue>> queues{};
   };
 
-  static void start_waiting(const std::shared_ptr<shared>& common) {
-    const std::size_t most = std::max<std::size_t>(common->options->connections, 1);
-    while (!common->waiting.empty() && common->under_way < most) {
-      const auto next = common->waiting.front().transfer;
-      common->waiting.pop_front();
-      ++common->under_way;
-      common->loop.start(next, [common] {
-        --common->under_way;
-        asio::post(common->io, [common] { start_waiting(common); });
-      });
-    }
-  }
-
-  static void drop_stopped(const std::shared_ptr<shared>& common) {
-    std::list<queued> stopped;
-    for (auto at = common->waiting.begin(); at != common->waiting.end();) {
-      const auto next = std::next(at);
-      if (at->transfer->stop().stop_requested()) {
-        stopped.splice(stopped.end(), common->waiting, at);
-      }
-      at = next;
-    }
-    for (const queued& each : stopped) each.transfer->complete_canceled();
-  }
-
-  std::shared_ptr<shared> shared_;
+  std::shared_ptr<const shared> shared_;
 };
 
 }  // namespace mdstream::inline v0::net

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,18 +25,24 @@ namespace mdstream::inline v0::net {
 struct http_response {
   int status = 0;
   http_headers headers{};
-  std::uint64_t received = 0;  ///< bytes written into the sink's memory
+  std::uint64_t received = 0;  ///< bytes that the sink got
   std::string text{};          ///< the body, where it did not go into the sink
 
   [[nodiscard]] bool ok() const noexcept { return status >= 200 && status < 300; }
 };
 
-/// Where the body of an answer goes. More bytes than `into` holds are a failure, so that no server
-/// writes beyond what was asked for.
+/// Where the body of an answer goes: into memory, or to a function that takes its bytes in their
+/// order. More bytes than there is room for are a failure, so that no server writes beyond what was
+/// asked for.
 struct http_sink {
   mutable_bytes into{};
   std::uint64_t skip = 0;   ///< bytes of the body to drop before the first one is kept
   bool until_full = false;  ///< a longer body is no failure: the transfer ends once full
+  /// In place of `into`; called on an io thread, must not wait. Throwing ends the transfer.
+  std::function<void(bytes_view)> take{};
+  std::uint64_t most = 0;  ///< that `take` gets
+
+  [[nodiscard]] std::uint64_t room() const noexcept { return take ? most : into.size(); }
 };
 
 /// Bytes that are sent. The empty one sends no body and no Content-Length of its own.

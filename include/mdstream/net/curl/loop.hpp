@@ -17,32 +17,48 @@
 
 namespace mdstream::inline v0::net::detail {
 
-/// A service of the runtime. All members but the constructor are for the io thread.
+/// A service of the runtime. All members but the constructor are for the io thread. `Watch` waits
+/// for a socket, as `socket_watch` does.
 ///
 /// libcurl's rules that this keeps: no call of `socket_action` from within its callbacks; a socket
 /// is let go of when libcurl says so and closed by libcurl alone; after every action the sockets
 /// that are still wanted are waited for again.
-class curl_loop {
+template <class Watch>
+class basic_curl_loop {
  public:
   /// Called when a transfer has left the loop, before its own completion.
   using left_function = unique_function<void()>;
 
-  explicit curl_loop(asio::io_context& io) : io_(io), timer_(io), multi_(make_curl_multi()) {
+  /// What has to be told when the loop ends before it does.
+  struct dependant {
+    virtual ~dependant() = default;
+    virtual void loop_ends() noexcept = 0;
+  };
+
+  explicit basic_curl_loop(asio::io_context& io) : io_(io), timer_(io), multi_(make_curl_multi()) {
     set_multi(CURLMOPT_SOCKETFUNCTION, &on_socket);
     set_multi(CURLMOPT_SOCKETDATA, this);
     set_multi(CURLMOPT_TIMERFUNCTION, &on_timer);
     set_multi(CURLMOPT_TIMERDATA, this);
     set_multi(CURLMOPT_MAXCONNECTS, most_idle_connections);
   }
-  curl_loop(const curl_loop&) = delete;
-  curl_loop& operator=(const curl_loop&) = delete;
+  basic_curl_loop(const basic_curl_loop&) = delete;
+  basic_curl_loop& operator=(const basic_curl_loop&) = delete;
 
   /// After the io thread: transfers under way are dropped, as timers of the runtime are.
-  ~curl_loop() {
+  ~basic_curl_loop() {
+    for (const std::weak_ptr<dependant>& each : dependants_) {
+      if (const auto alive = each.lock()) alive->loop_ends();
+    }
     set_multi(CURLMOPT_SOCKETFUNCTION, static_cast<curl_socket_callback>(nullptr));
     set_multi(CURLMOPT_TIMERFUNCTION, static_cast<curl_multi_timer_callback>(nullptr));
     for (auto& [socket, watch] : sockets_) watch->watch.release();
     for (auto& [easy, each] : under_way_) curl_multi_remove_handle(multi_.get(), easy);
+  }
+
+  void tell_of_end(const std::shared_ptr<dependant>& who) {
+    std::erase_if(dependants_, [](const auto& each) { return each.expired(); });
+    dependants_.push_back(who);
   }
 
   /// Sends the request of `transfer`; its completion runs on this thread, never in this call.
@@ -64,7 +80,7 @@ class curl_loop {
 
   /// Stops may be requested on any thread: they come to the io thread through its queue.
   struct canceller {
-    curl_loop* loop;
+    basic_curl_loop* loop;
     std::weak_ptr<http_transfer> transfer;
     void operator()() const {
       asio::post(loop->io_, [loop = loop, transfer = transfer] {
@@ -79,11 +95,12 @@ class curl_loop {
     std::shared_ptr<http_transfer> transfer;
     left_function left;
     std::optional<std::stop_callback<canceller>> cancel;
+    bool unwatched = false;  // a socket of it cannot be waited for
   };
 
   struct socket_state {
     socket_state(asio::io_context& io, curl_socket_t socket) : watch(io, socket) {}
-    socket_watch watch;
+    Watch watch;
     bool wants_read = false, wants_write = false;
     bool waits_read = false, waits_write = false;
   };
@@ -140,7 +157,7 @@ class curl_loop {
 
   /// Takes a transfer off the loop and lets `tell` complete it.
   template <class Tell>
-  void leave(under_way_map::iterator at, Tell tell) {
+  void leave(typename under_way_map::iterator at, Tell tell) {
     auto node = under_way_.extract(at);
     entry& gone = node.mapped();
     gone.cancel.reset();
@@ -154,6 +171,7 @@ class curl_loop {
     int running = 0;
     curl_multi_socket_action(multi_.get(), socket, what, &running);
     finish_ended();
+    finish_unwatched();
     wait_again(socket);
   }
 
@@ -169,18 +187,40 @@ class curl_loop {
     }
   }
 
-  [[nodiscard]] bool follows(under_way_map::iterator at, CURLcode result) {
+  /// No event would ever end these.
+  void finish_unwatched() {
+    while (std::exchange(some_unwatched_, false)) {
+      for (auto at = under_way_.begin(); at != under_way_.end(); ++at) {
+        if (!at->second.unwatched) continue;
+        leave(at, [](http_transfer& t) {
+          t.complete_with(errc::io_error, {.what = "the system does not watch another socket"});
+        });
+        some_unwatched_ = true;  // a completion may have begun another, look again
+        break;
+      }
+    }
+  }
+
+  [[nodiscard]] bool follows(typename under_way_map::iterator at, CURLcode result) {
     if (!at->second.transfer->follow(result)) return false;
     curl_multi_remove_handle(multi_.get(), at->first);
     return curl_multi_add_handle(multi_.get(), at->first) == CURLM_OK;
   }
 
-  static int on_socket(CURL*, curl_socket_t socket, int what, void* self, void*) noexcept {
-    auto& loop = *static_cast<curl_loop*>(self);
+  /// A failure stays with the transfer: were it returned, libcurl would end all transfers.
+  static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void*) noexcept {
+    auto& loop = *static_cast<basic_curl_loop*>(self);
     if (what == CURL_POLL_REMOVE) {
       loop.forget(socket);
-    } else {
+      return 0;
+    }
+    try {
       loop.watch(socket, (what & CURL_POLL_IN) != 0, (what & CURL_POLL_OUT) != 0);
+    } catch (const std::exception&) {
+      loop.forget(socket);
+      if (const auto at = loop.under_way_.find(easy); at != loop.under_way_.end()) {
+        at->second.unwatched = loop.some_unwatched_ = true;
+      }
     }
     return 0;
   }
@@ -188,8 +228,10 @@ class curl_loop {
   void forget(curl_socket_t socket) {
     const auto at = sockets_.find(socket);
     if (at == sockets_.end()) return;
-    at->second->wants_read = at->second->wants_write = false;
-    at->second->watch.release();
+    if (at->second) {
+      at->second->wants_read = at->second->wants_write = false;
+      at->second->watch.release();
+    }
     sockets_.erase(at);
   }
 
@@ -224,7 +266,7 @@ class curl_loop {
   }
 
   static int on_timer(CURLM*, long milliseconds, void* self) noexcept {
-    auto& loop = *static_cast<curl_loop*>(self);
+    auto& loop = *static_cast<basic_curl_loop*>(self);
     ++loop.timer_number_;
     if (milliseconds < 0) {
       loop.timer_.cancel();
@@ -244,7 +286,11 @@ class curl_loop {
   std::unordered_map<curl_socket_t, std::shared_ptr<socket_state>> sockets_;
   std::vector<curl_easy_handle> idle_;
   under_way_map under_way_;
+  bool some_unwatched_ = false;
+  std::vector<std::weak_ptr<dependant>> dependants_;
   curl_multi_handle multi_;
 };
+
+using curl_loop = basic_curl_loop<socket_watch>;
 
 }  // namespace mdstream::inline v0::net::detail

@@ -167,9 +167,9 @@ class http_transfer {
     set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(time.window.count()));
     set_total_limit();
     // One recv takes what is there; a buffer beyond what is expected is memory for nothing.
-    const std::size_t expected = receiver_.has_sink() ? receiver_.sink().into.size() : 0;
+    const std::uint64_t expected = receiver_.has_sink() ? receiver_.sink().room() : 0;
     set_option(easy, CURLOPT_BUFFERSIZE,
-               static_cast<long>(std::clamp<std::size_t>(expected, 16 << 10, 512 << 10)));
+               static_cast<long>(std::clamp<std::uint64_t>(expected, 16 << 10, 512 << 10)));
   }
 
   /// What is left of the total, which redirects share.
