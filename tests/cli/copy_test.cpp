@@ -122,7 +122,7 @@ TEST_CASE("a list of URLs is copied from web servers by its keys", "[cli]") {
   write(from / "d/a b", noise(1000, 3));
   write(from / "d/large", noise(17'000'000, 4));
   write(from / "empty", "");
-  const support::nginx server(from.path(), state.path(), false);
+  const support::nginx server(from.path(), state.path());
   write(to / "list", server.url() + "/d/a%20b\r\n\n" + server.url() + "/d/large?x=1\n" +
                          server.url() + "/empty\n");
   const answer got = copy("--list " + (to / "list") + " " + (to / "out"));

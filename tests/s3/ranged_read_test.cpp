@@ -5,12 +5,17 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "s3/with_fake.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/scripted_server.hpp"
 
 namespace s3_ranged_read_test {
 
@@ -39,6 +44,26 @@ TEST_CASE("the bytes of a range are those of the object", "[s3]") {
   CHECK(read_of({200, "012"}) == "2");
   CHECK(read_of({416, "", "Content-Range: bytes */2\r\n"}).empty());
   CHECK(read_of({416, "", ""}).empty());
+}
+
+TEST_CASE("a range that breaks off tells what came before", "[s3]") {
+  mds::runtime threads(1);
+  support::scripted_server server([](auto& to, const auto&) {
+    to.send("HTTP/1.1 206 P\r\nContent-Length: 4\r\nContent-Range: bytes 2-5/10\r\n\r\n234");
+    to.close();
+  });
+  const s3 store(threads, "s3://bucket",
+                 {.endpoint = server.url(),
+                  .credentials = mds::net::anonymous_aws_credentials(),
+                  .variables = [](std::string_view) { return std::optional<std::string>(); }});
+  std::vector<std::byte> into(4);
+  mds::diagnostics where;
+  std::promise<std::pair<std::error_code, std::size_t>> ended;
+  store.async_read("x", 2, into, {}, where,
+                   [&](std::error_code code, std::size_t got) { ended.set_value({code, got}); });
+  const auto [code, got] = ended.get_future().get();
+  CHECK(code == errc::unavailable);
+  CHECK(got == 3);
 }
 
 TEST_CASE("an answer that is not what was asked for is refused", "[s3]") {

@@ -1,13 +1,17 @@
 #include <mdstream/store/http.hpp>
 
+#include <mdstream/store/streamed_read.hpp>
+
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/operations.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <future>
 #include <optional>
 #include <set>
 #include <string>
@@ -81,7 +85,7 @@ TEST_CASE("the store conforms over nginx, with and without TLS, ranges and HEAD"
     for (const char* way : {"", "/-norange", "/-nohead"}) {
       INFO((tls ? "https" : "http") << way);
       const scratch data, state;
-      const support::nginx server(data.path(), state.path(), tls);
+      const support::nginx server(data.path(), state.path(), {.tls = tls});
       mds::store::http_options options;
       if (tls) options.client.ca_file = server.ca_file();
       const http reads(threads, server.url() + way + "/", options);
@@ -90,11 +94,34 @@ TEST_CASE("the store conforms over nginx, with and without TLS, ranges and HEAD"
   }
 }
 
+TEST_CASE("the store conforms over HTTP/2, and it is HTTP/2 that is spoken", "[store]") {
+  if (!has_nginx()) return;
+  mds::runtime threads(2);
+  const scratch data, state;
+  const support::nginx server(
+      data.path(), state.path(),
+      {.tls = true, .http2 = true, .lines = "add_header X-Protocol $server_protocol always;\n"});
+  mds::store::http_options options;
+  options.client.ca_file = server.ca_file();
+  options.client.http2 = true;
+  const http reads(threads, server.url(), options);
+  conformance::check_store(served_directory(reads, threads, data.path()));
+
+  std::promise<std::string> spoken;
+  mds::diagnostics where;
+  mds::net::http_client(threads, options.client)
+      .async_send({.url = server.url() + "/x"}, {}, where,
+                  [&](std::error_code, const mds::net::http_response& answer) {
+                    spoken.set_value(std::string(answer.headers.find("X-Protocol").value_or("")));
+                  });
+  CHECK(spoken.get_future().get() == "HTTP/2.0");
+}
+
 TEST_CASE("a certificate that nobody vouches for is not trusted", "[store]") {
   if (!has_nginx()) return;
   mds::runtime threads(1);
   const scratch data, state;
-  const support::nginx server(data.path(), state.path(), true);
+  const support::nginx server(data.path(), state.path(), {.tls = true});
   expect_error([&] { (void)mds::store_size(http(threads, server.url()), "x"); },
                errc::permission_denied, {server.url() + "/x", "certificate"});
 }
@@ -106,7 +133,7 @@ TEST_CASE("a loader streams a dataset over http through its cache", "[store]") {
   };
   const scratch data, state, cache;
   support::write_plain_dataset(data / "train", {100, 3, 250, 1});
-  const support::nginx server(data.path(), state.path(), false);
+  const support::nginx server(data.path(), state.path());
   mds::loader<policies> loader({.remote = server.url(),
                                 .local = cache.path(),
                                 .split = "train",
@@ -243,6 +270,76 @@ TEST_CASE("sizes come from a length, or are not told", "[store]") {
   REQUIRE(busy.has_value());
   CHECK(busy->code() == errc::unavailable);
   CHECK(busy->where().retry_after == std::chrono::seconds(3));
+}
+
+TEST_CASE("a stream goes on behind its last byte, with the version that it began with", "[store]") {
+  std::atomic<int> broken{0};
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    const std::string object = "0123456789";
+    const std::size_t from = std::stoul(request.header("range").substr(6));
+    CHECK((from == 0 || request.header("if-match") == "\"one\""));
+    to.send("HTTP/1.1 206 P\r\nETag: \"one\"\r\nContent-Length: " + std::to_string(10 - from) +
+            "\r\nContent-Range: bytes " + std::to_string(from) + "-9/10\r\n\r\n");
+    const bool breaks = from + 3 < object.size();
+    broken += breaks ? 1 : 0;
+    to.send(object.substr(from, breaks ? 3 : std::string::npos));
+    to.close();
+  });
+  mds::runtime threads(1);
+  const http store(threads, server.url());
+  const auto stream = [&](std::uint64_t most, const mds::byte_taker& take) {
+    return mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
+      mds::async_stream_resumed(threads, store, "key", most, take,
+                                {.attempts = 2, .pause = std::chrono::milliseconds(1)}, {}, where,
+                                std::move(done));
+    });
+  };
+  std::string got;
+  const mds::object_version found =
+      stream(100, [&](const mds::object_version& version, mds::bytes_view bytes) {
+        CHECK(version == mds::object_version{10, "\"one\""});
+        got += mds::as_text(bytes);
+      });
+  CHECK(got == "0123456789");
+  CHECK(broken == 3);
+  CHECK(found == mds::object_version{10, "\"one\""});
+
+  const std::size_t before = server.requests().size();
+  expect_error(
+      [&] {
+        (void)stream(100, [](const auto&, mds::bytes_view) {
+          throw mds::error(errc::no_space, "the disk is full");
+        });
+      },
+      errc::no_space, {"full"});
+  CHECK(server.requests().size() == before + 1);  // what the taker throws is final
+}
+
+TEST_CASE("a stream of a changed object fails, and one of an empty object is empty", "[store]") {
+  mds::runtime threads(1);
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.target == "/empty") {
+      return void(to.answer("416 No", "", "Content-Range: bytes */0\r\n"));
+    }
+    if (request.header("range") == "bytes=0-99") {
+      to.send("HTTP/1.1 206 P\r\nContent-Length: 10\r\nContent-Range: bytes 0-9/10\r\n\r\n012");
+      return to.close();
+    }
+    to.send(partial("bytes 3-10/11", "34567890"));
+  });
+  const http store(threads, server.url());
+  const auto length_of = [&](const std::string& key) {
+    std::size_t length = 0;
+    mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
+      mds::async_stream_resumed(
+          threads, store, key, 100,
+          [&](const auto&, mds::bytes_view bytes) { length += bytes.size(); },
+          {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, where, std::move(done));
+    });
+    return length;
+  };
+  expect_error([&] { (void)length_of("key"); }, errc::corrupt, {"changed"});
+  CHECK(length_of("empty") == 0);
 }
 
 // A read that holds a version.

@@ -53,6 +53,13 @@ inline bool accepts(unsigned port) {
 
 }  // namespace detail
 
+struct nginx_options {
+  bool tls = false;
+  bool http2 = false;        // over TLS
+  bool takes_files = false;  // PUT and DELETE
+  std::string lines = {};    // more of the server's configuration
+};
+
 class nginx {
  public:
   // The program's path; nothing where it is not installed.
@@ -64,10 +71,10 @@ class nginx {
   }
 
   // Serves what `data` holds. `state` is an empty directory of its own.
-  nginx(const std::filesystem::path& data, std::filesystem::path state, bool tls)
-      : state_(std::move(state)), tls_(tls) {
+  nginx(const std::filesystem::path& data, std::filesystem::path state, nginx_options options = {})
+      : state_(std::move(state)), options_(std::move(options)) {
     std::filesystem::create_directories(state_ / "tmp");
-    if (tls_) make_certificate();
+    if (options_.tls) make_certificate();
     for (int attempt = 0; attempt < 5; ++attempt) {  // another may take the port meanwhile
       port_ = detail::free_port();
       write_configuration(data);
@@ -82,7 +89,7 @@ class nginx {
   ~nginx() { end(); }
 
   [[nodiscard]] std::string url() const {
-    return (tls_ ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(port_);
+    return (options_.tls ? "https://localhost:" : "http://127.0.0.1:") + std::to_string(port_);
   }
   [[nodiscard]] std::string ca_file() const { return (state_ / "server.pem").string(); }
 
@@ -100,12 +107,16 @@ class nginx {
     std::ofstream file(state_ / "nginx.conf");
     file << "daemon off; master_process off; pid " << here << "/pid; error_log " << here
          << "/error.log;\nevents { worker_connections 512; }\nhttp { access_log off; "
-            "default_type application/octet-stream; sendfile on; keepalive_requests 100000;\n";
+            "default_type application/octet-stream; sendfile on; keepalive_requests 1000000; "
+            "client_max_body_size 0;\n";
     for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
       file << kind << "_temp_path " << here << "/tmp;";
     }
-    file << "\nserver { listen 127.0.0.1:" << port_ << (tls_ ? " ssl" : "") << ";\n";
-    if (tls_) {
+    file << "\nserver { listen 127.0.0.1:" << port_ << (options_.tls ? " ssl" : "")
+         << (options_.http2 ? " http2" : "") << ";\n"
+         << options_.lines;
+    if (options_.takes_files) file << "dav_methods PUT DELETE; create_full_put_path on;\n";
+    if (options_.tls) {
       file << "ssl_certificate " << ca_file() << "; ssl_certificate_key " << here
            << "/server.key;\n";
     }
@@ -150,7 +161,7 @@ class nginx {
   }
 
   std::filesystem::path state_;
-  bool tls_;
+  nginx_options options_;
   unsigned port_ = 0;
   pid_t process_ = -1;
 };

@@ -48,6 +48,15 @@ class any_async_store {
     store_->read_version(std::move(key), held, offset, into, std::move(stop), where,
                          std::move(done));
   }
+  /// Whether the store is a `streaming_store`; where it is none, `async_stream` completes with
+  /// errc::unsupported.
+  [[nodiscard]] bool streams() const { return store_->streams(); }
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const {
+    store_->stream(std::move(key), std::move(held), offset, count, std::move(take), std::move(stop),
+                   where, std::move(done));
+  }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {
     store_->write(std::move(key), bytes, std::move(stop), where, std::move(done));
@@ -73,6 +82,10 @@ class any_async_store {
                          store_handler<object_version>) const = 0;
     virtual void read_version(std::string, const object_version&, std::uint64_t, mutable_bytes,
                               std::stop_token, diagnostics&, store_handler<std::size_t>) const = 0;
+    [[nodiscard]] virtual bool streams() const = 0;
+    virtual void stream(std::string, std::optional<object_version>, std::uint64_t, std::uint64_t,
+                        byte_taker, std::stop_token, diagnostics&,
+                        store_handler<object_version>) const = 0;
     virtual void write(std::string, bytes_view, std::stop_token, diagnostics&,
                        store_handler<>) const = 0;
     virtual void list(std::string, std::stop_token, diagnostics&,
@@ -101,6 +114,18 @@ class any_async_store {
                       store_handler<std::size_t> done) const override {
       async_read_version_of(store, std::move(key), held, offset, into, std::move(stop), where,
                             std::move(done));
+    }
+    [[nodiscard]] bool streams() const override { return streaming_store<S>; }
+    void stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                store_handler<object_version> done) const override {
+      if constexpr (streaming_store<S>) {
+        store.async_stream(std::move(key), std::move(held), offset, count, std::move(take),
+                           std::move(stop), where, std::move(done));
+      } else {
+        where = {.what = "the store does not hand out bytes as they come", .url = store.url(key)};
+        done(errc::unsupported, {});
+      }
     }
     void write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                store_handler<> done) const override {

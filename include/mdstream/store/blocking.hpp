@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -165,6 +166,14 @@ class shared_async {
                           store_handler<std::size_t> done) const {
     async_read_version_of(*store_, std::move(key), held, offset, into, std::move(stop), where,
                           std::move(done));
+  }
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const
+    requires streaming_store<S>
+  {
+    store_->async_stream(std::move(key), std::move(held), offset, count, std::move(take),
+                         std::move(stop), where, std::move(done));
   }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {

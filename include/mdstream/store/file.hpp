@@ -158,27 +158,58 @@ inline void make_directory_durable(const std::string& path) {
 
 enum class durability { cached, flushed };
 
-/// Makes `path` hold `bytes`, whole or not at all: a temporary file beside it, then a rename. Calls
-/// `made(directory)` for each directory that it had to make.
+/// A file that takes the place of `path` once it is whole: a temporary file beside it, which goes
+/// with this object unless it got its name. Not thread-safe.
+class replacement_file {
+ public:
+  explicit replacement_file(std::string path)
+      : replacement_file(std::move(path), [](const std::string&) {}) {}
+  /// Calls `made(directory)` for each directory that it has to make.
+  template <class Made>
+  replacement_file(std::string path, const Made& made)
+      : path_(std::move(path)), directory_(parent_of(path_)) {
+    if (const int failure = make_directories(directory_, made); failure != 0) {
+      throw system_failure(failure, "cannot make the directory", directory_);
+    }
+    temporary_ = directory_ + "/.mdstream-" + unique_name() + ".tmp";
+    fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+  }
+  replacement_file(const replacement_file&) = delete;
+  replacement_file& operator=(const replacement_file&) = delete;
+  ~replacement_file() {
+    if (fd_) ::unlink(temporary_.c_str());
+  }
+
+  /// Bytes that were appended.
+  [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  void append(bytes_view bytes) {
+    write_at(fd_.get(), size_, bytes, path_);
+    size_ += bytes.size();
+  }
+
+  void publish(durability wanted) {
+    if (wanted == durability::flushed) make_durable(fd_.get(), path_);
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+      throw system_failure(errno, "cannot rename a temporary file to", path_);
+    }
+    fd_.reset();
+    if (wanted == durability::flushed) make_directory_durable(directory_);
+  }
+
+ private:
+  std::string path_, directory_, temporary_;
+  unique_fd fd_;
+  std::uint64_t size_ = 0;
+};
+
+/// Makes `path` hold `bytes`, whole or not at all. Calls `made(directory)` for each directory that
+/// it had to make.
 template <class Made>
 void replace_file(const std::string& path, bytes_view bytes, durability wanted, const Made& made) {
-  const std::string directory = parent_of(path);
-  if (const int failure = make_directories(directory, made); failure != 0) {
-    throw system_failure(failure, "cannot make the directory", directory);
-  }
-  const std::string temporary = directory + "/.mdstream-" + unique_name() + ".tmp";
-  try {
-    const unique_fd fd = open_file(temporary, O_WRONLY | O_CREAT | O_EXCL);
-    write_at(fd.get(), 0, bytes, path);
-    if (wanted == durability::flushed) make_durable(fd.get(), path);
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-      throw system_failure(errno, "cannot rename a temporary file to", path);
-    }
-  } catch (...) {
-    ::unlink(temporary.c_str());
-    throw;
-  }
-  if (wanted == durability::flushed) make_directory_durable(directory);
+  replacement_file file(path, made);
+  file.append(bytes);
+  file.publish(wanted);
 }
 inline void replace_file(const std::string& path, bytes_view bytes, durability wanted) {
   replace_file(path, bytes, wanted, [](const std::string&) {});

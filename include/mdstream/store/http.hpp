@@ -86,13 +86,25 @@ class http {
 
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
-    read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
+         where, length_only(std::move(done)));
   }
 
   void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
-    read(std::move(key), held, offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), held, offset, detail::range_target::memory(into), std::move(stop), where,
+         length_only(std::move(done)));
+  }
+
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const {
+    read(std::move(key), std::move(held), offset,
+         detail::range_target::stream(std::move(take), count), std::move(stop), where,
+         [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
+           done(code, std::move(found));
+         });
   }
 
   void async_write(std::string key, bytes_view, std::stop_token, diagnostics& where,
@@ -143,15 +155,23 @@ class http {
     std::string base, query;
   };
 
+  /// Bytes that came, and the object that was found.
+  using read_handler = store_handler<std::size_t, object_version>;
+
+  static read_handler length_only(store_handler<std::size_t> done) {
+    return [done = std::move(done)](std::error_code code, std::size_t got,
+                                    const object_version&) mutable { done(code, got); };
+  }
+
   /// One read on its way.
   struct reading {
     std::shared_ptr<const shared> common;
     std::string key;
     detail::range_question asked;
-    mutable_bytes into;
+    detail::range_target target;
     std::stop_token stop;
     diagnostics& where;
-    store_handler<std::size_t> done;
+    read_handler done;
     detail::range_promise promise{};
     bool ends_by_itself = false;  // the body has an end that a broken connection does not have
   };
@@ -180,13 +200,7 @@ class http {
                               [common, key, &where, done = std::move(done)](
                                   std::error_code code, net::http_response answer) mutable {
                                 if (code) return done(code, {});
-                                const auto text = answer.headers.find("Content-Range");
-                                const auto range =
-                                    text ? net::content_range::parse(*text) : std::nullopt;
-                                const std::optional<std::uint64_t> bytes =
-                                    answer.status == 200 ? detail::content_length(answer.headers)
-                                    : range              ? range->total
-                                                         : std::nullopt;
+                                const auto bytes = detail::object_bytes(answer);
                                 if ((answer.ok() || answer.status == 416) && bytes) {
                                   return done({}, {*bytes, detail::tag_of(answer.headers)});
                                 }
@@ -201,18 +215,20 @@ class http {
   }
 
   void read(std::string key, std::optional<object_version> version, std::uint64_t offset,
-            mutable_bytes into, std::stop_token stop, diagnostics& where,
-            store_handler<std::size_t> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, 0);
-    if (into.empty()) {  // there is no range of no bytes; whether there is an object is still told
-      return async_size(
+            detail::range_target target, std::stop_token stop, diagnostics& where,
+            read_handler done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, 0, {});
+    if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
+      return async_version(
           std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
+          [done = std::move(done)](std::error_code code, object_version found) mutable {
+            done(code, 0, std::move(found));
+          });
     }
     auto state = std::make_shared<reading>(reading{shared_,
                                                    std::move(key),
-                                                   {offset, into.size(), std::move(version)},
-                                                   into,
+                                                   {offset, target.most, std::move(version)},
+                                                   std::move(target),
                                                    std::move(stop),
                                                    where,
                                                    std::move(done)});
@@ -221,7 +237,7 @@ class http {
     if (state->asked.version && state->asked.version->tag.starts_with('"')) {
       request.headers.push_back({"If-Match", state->asked.version->tag});
     }
-    request.sink = net::http_sink{.into = into};
+    request.sink = state->target.sink(state);
     request.on_head = [state](const net::http_response& head, net::http_sink& sink,
                               diagnostics& about) { return take_head(*state, head, sink, about); };
     shared_->client.async_send(std::move(request), state->stop, where,
@@ -247,27 +263,33 @@ class http {
   static void take_answer(const std::shared_ptr<reading>& state, std::error_code code,
                           net::http_response answer) {
     const bool range = answer.status == 206 && state->ends_by_itself;
-    if (code) return state->done(code, range ? static_cast<std::size_t>(answer.received) : 0);
+    if (code) {
+      return state->done(code, range ? static_cast<std::size_t>(answer.received) : 0,
+                         state->promise.found);
+    }
     if (answer.status == 416) return take_beyond_end(state, answer);
     const auto fail = [&](errc failure, std::string what) {
       state->where = {.what = std::move(what),
                       .url = net::redacted_url(state->common->url(state->key))};
-      state->done(failure, 0);
+      state->done(failure, 0, state->promise.found);
     };
     if (answer.status == 412 && state->asked.version) {
       return fail(errc::corrupt, "the object changed while it was read");
     }
     if (!answer.ok()) {
-      return state->done(net::failure_of(answer, state->common->url(state->key), state->where), 0);
+      return state->done(net::failure_of(answer, state->common->url(state->key), state->where), 0,
+                         {});
     }
-    const bool full = answer.received == state->into.size();
+    const bool full = answer.received == state->target.most;
     const bool short_of_promise =
         state->promise.expected && answer.received != *state->promise.expected;
     if (short_of_promise || (!full && !state->ends_by_itself)) {
       return fail(errc::unavailable, "the body ended after " + std::to_string(answer.received) +
                                          " bytes of the range");
     }
-    state->done({}, static_cast<std::size_t>(answer.received));
+    object_version& found = state->promise.found;
+    if (found.bytes == 0) found.bytes = state->asked.offset + answer.received;
+    state->done({}, static_cast<std::size_t>(answer.received), found);
   }
 
   /// 416: nothing is left at the offset, if the size says so too.
@@ -280,7 +302,7 @@ class http {
         state->where = {.what = std::move(what),
                         .url = net::redacted_url(state->common->url(state->key))};
       }
-      state->done(code, 0);
+      state->done(code, 0, {.bytes = bytes});
     };
     const auto text = answer.headers.find("Content-Range");
     const auto range = text ? net::content_range::parse(*text) : std::nullopt;
@@ -288,7 +310,7 @@ class http {
     http(state->common)
         .async_size(state->key, state->stop, state->where,
                     [state, decide](std::error_code code, std::uint64_t bytes) {
-                      if (code) return state->done(code, 0);
+                      if (code) return state->done(code, 0, {});
                       decide(bytes);
                     });
   }
@@ -298,7 +320,7 @@ class http {
   std::shared_ptr<const shared> shared_;
 };
 
-static_assert(versioned_store<http> && openable_store<http>);
+static_assert(versioned_store<http> && streaming_store<http> && openable_store<http>);
 
 }  // namespace store
 

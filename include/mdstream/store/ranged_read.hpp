@@ -1,6 +1,6 @@
 #pragma once
 
-/// Reads one large object in parallel ranges that land in their place.
+/// Reads one large object in parallel ranges that land in their place, in memory or elsewhere.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,19 @@
 #include <utility>
 
 namespace mdstream::inline v0 {
+
+/// Where ranges land: memory, or what a function does with bytes and their place. `put` is called
+/// from several threads at a time, as they come, and must not wait; what it throws fails the range.
+/// It may be given the same bytes again where a range is repeated.
+struct ranged_target {
+  mutable_bytes into{};
+  std::function<void(std::uint64_t offset, bytes_view bytes)> put{};  ///< in place of `into`
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] static ranged_target memory(mutable_bytes into) {
+    return {.into = into, .bytes = into.size()};
+  }
+};
 
 struct ranged_read_options {
   std::size_t range_bytes = std::size_t{8} << 20;
@@ -42,28 +56,29 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
 
  public:
   ranged_read(access, runtime& threads, S store, std::string key, object_version held,
-              mutable_bytes into, ranged_read_options options, std::stop_token stop,
+              ranged_target into, ranged_read_options options, std::stop_token stop,
               diagnostics& where, store_handler<> done)
       : threads_(threads),
         store_(std::move(store)),
         key_(std::move(key)),
         held_(std::move(held)),
-        into_(into),
+        into_(std::move(into)),
         options_(std::move(options)),
         where_(where),
         done_(std::move(done)),
         outer_(std::move(stop), stopper{&stop_}) {
     options_.range_bytes = std::max<std::size_t>(options_.range_bytes, 1);
-    ranges_ = into_.size() / options_.range_bytes + (into_.size() % options_.range_bytes != 0);
+    ranges_ =
+        static_cast<std::size_t>((into_.bytes + options_.range_bytes - 1) / options_.range_bytes);
   }
 
-  /// Reads the first `into.size()` bytes of the object that is `held`. `into` and `where` stay
-  /// until `done`; the runtime outlives it.
+  /// Reads the first `into.bytes` of the object that is `held`. The memory and `where` stay until
+  /// `done`; the runtime outlives it.
   static void start(runtime& threads, S store, std::string key, object_version held,
-                    mutable_bytes into, ranged_read_options options, std::stop_token stop,
+                    ranged_target into, ranged_read_options options, std::stop_token stop,
                     diagnostics& where, store_handler<> done) {
     auto read = std::make_shared<ranged_read>(access{}, threads, std::move(store), std::move(key),
-                                              std::move(held), into, std::move(options),
+                                              std::move(held), std::move(into), std::move(options),
                                               std::move(stop), where, std::move(done));
     read->begin();
   }
@@ -77,8 +92,9 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   /// A range on its way; each has diagnostics of its own, because several fail side by side.
   struct piece {
     std::size_t number = 0;
-    std::size_t offset = 0;  // of what is still missing
+    std::uint64_t offset = 0;  // of what is still missing
     std::size_t left = 0;
+    std::size_t came = 0;  // in this attempt, of a stream
     unsigned failed = 0;
     diagnostics where{};
   };
@@ -101,19 +117,38 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
       next->number = next_++;
       ++under_way_;
     }
-    next->offset = next->number * options_.range_bytes;
-    next->left = std::min(options_.range_bytes, into_.size() - next->offset);
+    next->offset = std::uint64_t{next->number} * options_.range_bytes;
+    next->left = static_cast<std::size_t>(
+        std::min<std::uint64_t>(options_.range_bytes, into_.bytes - next->offset));
     read(next);
   }
 
   void read(const std::shared_ptr<piece>& p) {
     p->where = {};
-    async_read_version_of(store_, key_, held_, p->offset, into_.subspan(p->offset, p->left),
+    if constexpr (streaming_store<S>) {
+      if (into_.put) return stream(p);
+    }
+    async_read_version_of(store_, key_, held_, p->offset,
+                          into_.into.subspan(static_cast<std::size_t>(p->offset), p->left),
                           stop_.get_token(), p->where,
                           store_handler<std::size_t>([self = this->shared_from_this(), p](
                                                          std::error_code code, std::size_t got) {
                             self->ended(p, code, got);
                           }));
+  }
+
+  void stream(const std::shared_ptr<piece>& p) {
+    p->came = 0;
+    store_.async_stream(
+        key_, held_, p->offset, p->left,
+        [self = this->shared_from_this(), p](const object_version&, bytes_view bytes) {
+          self->into_.put(p->offset + p->came, bytes);
+          p->came += bytes.size();
+        },
+        stop_.get_token(), p->where,
+        [self = this->shared_from_this(), p](std::error_code code, const object_version&) {
+          self->ended(p, code, p->came);
+        });
   }
 
   void ended(const std::shared_ptr<piece>& p, std::error_code code, std::size_t got) {
@@ -192,7 +227,7 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   const S store_;
   const std::string key_;
   const object_version held_;
-  const mutable_bytes into_;
+  const ranged_target into_;
   ranged_read_options options_;
   diagnostics& where_;
   store_handler<> done_;
@@ -206,13 +241,21 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   std::stop_callback<stopper> outer_;  // after what it stops
 };
 
-/// `ranged_read::start` for a store of any type.
+/// `ranged_read::start` for a store of any type; `into.put` only for those that stream.
+template <async_store S>
+void async_read_ranges(runtime& threads, S store, std::string key, object_version held,
+                       ranged_target into, ranged_read_options options, std::stop_token stop,
+                       diagnostics& where, store_handler<> done) {
+  ranged_read<S>::start(threads, std::move(store), std::move(key), std::move(held), std::move(into),
+                        std::move(options), std::move(stop), where, std::move(done));
+}
 template <async_store S>
 void async_read_ranges(runtime& threads, S store, std::string key, object_version held,
                        mutable_bytes into, ranged_read_options options, std::stop_token stop,
                        diagnostics& where, store_handler<> done) {
-  ranged_read<S>::start(threads, std::move(store), std::move(key), std::move(held), into,
-                        std::move(options), std::move(stop), where, std::move(done));
+  async_read_ranges(threads, std::move(store), std::move(key), std::move(held),
+                    ranged_target::memory(into), std::move(options), std::move(stop), where,
+                    std::move(done));
 }
 
 }  // namespace mdstream::inline v0

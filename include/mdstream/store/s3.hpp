@@ -78,13 +78,25 @@ class s3 {
 
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
-    read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
+         where, length_only(std::move(done)));
   }
 
   void async_read_version(std::string key, object_version version, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
-    read(std::move(key), std::move(version), offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), std::move(version), offset, detail::range_target::memory(into),
+         std::move(stop), where, length_only(std::move(done)));
+  }
+
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const {
+    read(std::move(key), std::move(held), offset,
+         detail::range_target::stream(std::move(take), count), std::move(stop), where,
+         [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
+           done(code, std::move(found));
+         });
   }
 
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
@@ -148,17 +160,24 @@ class s3 {
     return join_key(shared_->client.settings().root, key);
   }
 
+  static s3_ranged_read::handler length_only(store_handler<std::size_t> done) {
+    return [done = std::move(done)](std::error_code code, std::size_t got,
+                                    const object_version&) mutable { done(code, got); };
+  }
+
   void read(std::string key, std::optional<object_version> version, std::uint64_t offset,
-            mutable_bytes into, std::stop_token stop, diagnostics& where,
-            store_handler<std::size_t> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, 0);
-    if (into.empty()) {  // there is no range of no bytes; whether there is an object is still told
-      return async_size(
+            detail::range_target target, std::stop_token stop, diagnostics& where,
+            s3_ranged_read::handler done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, 0, {});
+    if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
+      return async_version(
           std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
+          [done = std::move(done)](std::error_code code, object_version found) mutable {
+            done(code, 0, std::move(found));
+          });
     }
-    std::make_shared<s3_ranged_read>(shared_->client, whole(key), offset, into, std::move(version),
-                                     std::move(stop), where, std::move(done))
+    std::make_shared<s3_ranged_read>(shared_->client, whole(key), offset, std::move(target),
+                                     std::move(version), std::move(stop), where, std::move(done))
         ->begin();
   }
 
@@ -188,6 +207,6 @@ class s3 {
   std::shared_ptr<const shared> shared_;
 };
 
-static_assert(async_store<s3> && versioned_store<s3> && openable_store<s3>);
+static_assert(versioned_store<s3> && streaming_store<s3> && openable_store<s3>);
 
 }  // namespace mdstream::inline v0::store

@@ -12,6 +12,8 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -103,6 +105,25 @@ concept versioned_store =
              store_handler<object_version> on_version, store_handler<std::size_t> on_read) {
       store.async_version(std::move(key), stop, where, std::move(on_version));
       store.async_read_version(std::move(key), held, offset, into, stop, where, std::move(on_read));
+    };
+
+/// Takes the bytes of a stream in their order, on a thread that moves the bytes of others too: it
+/// must not wait. `found` is the object as the answer describes it. Throwing ends the stream.
+using byte_taker = std::function<void(const object_version& found, bytes_view bytes)>;
+
+/// A store that can hand out the bytes of an object as they come, so that they need no memory
+/// between the connection and where they belong. `async_stream(key, held, offset, count, take, …)`
+/// gives `take` up to `count` bytes from `offset` on, fewer only where the object ends, and
+/// completes with the object that was found; with `held`, with `errc::corrupt` where it is another.
+/// When it fails with `errc::unavailable`, what `take` got is right nevertheless.
+template <class S>
+concept streaming_store =
+    async_store<S> &&
+    requires(const S& store, std::string key, std::optional<object_version> held,
+             std::uint64_t offset, std::uint64_t count, byte_taker take, std::stop_token stop,
+             diagnostics& where, store_handler<object_version> on_end) {
+      store.async_stream(std::move(key), held, offset, count, std::move(take), stop, where,
+                         std::move(on_end));
     };
 
 /// What a policy, a cache or a writer takes: either kind.

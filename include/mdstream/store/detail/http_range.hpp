@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -29,6 +30,7 @@ struct range_question {
 struct range_promise {
   std::uint64_t skip = 0;                   ///< bytes of the body before the range
   std::optional<std::uint64_t> expected{};  ///< bytes of the range that follow, where they are told
+  object_version found{};                   ///< the object; no bytes where its size is not told
 };
 
 [[nodiscard]] inline std::optional<std::uint64_t> content_length(const net::http_headers& headers) {
@@ -38,6 +40,15 @@ struct range_promise {
 
 [[nodiscard]] inline std::string tag_of(const net::http_headers& headers) {
   return std::string(headers.find("ETag").value_or(""));
+}
+
+/// The size of the whole object, as far as the answer to a ranged GET tells it.
+[[nodiscard]] inline std::optional<std::uint64_t> object_bytes(const net::http_response& answer) {
+  if (answer.status == 200) return content_length(answer.headers);
+  if (const auto text = answer.headers.find("Content-Range")) {
+    if (const auto range = net::content_range::parse(*text)) return range->total;
+  }
+  return std::nullopt;
 }
 
 /// Reads the head of a 200 or 206. `what` says what is wrong where the code is set.
@@ -77,14 +88,37 @@ struct range_promise {
   } else {
     return refuse("the server answers " + std::to_string(head.status));
   }
+  promise.found = {total.value_or(0), tag_of(head.headers)};
   if (!asked.version) return {};
-  const std::string tag = tag_of(head.headers);
+  const std::string& tag = promise.found.tag;
   if ((total && *total != asked.version->bytes) ||
       (!asked.version->tag.empty() && !tag.empty() && tag != asked.version->tag)) {
     return refuse("the object changed while it was read");
   }
   return {};
 }
+
+/// Where the bytes of a range go.
+struct range_target {
+  mutable_bytes into{};
+  byte_taker take{};  ///< in place of `into`
+  std::uint64_t most = 0;
+
+  [[nodiscard]] static range_target memory(mutable_bytes into) {
+    return {.into = into, .most = into.size()};
+  }
+  [[nodiscard]] static range_target stream(byte_taker take, std::uint64_t most) {
+    return {.take = std::move(take), .most = most};
+  }
+  /// `owner` has target and promise and lives as long as the request.
+  template <class Owner>
+  [[nodiscard]] net::http_sink sink(std::shared_ptr<Owner> owner) const {
+    if (!take) return {.into = into};
+    return {.take = [owner = std::move(owner)](
+                        bytes_view bytes) { owner->target.take(owner->promise.found, bytes); },
+            .most = most};
+  }
+};
 
 /// Reads a 416 of an object of `total` bytes, as far as they are told: no code where nothing is at
 /// the offset. `what` says what is wrong where the code is set.

@@ -20,23 +20,26 @@ namespace mdstream::inline v0::store {
 /// first byte is taken.
 class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
  public:
-  s3_ranged_read(s3_client client, std::string key, std::uint64_t offset, mutable_bytes into,
+  /// Bytes that came, and the object that was found.
+  using handler = store_handler<std::size_t, object_version>;
+
+  s3_ranged_read(s3_client client, std::string key, std::uint64_t offset, detail::range_target into,
                  std::optional<object_version> version, std::stop_token stop, diagnostics& where,
-                 store_handler<std::size_t> done)
+                 handler done)
       : client_(std::move(client)),
         key_(std::move(key)),
-        asked_{offset, into.size(), std::move(version)},
-        into_(into),
+        asked_{offset, into.most, std::move(version)},
         stop_(std::move(stop)),
         where_(where),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        target(std::move(into)) {}
 
   void begin() {
     s3_call call{.key = key_, .headers = {{"Range", asked_.header()}}};
     if (asked_.version && asked_.version->tag.starts_with('"')) {
       call.headers.emplace_back("If-Match", asked_.version->tag);
     }
-    call.sink = net::http_sink{.into = into_};
+    call.sink = target.sink(shared_from_this());
     call.on_head = [self = shared_from_this()](const net::http_response& head, net::http_sink& sink,
                                                diagnostics& about) {
       return self->take_head(head, sink, about);
@@ -53,11 +56,11 @@ class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
                             diagnostics& about) {
     if (!head.ok()) return {};
     std::string what;
-    if (const auto code = detail::check_range(asked_, head, promise_, what)) {
+    if (const auto code = detail::check_range(asked_, head, promise, what)) {
       about = {.what = std::move(what), .url = client_.url(key_)};
       return code;
     }
-    sink.skip = promise_.skip;
+    sink.skip = promise.skip;
     sink.until_full = head.status == 200;
     return {};
   }
@@ -66,39 +69,39 @@ class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
     if (code && answer.status == 416) return take_beyond_end(answer);
     if (code && answer.status == 412 && asked_.version) {
       where_ = {.what = "the object changed while it was read", .url = client_.url(key_)};
-      return done_(errc::corrupt, 0);
+      return done_(errc::corrupt, 0, {});
     }
-    if (code) return done_(code, 0);
     const auto got = static_cast<std::size_t>(answer.received);
-    if (got != promise_.expected.value_or(into_.size())) {
+    if (code) return done_(code, answer.status == 206 ? got : 0, promise.found);
+    if (got != promise.expected.value_or(target.most)) {
       where_ = {.what = "the body ended after " + std::to_string(got) + " bytes of the range",
                 .url = client_.url(key_)};
-      return done_(errc::unavailable, 0);
+      return done_(errc::unavailable, 0, promise.found);
     }
-    done_({}, got);
+    done_({}, got, promise.found);
   }
 
   /// Nothing is left at the offset, unless the answer itself or the version held says that there
   /// is.
   void take_beyond_end(const net::http_response& answer) {
-    const auto text = answer.headers.find("Content-Range");
-    const auto range = text ? net::content_range::parse(*text) : std::nullopt;
+    const auto total = detail::object_bytes(answer);
     std::string what;
-    const std::error_code code =
-        detail::check_beyond_end(asked_, range ? range->total : std::nullopt, what);
+    const std::error_code code = detail::check_beyond_end(asked_, total, what);
     where_ = {};
     if (code) where_ = {.what = std::move(what), .url = client_.url(key_)};
-    done_(code, 0);
+    done_(code, 0, {.bytes = total.value_or(0)});
   }
 
   const s3_client client_;
   const std::string key_;
   const detail::range_question asked_;
-  const mutable_bytes into_;
   const std::stop_token stop_;
   diagnostics& where_;
-  store_handler<std::size_t> done_;
-  detail::range_promise promise_{};
+  handler done_;
+
+ public:  // for the sink
+  const detail::range_target target;
+  detail::range_promise promise{};
 };
 
 }  // namespace mdstream::inline v0::store

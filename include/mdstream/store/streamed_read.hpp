@@ -1,0 +1,116 @@
+#pragma once
+
+/// Reads an object in its order, as its bytes come, and goes on where a connection broke off.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// One such read. What comes after a break is of the version that came before it. Made by `start`,
+/// it keeps itself alive until it has called `done`.
+template <streaming_store S>
+class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
+  struct access {};
+
+ public:
+  streamed_read(access, runtime& threads, S store, std::string key, std::uint64_t most,
+                byte_taker take, retry_policy retry, std::stop_token stop, diagnostics& where,
+                store_handler<object_version> done)
+      : threads_(threads),
+        store_(std::move(store)),
+        key_(std::move(key)),
+        most_(most),
+        take_(std::move(take)),
+        retry_(retry),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  /// Gives `take` the object's bytes from its first on, `most` at most, and completes with the
+  /// object that they are of. An attempt that brought bytes counts as the first again. What `take`
+  /// throws is final. `take` is called from one thread at a time; it and `where` stay until `done`,
+  /// and the runtime outlives that.
+  static void start(runtime& threads, S store, std::string key, std::uint64_t most, byte_taker take,
+                    retry_policy retry, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) {
+    std::make_shared<streamed_read>(access{}, threads, std::move(store), std::move(key), most,
+                                    std::move(take), retry, std::move(stop), where, std::move(done))
+        ->attempt();
+  }
+
+ private:
+  void attempt() {
+    where_ = {};
+    store_.async_stream(
+        key_, held_, got_, most_ - got_,
+        [self = this->shared_from_this()](const object_version& found, bytes_view bytes) {
+          self->take(found, bytes);
+        },
+        stop_, where_,
+        [self = this->shared_from_this()](std::error_code code, object_version found) {
+          self->ended(code, std::move(found));
+        });
+  }
+
+  void take(const object_version& found, bytes_view bytes) {
+    if (!held_) held_ = found;
+    failed_ = 0;
+    refused_ = true;
+    take_(found, bytes);
+    refused_ = false;
+    got_ += bytes.size();
+  }
+
+  void ended(std::error_code code, object_version found) {
+    if (!code) return done_({}, held_ ? *held_ : std::move(found));
+    if (!refused_ && !stop_.stop_requested()) {
+      const double chance = std::uniform_real_distribution<>()(random_);
+      if (const auto pause =
+              pause_before_retry(retry_, ++failed_, code, chance, where_.retry_after)) {
+        return threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
+          self->attempt();  // a stop that came meanwhile ends it at once
+        });
+      }
+    }
+    done_(code, held_ ? *held_ : object_version{});
+  }
+
+  runtime& threads_;
+  const S store_;
+  const std::string key_;
+  const std::uint64_t most_;
+  const byte_taker take_;
+  const retry_policy retry_;
+  const std::stop_token stop_;
+  diagnostics& where_;
+  store_handler<object_version> done_;
+
+  std::optional<object_version> held_{};
+  std::uint64_t got_ = 0;
+  unsigned failed_ = 0;
+  bool refused_ = false;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+/// `streamed_read::start` for a store of any type.
+template <streaming_store S>
+void async_stream_resumed(runtime& threads, S store, std::string key, std::uint64_t most,
+                          byte_taker take, retry_policy retry, std::stop_token stop,
+                          diagnostics& where, store_handler<object_version> done) {
+  streamed_read<S>::start(threads, std::move(store), std::move(key), most, std::move(take), retry,
+                          std::move(stop), where, std::move(done));
+}
+
+}  // namespace mdstream::inline v0
