@@ -1,7 +1,11 @@
 #include <mdstream/net/aws_profile.hpp>
 
+#include <atomic>
+#include <future>
 #include <map>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "net/service.hpp"
 #include "support/catch.hpp"
@@ -61,6 +65,32 @@ TEST_CASE("a profile's way to its keys is found", "[net][aws]") {
   w.home.write("keys.json", keys_json("PROC"));
   check_keys(w.of("[default]\ncredential_process = cat " + w.home.path() + "/keys.json\n"), "PROC",
              "credential_process");
+}
+
+TEST_CASE("a profile's files are read on the pool, whoever asks", "[net][aws]") {
+  world w;
+  w.home.write(".aws/config", base);
+  std::promise<std::thread::id> asked_on, read_on;
+  std::atomic<bool> is_read{false};
+  mds::diagnostics where;
+  auto variables = w.sources().variables;
+  net::aws_key_sources sources = w.sources();
+  sources.variables = [&, variables](const std::string& name) {
+    if (name == "HOME" && !is_read.exchange(true)) read_on.set_value(std::this_thread::get_id());
+    return variables(name);
+  };
+  std::promise<void> over;
+  asio::post(w.threads.io(), [&] {
+    asked_on.set_value(std::this_thread::get_id());
+    net::described_aws_credentials(sources, "base")
+        .async_find({}, where, [&](std::error_code code, auto found) {
+          CHECK_FALSE(code);
+          CHECK(found->access_key_id == "BASE");
+          over.set_value();
+        });
+  });
+  over.get_future().get();
+  CHECK(read_on.get_future().get() != asked_on.get_future().get());
 }
 
 TEST_CASE("a profile that can not lead to keys says why", "[net][aws]") {

@@ -168,6 +168,40 @@ TEST_CASE("refused keys are not given again, and nobody's keys are anonymous", "
   CHECK(one.code == errc::canceled);
 }
 
+TEST_CASE("a stop ends the waiting of one, not the question", "[net][aws]") {
+  const scripted script;
+  const cached_aws_credentials cache(script);
+  std::stop_source stop;
+  listener stopped, other;
+  cache.async_find(stop.get_token(), stopped.where, stopped.handler());
+  cache.async_find({}, other.where, other.handler());
+  stop.request_stop();
+  CHECK(stopped.code == errc::canceled);
+  CHECK(other.code == errc::end_of_epoch);
+  script.answer({}, aws_credentials{.access_key_id = "a"});
+  CHECK(other.keys->access_key_id == "a");
+  CHECK(stopped.code == errc::canceled);
+  CHECK(script.asked() == 1);
+}
+
+TEST_CASE("stops race with answers, and each who waits is told once", "[net][aws]") {
+  for (int round = 0; round < 200; ++round) {
+    const scripted script;
+    const cached_aws_credentials cache(script);
+    std::stop_source stop;
+    std::atomic<int> told{0};
+    std::vector<diagnostics> where(8);
+    for (diagnostics& each : where) {
+      cache.async_find(stop.get_token(), each,
+                       [&](std::error_code, std::optional<aws_credentials>) { ++told; });
+    }
+    std::thread stopper([&] { stop.request_stop(); });
+    script.answer({}, aws_credentials{.access_key_id = "a"});
+    stopper.join();
+    CHECK(told == 8);
+  }
+}
+
 TEST_CASE("threads may ask a cache side by side", "[net][aws]") {
   const cached_aws_credentials cache(explicit_aws_credentials({.access_key_id = "a"}));
   std::atomic<int> right{0};

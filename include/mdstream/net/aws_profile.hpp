@@ -157,25 +157,33 @@ class aws_profile_ways {
 
 /// The keys of a profile, whatever the way to them: keys in the file, a role that another profile,
 /// the environment or the machine assumes, a web identity, a login, a program. The files are read
-/// each time.
+/// each time, on the pool: they may lie on a file system that takes its time.
 class described_aws_credentials {
  public:
   described_aws_credentials(aws_key_sources sources, std::string profile = {})
       : sources_(std::move(sources)), profile_(std::move(profile)) {}
 
   void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
-    std::optional<any_aws_credentials> way;
-    try {
-      way = detail::aws_profile_ways(sources_, load_aws_config(sources_.variables, profile_)).way();
-    } catch (const error& e) {
-      where = e.where();
-      return done(errc::permission_denied, std::nullopt);
-    }
-    if (!way) return done({}, std::nullopt);
-    way->async_find(std::move(stop), where, std::move(done));
+    sources_.threads->post(
+        [self = *this, stop = std::move(stop), &where, done = std::move(done)]() mutable {
+          if (stop.stop_requested()) return done(errc::canceled, std::nullopt);
+          std::optional<any_aws_credentials> way;
+          try {
+            way = self.read();
+          } catch (const error& e) {
+            where = e.where();
+            return done(errc::permission_denied, std::nullopt);
+          }
+          if (!way) return done({}, std::nullopt);
+          way->async_find(std::move(stop), where, std::move(done));
+        });
   }
 
  private:
+  [[nodiscard]] std::optional<any_aws_credentials> read() const {
+    return detail::aws_profile_ways(sources_, load_aws_config(sources_.variables, profile_)).way();
+  }
+
   aws_key_sources sources_;
   std::string profile_;
 };

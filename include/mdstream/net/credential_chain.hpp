@@ -61,21 +61,26 @@ class cached_aws_credentials {
                                   clock now = &wall_clock::now)
       : shared_(std::make_shared<shared>(std::move(provider), margin, std::move(now))) {}
 
-  /// As a provider's. A stop does not end the question that others wait for, too.
+  /// As a provider's. A stop ends the waiting, on the thread that requests it, but not the
+  /// question, for which others may wait too.
   void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
     if (stop.stop_requested()) return done(errc::canceled, std::nullopt);
     std::optional<aws_credentials> kept;
+    std::shared_ptr<waiter> waits;
     bool ask = false;
     {
       const std::lock_guard lock(shared_->mutex);
       if (shared_->fresh()) {
         kept = shared_->keys;
       } else {
-        shared_->waiting.push_back({&where, std::move(done)});
+        waits = std::make_shared<waiter>(&where, std::move(done));
+        shared_->waiting.push_back(waits);
         ask = !std::exchange(shared_->asking, true);
       }
     }
     if (kept) return done({}, std::move(kept));
+    // Outside the lock: with a stop that came meanwhile it runs at once.
+    waits->on_stop.emplace(std::move(stop), stopper{shared_, waits});
     if (ask) ask_provider(shared_);
   }
 
@@ -89,9 +94,29 @@ class cached_aws_credentials {
   }
 
  private:
+  struct shared;
+  struct waiter;
+
+  struct stopper {
+    std::weak_ptr<shared> common;
+    std::weak_ptr<waiter> who;
+    void operator()() const {
+      const auto all = common.lock();
+      const auto one = who.lock();
+      if (!all || !one) return;
+      {
+        const std::lock_guard lock(all->mutex);
+        if (std::erase(all->waiting, one) == 0) return;  // it has its answer
+      }
+      one->done(errc::canceled, std::nullopt);
+    }
+  };
+
   struct waiter {
+    waiter(diagnostics* w, aws_credentials_handler d) : where(w), done(std::move(d)) {}
     diagnostics* where;
     aws_credentials_handler done;
+    std::optional<std::stop_callback<stopper>> on_stop{};
   };
 
   struct shared {
@@ -111,7 +136,7 @@ class cached_aws_credentials {
     std::mutex mutex;
     std::optional<aws_credentials> keys;
     bool asking = false;
-    std::vector<waiter> waiting;
+    std::vector<std::shared_ptr<waiter>> waiting;
   };
 
   static void ask_provider(const std::shared_ptr<shared>& common) {
@@ -129,7 +154,7 @@ class cached_aws_credentials {
 
   static void answer(shared& common, std::error_code code, const diagnostics& where,
                      std::optional<aws_credentials> keys) {
-    std::vector<waiter> waiting;
+    std::vector<std::shared_ptr<waiter>> waiting;
     {
       const std::lock_guard lock(common.mutex);
       common.asking = false;
@@ -141,9 +166,9 @@ class cached_aws_credentials {
       }
       keys = common.keys;
     }
-    for (waiter& each : waiting) {
-      if (code) *each.where = where;
-      each.done(code, code ? std::nullopt : keys);
+    for (const std::shared_ptr<waiter>& each : waiting) {
+      if (code) *each->where = where;
+      each->done(code, code ? std::nullopt : keys);
     }
   }
 
