@@ -4,10 +4,12 @@
 // that it received, refuses another region, clock or expired keys as AWS does, and does what a test
 // tells it to.
 
+#include <openssl/evp.h>
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
+#include <mdstream/core/hex.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/sha256.hpp>
 #include <mdstream/net/time_text.hpp>
@@ -107,6 +109,7 @@ class server {
   void put(const std::string& key, const std::string& bytes) {
     const std::lock_guard lock(mutex_);
     objects_[key] = bytes;
+    tags_.erase(key);
   }
 
  private:
@@ -235,8 +238,28 @@ class server {
 
   // ---- what S3 does
 
-  static std::string tag(const std::string& bytes) {
-    return '"' + net::sha256_hex(mds::as_bytes(bytes)).substr(0, 32) + '"';
+  static std::string tag(const std::string& bytes) { return '"' + md5_hex(bytes) + '"'; }
+
+  /// As the service documents it: the MD5 of the parts' MD5s, and their number.
+  static std::string tag_of_parts(const std::map<int, std::string>& parts) {
+    std::string digests;
+    for (const auto& [number, part] : parts) digests += md5(part);
+    return '"' + md5_hex(digests) + '-' + std::to_string(parts.size()) + '"';
+  }
+
+  static std::string md5(const std::string& bytes) {
+    std::string out(16, '\0');
+    EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), nullptr,
+               EVP_md5(), nullptr);
+    return out;
+  }
+  static std::string md5_hex(const std::string& bytes) {
+    return mds::to_hex(mds::as_bytes(md5(bytes)));
+  }
+
+  [[nodiscard]] std::string tag_of(const std::string& key) const {
+    const auto in_parts = tags_.find(key);
+    return in_parts == tags_.end() ? tag(objects_.at(key)) : in_parts->second;
   }
 
   answer act(const question& asked) {
@@ -250,6 +273,7 @@ class server {
         return refusal(412, "PreconditionFailed");
       }
       objects_[asked.key] = asked.body;
+      tags_.erase(asked.key);
       return {200, "", "ETag: " + tag(asked.body) + "\r\n"};
     }
     if (method == "DELETE") {
@@ -258,9 +282,9 @@ class server {
     }
     const auto at = objects_.find(asked.key);
     if (at == objects_.end()) return refusal(404, "NoSuchKey");
-    const std::string headers = "ETag: " + tag(at->second) + "\r\n";
+    const std::string headers = "ETag: " + tag_of(asked.key) + "\r\n";
     const std::string condition = asked.raw.header("if-match");
-    if (!condition.empty() && condition != tag(at->second))
+    if (!condition.empty() && condition != tag_of(asked.key))
       return refusal(412, "PreconditionFailed");
     if (method == "HEAD") {
       return {200, "", headers + "Content-Length: " + std::to_string(at->second.size()) + "\r\n"};
@@ -335,12 +359,14 @@ class server {
     }
     if (asked.body != message + "</CompleteMultipartUpload>") return refusal(400, "InvalidPart");
     objects_[asked.key] = whole;
+    tags_[asked.key] = tag_of_parts(at->second);
     uploads_.erase(at);
     return {200, "<CompleteMultipartUploadResult/>"};
   }
 
   std::mutex mutex_;
   std::map<std::string, std::string> objects_;
+  std::map<std::string, std::string> tags_;  // of those that came in parts
   std::map<std::string, std::map<int, std::string>> uploads_;
   int last_upload_ = 0;
   support::scripted_server web_;  // last: its threads use what stands above

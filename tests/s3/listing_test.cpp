@@ -56,6 +56,28 @@ TEST_CASE("a listing that lies or does not end is refused", "[s3]") {
   CHECK(refused("<a>") == 1);
 }
 
+TEST_CASE("a listing whose tokens come back after any number of pages ends", "[s3]") {
+  mds::runtime threads(1);
+  for (const int circle : {1, 2, 3, 7}) {
+    for (const int before : {0, 5}) {
+      fake_s3::server fake;
+      int page = 0;
+      fake.instead = [&](const question&) {
+        const int token = page < before ? page : before + (page - before) % circle;
+        ++page;
+        return answer{200,
+                      "<ListBucketResult><Contents><Key>k</Key><Size>1</Size></Contents>"
+                      "<IsTruncated>true</IsTruncated><NextContinuationToken>t" +
+                          std::to_string(token) + "</NextContinuationToken></ListBucketResult>"};
+      };
+      const s3 store(threads, fake.s3_url(), options_for(fake));
+      INFO("a circle of " << circle << " after " << before);
+      expect_error([&] { (void)mds::store_list(store, ""); }, errc::corrupt, {"circles"});
+      CHECK(page < 40);
+    }
+  }
+}
+
 TEST_CASE("a listing whose tokens change but which brings nothing ends", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -182,6 +183,50 @@ TEST_CASE("an end whose answer is lost is found to have come", "[s3]") {
   };
   mds::store_write(s3(threads, fake.s3_url(), in_parts(fake)), "large", large);
   CHECK(stored(fake) == sent());
+}
+
+TEST_CASE("another's object of the same size is not taken for the upload", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  int ends = 0;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_end(asked)) return std::nullopt;
+    return ++ends == 1 ? refusal(500, "InternalError") : refusal(404, "NoSuchUpload");
+  };
+  fake.put("large", std::string(large.size(), 'x'));
+  const s3 store(threads, fake.s3_url(), in_parts(fake));
+  expect_error([&] { mds::store_write(store, "large", large); }, errc::not_found, {"NoSuchUpload"});
+}
+
+TEST_CASE("the ETag of parts is S3's, where they are MD5s", "[s3]") {
+  // As Python's hashlib makes it of the parts "a" and "b".
+  CHECK(mds::store::tag_of_parts(
+            {"\"0cc175b9c0f1b6a831c399e269772661\"", "\"92eb5ffee6ae2fec3ad71c777531578f\""}) ==
+        "\"96e024ba2074fe77e8e965ba43a704be-2\"");
+  CHECK_FALSE(mds::store::tag_of_parts({"\"0cc175b9c0f1b6a831c399e269772661\"", "\"x\""}));
+  CHECK_FALSE(mds::store::tag_of_parts({"\"0cc175b9c0f1b6a831c399e26977266g\""}));
+}
+
+TEST_CASE("a stopped upload is aborted once, not for as long as uploads are tried", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  std::stop_source stop;
+  int aborts = 0;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (asked.raw.method == "DELETE") {
+      ++aborts;
+      return refusal(503, "SlowDown");
+    }
+    if (is_part(asked)) stop.request_stop();
+    return std::nullopt;
+  };
+  const s3 store(threads, fake.s3_url(), in_parts(fake));
+  mds::diagnostics where;
+  std::promise<std::error_code> over;
+  store.async_write("large", large, stop.get_token(), where,
+                    [&](std::error_code code) { over.set_value(code); });
+  CHECK(over.get_future().get() == errc::canceled);
+  CHECK(aborts == 1);
 }
 
 TEST_CASE("an upload gone without an object is a failure", "[s3]") {

@@ -44,6 +44,7 @@ struct s3_call {
   /// The service answers 200 before it knows how the call ends: it may be silent for minutes then,
   /// and the body may hold an error.
   bool ends_late = false;
+  std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual
 };
 
 /// Thread-safe; copies share what was learnt. The runtime has to outlive the calls.
@@ -223,6 +224,10 @@ class s3_client {
         };
       }
       request.most_text = call.most_text;
+      if (call.most_time) {
+        request.time = common->http.options().time;
+        request.time->total = *call.most_time;
+      }
       if (call.ends_late) {
         request.time = common->http.options().time;
         std::chrono::seconds& window = request.time->window;

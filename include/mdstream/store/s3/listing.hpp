@@ -77,8 +77,12 @@ class s3_listing : public std::enable_shared_from_this<s3_listing> {
     }
     if (page.next.empty()) return false;
     empty_pages_ = page.objects.empty() ? empty_pages_ + 1 : 0;
-    if (page.next == token_ || empty_pages_ > 1000) fail("the listing goes round in circles");
     token_ = std::move(page.next);
+    if (token_ == landmark_ || empty_pages_ > 1000) fail("the listing goes round in circles");
+    if (++pages_ >= next_landmark_) {
+      landmark_ = token_;
+      next_landmark_ *= 2;
+    }
     return true;
   }
 
@@ -90,6 +94,10 @@ class s3_listing : public std::enable_shared_from_this<s3_listing> {
   std::vector<object_info> found_{};
   std::string token_{};
   std::size_t empty_pages_ = 0;
+  // Brent's way to find a circle of any length without keeping all tokens: they are held against
+  // one that moves on with the powers of two.
+  std::string landmark_{};
+  std::size_t pages_ = 0, next_landmark_ = 1;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -5,8 +5,10 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/s3/client.hpp>
+#include <mdstream/store/s3/part_tags.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -89,6 +91,7 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
     std::function<void(std::error_code, net::http_response, diagnostics&)> then;
     diagnostics where{};
     unsigned failed = 0;
+    bool once = false;
   };
 
   std::shared_ptr<attempt> attempt_of(s3_call call) {
@@ -121,7 +124,7 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
   /// says.
   std::optional<std::chrono::nanoseconds> pause_before(const attempt& one, std::error_code code,
                                                        int status) {
-    if (one.stop.stop_requested() || status == 412) return std::nullopt;
+    if (one.stop.stop_requested() || one.once || status == 412) return std::nullopt;
     double chance = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -215,14 +218,17 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
   void stand_back() { abort(); }
 
   /// The upload's id is gone after an answer that was lost: it was completed, if the object is it.
+  /// Another object of the same size is not; where ETags do not tell, the caller has to try again.
   void look_for_object(const diagnostics& refused) {
     failure_ = errc::not_found;
     failure_where_ = refused;
     auto one = attempt_of({.method = "HEAD", .key = key_});
     one->then = [self = shared_from_this()](std::error_code code, const net::http_response& answer,
                                             diagnostics& about) {
-      const auto length = answer.headers.find("Content-Length");
-      const bool there = !code && length && *length == std::to_string(self->bytes_.size());
+      const auto length = answer.headers.find("Content-Length"), tag = answer.headers.find("ETag");
+      const auto ours = tag_of_parts(self->tags_);
+      const bool there = !code && length && *length == std::to_string(self->bytes_.size()) && tag &&
+                         ours && *tag == *ours;
       if (there) return self->complete({}, about, true);
       self->abort();
     };
@@ -231,7 +237,9 @@ class s3_multipart : public std::enable_shared_from_this<s3_multipart> {
 
   void abort() {
     auto one = attempt_of({.method = "DELETE", .key = key_, .query = {{"uploadId", id_}}});
-    one->stop = {};  // also after a stop
+    one->stop = {};  // also after a stop; the caller waits for it then, so it is tried once
+    one->once = stop_.stop_requested();
+    if (one->once) one->call.most_time = std::chrono::seconds(5);
     one->then = [self = shared_from_this()](std::error_code, const net::http_response&,
                                             diagnostics&) {
       self->complete(self->failure_, self->failure_where_, false);
