@@ -23,6 +23,20 @@ TEST_CASE("attempts are counted in all, and pauses double with some chance", "[s
   CHECK_FALSE(mds::pause_before_retry({.attempts = 1}, 1, failure, 0.0));
 }
 
+TEST_CASE("decorrelated pauses lie between the first and three times the last", "[schedule]") {
+  const mds::retry_policy policy{
+      .attempts = 9, .pause = 1s, .longest = 30s, .jitter = mds::retry_jitter::decorrelated};
+  const auto pause = [&](double chance, std::chrono::nanoseconds before) {
+    return *mds::pause_before_retry(policy, 1, errc::unavailable, chance, std::nullopt, before);
+  };
+  CHECK(pause(0.0, 0s) == 1s);
+  CHECK(pause(0.5, 0s) == 2s);
+  CHECK(pause(0.0, 9s) == 1s);
+  CHECK(pause(0.5, 5s) == 8s);
+  CHECK(pause(0.99, 25s) == 30s);
+  CHECK_FALSE(mds::pause_before_retry(policy, 9, errc::unavailable, 0.5, std::nullopt, 5s));
+}
+
 TEST_CASE("a pause is bounded, however many attempts failed", "[schedule]") {
   const mds::retry_policy policy{.attempts = 5000, .pause = 1s, .longest = 30s};
   CHECK(mds::pause_before_retry(policy, 6, errc::io_error, 0.9) == 30s);

@@ -2,6 +2,7 @@
 
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/fault_injecting.hpp>
+#include <mdstream/store/hedged.hpp>
 #include <mdstream/store/limited.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <map>
 #include <string>
 #include <thread>
@@ -42,6 +44,8 @@ TEST_CASE("every adapter conforms", "[store]") {
   conformance::check_store(mds::limited(inner(threads), 1));
   conformance::check_store(mds::throttled(threads, inner(threads), {.calls_per_second = 1e6}));
   conformance::check_store(mds::metered(inner(threads)));
+  conformance::check_store(mds::adaptive(inner(threads), {.most = 2}));
+  conformance::check_store(mds::hedged(threads, inner(threads)));
   conformance::check_store(mds::prefixed(inner(threads), "a/b/"));
   conformance::check_store(mds::prefixed(inner(threads), ""));
   conformance::check_store(mds::fault_injecting(threads, inner(threads), {}));
@@ -49,12 +53,13 @@ TEST_CASE("every adapter conforms", "[store]") {
 
 TEST_CASE("adapters compose, as templates and as values", "[store]") {
   mds::runtime threads(2);
-  const auto all = mds::metered(
-      mds::retrying(threads,
-                    mds::limited(mds::fault_injecting(threads, mds::prefixed(inner(threads), "p"),
-                                                      {.chance = 0.0, .seed = 1}),
-                                 4),
-                    quickly(3)));
+  const auto all = mds::metered(mds::retrying(
+      threads,
+      mds::limited(mds::adaptive(mds::hedged(
+                       threads, mds::fault_injecting(threads, mds::prefixed(inner(threads), "p"),
+                                                     {.chance = 0.0, .seed = 1}))),
+                   4),
+      quickly(3)));
   conformance::check_store(mds::any_async_store(all));
   CHECK(all.metrics().calls > 0);
   CHECK(all.metrics().in_flight == 0);
@@ -130,6 +135,92 @@ TEST_CASE("seeded faults in every tenth call, and every byte right", "[store]") 
   }
   CHECK(wrong == 0);
   CHECK(faulty.faults() > 20);
+}
+
+/// Teaches the store how long its calls take.
+template <class S>
+void read_often(const S& store, int times) {
+  for (int i = 0; i < times; ++i) (void)mds::read_all(store, "x");
+}
+
+TEST_CASE("a read that stalls is overtaken by a second one, in the caller's memory", "[store]") {
+  mds::runtime threads(2);
+  memory objects;
+  const auto bytes = conformance::noise(1000, 3);
+  objects.write("x", bytes);
+  mds::fault_plan plan{.stall = 1h};
+  plan.script[200] = store_fault::stall;  // a size
+  plan.script[203] = store_fault::stall;  // a read, whose second one is call 204
+  const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
+  const mds::hedged store(threads, faulty, {.least = 300ms});
+  read_often(store, 99);  // 198 calls
+  (void)mds::store_size(store, "x");
+  (void)mds::store_size(store, "x");
+  CHECK(store.seconds() == 0);
+  CHECK(mds::store_size(store, "x") == 1000);
+  CHECK(store.seconds() == 1);
+  std::vector<std::byte> got(1000);
+  CHECK(mds::store_size(store, "x") == 1000);
+  CHECK(mds::store_read(store, "x", 0, got) == 1000);
+  CHECK(got == bytes);
+  CHECK(store.seconds() == 2);
+}
+
+TEST_CASE("a second read that fails leaves the first one's answer, and a stop ends both",
+          "[store]") {
+  mds::runtime threads(2);
+  memory objects;
+  objects.write("x", mds::as_bytes("content"));
+  mds::fault_plan plan{.stall = 400ms};
+  plan.script[100] = store_fault::stall;
+  plan.script[101] = store_fault::unavailable;
+  const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
+  const mds::hedged store(threads, faulty, {.least = 100ms});
+  read_often(store, 50);
+  std::vector<std::byte> got(7);
+  CHECK(mds::store_read(store, "x", 0, got) == 7);
+  CHECK(mds::as_text(mds::bytes_view(got)) == "content");
+  CHECK(store.seconds() == 1);
+
+  mds::fault_plan endless{.stall = 1h};
+  endless.script[100] = endless.script[101] = store_fault::stall;
+  const mds::hedged slow(
+      threads, mds::fault_injecting(threads, mds::blocking<memory>(threads, objects), endless),
+      {.least = 100ms});
+  read_often(slow, 50);
+  std::stop_source stop;
+  mds::diagnostics where;
+  std::promise<std::error_code> ended;
+  std::thread stopper([&] {
+    while (slow.seconds() == 0) std::this_thread::yield();
+    stop.request_stop();
+  });
+  slow.async_read("x", 0, got, stop.get_token(), where,
+                  [&](std::error_code code, std::size_t) { ended.set_value(code); });
+  const std::error_code code = ended.get_future().get();
+  stopper.join();
+  CHECK((!code || code == errc::canceled));  // a stall that is stopped is a call that is made
+}
+
+TEST_CASE("an adaptive store holds calls back while it is overloaded, and lets them in again",
+          "[store]") {
+  mds::runtime threads(2);
+  mds::fault_plan plan;
+  for (std::uint64_t i = 0; i < 12; ++i) plan.script[i] = store_fault::unavailable;
+  const mds::adaptive store(mds::fault_injecting(threads, inner(threads), plan), {.most = 16});
+  CHECK(store.limit() == 16);
+  for (int i = 0; i < 12; ++i) {
+    try {
+      mds::store_write(store, "x", mds::as_bytes("content"));
+    } catch (const mds::error&) {
+    }
+  }
+  while (store.in_flight() != 0) std::this_thread::yield();  // a call counts until it has told
+  CHECK(store.limit() == 1);
+  mds::store_write(store, "x", mds::as_bytes("content"));
+  read_often(store, 100);
+  while (store.in_flight() != 0) std::this_thread::yield();
+  CHECK(store.limit() == 16);
 }
 
 /// Counts how many reads run side by side.

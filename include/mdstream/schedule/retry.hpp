@@ -7,18 +7,26 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <system_error>
 
 namespace mdstream::inline v0 {
 
+/// How the pauses of those who fail together come apart.
+enum class retry_jitter : std::uint8_t {
+  half_pause,    ///< up to half a `pause` more
+  decorrelated,  ///< anything from `pause` to three times the pause before
+};
+
 /// `attempts` in all, the first included. Between two of them passes `pause · 2^i` plus up to half
-/// a `pause` by chance, i = 0, 1, …, as upstream does with a pause of one second; never more than
-/// `longest`.
+/// a `pause` by chance, i = 0, 1, …, as upstream does with a pause of one second; or, decorrelated,
+/// what chance makes of the pause before. Never more than `longest`.
 struct retry_policy {
   unsigned attempts = 2;
   std::chrono::nanoseconds pause = std::chrono::seconds(1);
   std::chrono::nanoseconds longest = std::chrono::minutes(1);
+  retry_jitter jitter = retry_jitter::half_pause;
 };
 
 /// Whether trying again can help: failures of the way, damaged data, but neither what the caller
@@ -36,12 +44,18 @@ struct retry_policy {
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
 /// when it is final. `chance` is uniform in [0, 1). Where the store asked for a pause
 /// (`diagnostics::retry_after`), it is not asked again before that, nor later than `longest`.
+/// `before` is the last pause of this call, where there was one; decorrelated pauses grow from it.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
     const retry_policy& policy, unsigned failed, const std::error_code& failure, double chance,
-    std::optional<std::chrono::milliseconds> asked = std::nullopt) noexcept {
+    std::optional<std::chrono::milliseconds> asked = std::nullopt,
+    std::chrono::nanoseconds before = {}) noexcept {
   if (failed >= policy.attempts || !may_pass(failure)) return std::nullopt;
   const double pause = static_cast<double>(policy.pause.count());
-  const double wanted = pause * (std::ldexp(1.0, static_cast<int>(failed) - 1) + 0.5 * chance);
+  const double last = std::max(static_cast<double>(before.count()), pause);
+  const double wanted =
+      policy.jitter == retry_jitter::decorrelated
+          ? pause + chance * (3 * last - pause)
+          : pause * (std::ldexp(1.0, static_cast<int>(failed) - 1) + 0.5 * chance);
   const double least =
       asked ? static_cast<double>(std::chrono::nanoseconds(*asked).count()) + 0.5 * pause * chance
             : 0.0;

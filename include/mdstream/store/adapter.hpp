@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -50,13 +51,9 @@ class store_adapter {
 
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
-    adapter().template run<std::size_t>(
-        {store_operation::read, key, into.size()}, std::move(stop), where,
-        [inner = inner_, key, offset, into](std::stop_token st, diagnostics& w,
-                                            store_handler<std::size_t> d) {
-          inner->async_read(key, offset, into, std::move(st), w, std::move(d));
-        },
-        std::move(done));
+    adapter().template run<std::size_t>({store_operation::read, key, into.size()}, std::move(stop),
+                                        where, read_start{inner_, key, std::nullopt, offset, into},
+                                        std::move(done));
   }
 
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
@@ -72,13 +69,9 @@ class store_adapter {
   void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
-    adapter().template run<std::size_t>(
-        {store_operation::read, key, into.size()}, std::move(stop), where,
-        [inner = inner_, key, held, offset, into](std::stop_token st, diagnostics& w,
-                                                  store_handler<std::size_t> d) {
-          async_read_version_of(*inner, key, held, offset, into, std::move(st), w, std::move(d));
-        },
-        std::move(done));
+    adapter().template run<std::size_t>({store_operation::read, key, into.size()}, std::move(stop),
+                                        where, read_start{inner_, key, held, offset, into},
+                                        std::move(done));
   }
 
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
@@ -115,6 +108,26 @@ class store_adapter {
   [[nodiscard]] std::string url(std::string_view key) const { return inner_->url(key); }
 
  private:
+  /// A read; `with` is the same read into other memory.
+  struct read_start {
+    std::shared_ptr<const S> inner;
+    std::string key;
+    std::optional<object_version> held;
+    std::uint64_t offset;
+    mutable_bytes into;
+
+    void operator()(std::stop_token stop, diagnostics& where,
+                    store_handler<std::size_t> done) const {
+      if (!held)
+        return inner->async_read(key, offset, into, std::move(stop), where, std::move(done));
+      async_read_version_of(*inner, key, *held, offset, into, std::move(stop), where,
+                            std::move(done));
+    }
+    [[nodiscard]] read_start with(mutable_bytes other) const {
+      return {inner, key, held, offset, other};
+    }
+  };
+
   [[nodiscard]] const Adapter& adapter() const noexcept {
     return static_cast<const Adapter&>(*this);
   }

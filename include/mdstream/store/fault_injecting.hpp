@@ -17,6 +17,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -26,11 +27,17 @@ enum class store_fault : std::uint8_t {
   reset,        ///< the call is made, and `errc::io_error` is said of it
   stall,        ///< the call is made after a pause
   short_read,   ///< half of what was read is said to be all; calls of other kinds pass
+  broken_off,   ///< a read ends with `errc::unavailable` after half of it; others pass
+  wrong_byte,   ///< a read has one wrong byte, which only a hash shows; others pass
+  wrong_size,   ///< a size is one too many; others pass
 };
 
 struct fault_plan {
   std::map<std::uint64_t, store_fault> script{};  ///< by number of the call, from 0
   double chance = 0;                              ///< of a fault in any other call
+  /// Those that chance picks from.
+  std::vector<store_fault> kinds{store_fault::unavailable, store_fault::reset, store_fault::stall,
+                                 store_fault::short_read};
   std::uint64_t seed = 0;
   std::chrono::nanoseconds stall = std::chrono::milliseconds(10);
 };
@@ -67,7 +74,7 @@ class fault_injecting : public store_adapter<fault_injecting<S>, S> {
       if (const auto at = plan.script.find(number); at != plan.script.end()) {
         what = at->second;
       } else if (plan.chance > 0 && std::uniform_real_distribution<>()(random) < plan.chance) {
-        what = static_cast<store_fault>(1 + random() % 4);
+        what = plan.kinds.at(random() % plan.kinds.size());
       }
       if (what != store_fault::none) ++faults;
       return what;
@@ -84,7 +91,8 @@ class fault_injecting : public store_adapter<fault_injecting<S>, S> {
   template <class... Result, class Start>
   void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
-    switch (shared_->next()) {
+    const store_fault what = shared_->next();
+    switch (what) {
       case store_fault::none: return start(std::move(stop), where, std::move(done));
       case store_fault::unavailable:
         where = {.what = "injected: unavailable", .url = this->url(call.key)};
@@ -102,28 +110,40 @@ class fault_injecting : public store_adapter<fault_injecting<S>, S> {
               where = {.what = "injected: reset", .url = std::move(url)};
               done(errc::io_error, std::move(values)...);
             }));
-      case store_fault::short_read:
-        if (call.operation != store_operation::read) {
-          return start(std::move(stop), where, std::move(done));
-        }
-        return cut(std::move(stop), where, start, std::move(done));
+      default: return spoil(what, std::move(stop), where, start, std::move(done));
     }
   }
 
-  /// Halves what a read got.
+  /// Changes what a call gave, where it is of the kind that the fault is of.
   template <class Start, class... Result>
-  static void cut(std::stop_token stop, diagnostics& where, const Start& start,
-                  store_handler<Result...> done) {
-    if constexpr (std::is_same_v<void(Result...), void(std::size_t)>) {
+  void spoil(store_fault what, std::stop_token stop, diagnostics& where, const Start& start,
+             store_handler<Result...> done) const {
+    if constexpr (requires { start.into; }) {
       start(std::move(stop), where,
-            store_handler<std::size_t>(
-                [done = std::move(done)](std::error_code code, std::size_t got) mutable {
-                  done(code, got / 2);
+            store_handler<std::size_t>([what, &where, into = start.into, done = std::move(done)](
+                                           std::error_code code, std::size_t got) mutable {
+              if (what == store_fault::wrong_byte && got > 0) into[got / 2] ^= std::byte{1};
+              if (what == store_fault::broken_off && !code) {
+                where = {.what = "injected: broken off"};
+                code = errc::unavailable;
+              }
+              const bool half = what == store_fault::short_read || what == store_fault::broken_off;
+              done(code, half ? got / 2 : got);
+            }));
+    } else if constexpr (std::is_same_v<void(Result...), void(std::uint64_t)> ||
+                         std::is_same_v<void(Result...), void(object_version)>) {
+      start(std::move(stop), where,
+            store_handler<Result...>(
+                [what, done = std::move(done)](std::error_code code, Result... value) mutable {
+                  if (what == store_fault::wrong_size) (add_one(value), ...);
+                  done(code, std::move(value)...);
                 }));
     } else {
       start(std::move(stop), where, std::move(done));
     }
   }
+  static void add_one(std::uint64_t& bytes) { ++bytes; }
+  static void add_one(object_version& found) { ++found.bytes; }
 
   std::shared_ptr<shared> shared_;
 };

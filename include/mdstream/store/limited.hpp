@@ -1,10 +1,10 @@
 #pragma once
 
-/// Bounds how many calls of a store are under way.
+/// Bounds how many calls of a store are under way: by a number, or by what the store bears.
 
+#include <mdstream/schedule/adaptive_limit.hpp>
 #include <mdstream/store/adapter.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -15,34 +15,59 @@
 
 namespace mdstream::inline v0 {
 
-/// A store with at most `most` calls under way; the others wait in the order in which they came.
-/// A stop does not take a waiting call out of the queue; it ends when its turn comes.
-template <async_store S>
-class limited : public store_adapter<limited<S>, S> {
- public:
-  limited(S inner, std::size_t most)
-      : store_adapter<limited, S>(std::move(inner)), shared_(std::make_shared<shared>(most)) {}
+namespace detail {
 
+/// What adapters that hold calls back have in common. `Limit` says how many may be under way.
+template <class Adapter, async_store S, class Limit>
+class limited_by : public store_adapter<Adapter, S> {
+ public:
   /// Calls under way now.
   [[nodiscard]] std::size_t in_flight() const {
     const std::lock_guard lock(shared_->mutex);
     return shared_->in_flight;
   }
 
+  /// Calls that may be under way now.
+  [[nodiscard]] std::size_t limit() const {
+    const std::lock_guard lock(shared_->mutex);
+    return shared_->limit.most();
+  }
+
+  /// For `store_adapter`.
+  template <class... Result, class Start>
+  void run(store_call, std::stop_token stop, diagnostics& where, Start start,
+           store_handler<Result...> done) const {
+    shared_->begin([common = shared_, stop = std::move(stop), &where, start = std::move(start),
+                    done = std::move(done)](typename Limit::ticket ticket) mutable {
+      start(stop, where,
+            store_handler<Result...>([common, ticket, done = std::move(done)](
+                                         std::error_code code, Result... values) mutable {
+              done(code, std::move(values)...);
+              common->end(ticket, code);
+            }));
+    });
+  }
+
+ protected:
+  limited_by(S inner, Limit limit)
+      : store_adapter<Adapter, S>(std::move(inner)),
+        shared_(std::make_shared<shared>(std::move(limit))) {}
+
  private:
-  friend class store_adapter<limited, S>;
+  using call = unique_function<void(typename Limit::ticket)>;
 
   struct shared {
-    explicit shared(std::size_t m) : most(std::max<std::size_t>(m, 1)) {}
+    explicit shared(Limit l) : limit(std::move(l)) {}
 
-    void begin(unique_function<void()> call) {
+    void begin(call next) {
       std::unique_lock lock(mutex);
-      waiting.push_back(std::move(call));
+      waiting.push_back(std::move(next));
       start_waiting(lock);
     }
-    void end() {
+    void end(typename Limit::ticket ticket, const std::error_code& code) {
       std::unique_lock lock(mutex);
       --in_flight;
+      limit.ended(ticket, code);
       start_waiting(lock);
     }
 
@@ -51,39 +76,47 @@ class limited : public store_adapter<limited<S>, S> {
     void start_waiting(std::unique_lock<std::mutex>& lock) {
       if (starting) return;  // who starts looks again
       starting = true;
-      while (!waiting.empty() && in_flight < most) {
-        unique_function<void()> next = std::move(waiting.front());
+      while (!waiting.empty() && in_flight < limit.most()) {
+        call next = std::move(waiting.front());
         waiting.pop_front();
         ++in_flight;
+        const auto ticket = limit.started();
         lock.unlock();
-        next();
+        next(ticket);
         lock.lock();
       }
       starting = false;
     }
 
-    const std::size_t most;
     std::mutex mutex;
+    Limit limit;
     std::size_t in_flight = 0;
     bool starting = false;
-    std::deque<unique_function<void()>> waiting;
+    std::deque<call> waiting;
   };
 
-  template <class... Result, class Start>
-  void run(store_call, std::stop_token stop, diagnostics& where, Start start,
-           store_handler<Result...> done) const {
-    shared_->begin([common = shared_, stop = std::move(stop), &where, start = std::move(start),
-                    done = std::move(done)]() mutable {
-      start(stop, where,
-            store_handler<Result...>(
-                [common, done = std::move(done)](std::error_code code, Result... values) mutable {
-                  done(code, std::move(values)...);
-                  common->end();
-                }));
-    });
-  }
-
   std::shared_ptr<shared> shared_;
+};
+
+}  // namespace detail
+
+/// A store with at most `most` calls under way; the others wait in the order in which they came.
+/// A stop does not take a waiting call out of the queue; it ends when its turn comes.
+template <async_store S>
+class limited : public detail::limited_by<limited<S>, S, fixed_limit> {
+ public:
+  limited(S inner, std::size_t most)
+      : detail::limited_by<limited, S, fixed_limit>(std::move(inner), fixed_limit(most)) {}
+};
+
+/// A store with as many calls under way as it bears: fewer while it answers that it is
+/// overloaded, more again when it does not, see `adaptive_limit`. Stands between `retrying` and the
+/// store, so that it sees every failure: `retrying(threads, adaptive(store), policy)`.
+template <async_store S>
+class adaptive : public detail::limited_by<adaptive<S>, S, adaptive_limit> {
+ public:
+  explicit adaptive(S inner, adaptive_limits limits = {})
+      : detail::limited_by<adaptive, S, adaptive_limit>(std::move(inner), adaptive_limit(limits)) {}
 };
 
 }  // namespace mdstream::inline v0

@@ -7,6 +7,7 @@
 #include <mdstream/schedule/retry_budget.hpp>
 #include <mdstream/store/adapter.hpp>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,10 +36,12 @@ class retrying : public store_adapter<retrying<S>, S> {
     shared(runtime& t, retry_policy p, retry_budget b) : threads(t), policy(p), budget(b) {}
 
     std::optional<std::chrono::nanoseconds> after(unsigned failed, const std::error_code& code,
-                                                  const diagnostics& where) {
+                                                  const diagnostics& where,
+                                                  std::chrono::nanoseconds before) {
       const std::lock_guard lock(mutex);
-      const auto pause = pause_before_retry(
-          policy, failed, code, std::uniform_real_distribution<>()(random), where.retry_after);
+      const auto pause =
+          pause_before_retry(policy, failed, code, std::uniform_real_distribution<>()(random),
+                             where.retry_after, before);
       return pause && budget.try_take() ? pause : std::nullopt;
     }
     void succeeded() {
@@ -75,9 +78,10 @@ class retrying : public store_adapter<retrying<S>, S> {
     void ended(std::error_code code, Result... values) {
       if (!code) common->succeeded();
       ++failed;
-      const auto pause = code && !stop.stop_requested() ? common->after(failed, code, where)
+      const auto pause = code && !stop.stop_requested() ? common->after(failed, code, where, before)
                                                         : std::optional<std::chrono::nanoseconds>();
       if (!pause) return done(code, std::move(values)...);
+      before = *pause;
       common->threads.after(*pause, stop, [self = this->shared_from_this()](std::error_code) {
         self->go();  // a stop that came meanwhile ends this attempt at once
       });
@@ -89,6 +93,7 @@ class retrying : public store_adapter<retrying<S>, S> {
     Start start;
     store_handler<Result...> done;
     unsigned failed = 0;
+    std::chrono::nanoseconds before{0};
   };
 
   template <class... Result, class Start>
