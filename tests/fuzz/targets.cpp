@@ -13,8 +13,10 @@
 #include <mdstream/format/row_shard.hpp>
 #include <mdstream/format/row_values.hpp>
 #include <mdstream/format/sample_encoder.hpp>
+#include <mdstream/net/http_message.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/net/xml.hpp>
+#include <mdstream/store/detail/http_range.hpp>
 #include <mdstream/stream/state.hpp>
 #include <string>
 #include <vector>
@@ -260,6 +262,35 @@ void xml(std::string_view input) {
     (void)in.begin();
     while (in.next_child()) require(in.text().size() <= input.size());
     in.finish();
+  });
+}
+
+void answer(std::string_view input) {
+  allow_refusal([&] {
+    namespace net = mdstream::net;
+    net::http_response head;
+    for (bool first = true; !input.empty(); first = false) {
+      const std::size_t end = input.find('\n');
+      std::string_view line = input.substr(0, end);
+      input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
+      if (first) {
+        head.status = net::detail::decimal<int>(line).value_or(0);
+      } else if (!head.headers.add_line(line)) {
+        return;
+      }
+    }
+    const mdstream::detail::range_question asked{10, 100, mdstream::object_version{1000, "\"a\""}};
+    mdstream::detail::range_promise promise;
+    std::string what;
+    const auto refused = mdstream::detail::check_range(asked, head, promise, what);
+    require(refused ? !what.empty() : head.status == 200 || head.status == 206);
+    if (!refused) require(promise.expected.value_or(0) <= asked.count);
+    if (!refused && promise.found.bytes != 0) require(promise.found.bytes == 1000);
+    (void)mdstream::detail::check_beyond_end(asked, mdstream::detail::object_bytes(head), what);
+    mdstream::diagnostics where;
+    (void)net::failure_of(head, "http://host/key?signature=secret", where);
+    require(where.url.find("secret") == std::string::npos);
+    require(!where.retry_after || where.retry_after->count() >= 0);
   });
 }
 

@@ -22,6 +22,7 @@ void typed_json(
     std::string_view input);       ///< a line of `mdstream write`, for a column of every encoding
 void uri(std::string_view input);  ///< a URL
 void xml(std::string_view input);  ///< an XML document
+void answer(std::string_view input);  ///< the head of an answer to a ranged GET, status first
 
 struct target {
   const char* name;
@@ -39,6 +40,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"state", &state},
                                      {"typed_json", &typed_json},
                                      {"uri", &uri},
-                                     {"xml", &xml}};
+                                     {"xml", &xml},
+                                     {"answer", &answer}};
 
 }  // namespace fuzz
