@@ -25,13 +25,20 @@ for name in "${names[@]}"; do
   fi
 done
 
-tools/install-deps.sh build formats gpu bench >&2
+asked() { [[ " ${names[*]} " == *" $1 "* ]]; }
+groups=(build formats gpu bench)
+programs=OFF
+if asked transfer; then  # it measures the command line
+  groups+=(stores cli test)
+  programs=ON
+fi
+tools/install-deps.sh "${groups[@]}" >&2
 build=build/bench
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
-  -DMDSTREAM_EXAMPLES=OFF >&2
+  -DMDSTREAM_EXAMPLES=$programs >&2
 cmake --build "$build" --target "${names[@]/#/bench_}" >&2
 
-if $with_peers; then
+if $with_peers && [ "${names[*]}" != transfer ]; then
   tools/install-mosaic.sh >&2
   tools/install-peers.sh >&2
   peers=${PEERS:-/opt/peers}
@@ -41,6 +48,21 @@ if $with_peers; then
     "$others mlx-data")
   export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
 fi
+
+# run_transfer PROGRAM: with an S3 server to upload to, which comes with the peers.
+run_transfer() {
+  if ! $with_peers; then
+    "$1" build/bench-data
+    return
+  fi
+  tools/install-transfer-peers.sh >&2
+  local tools=${PEERS:-/opt/peers}/transfer/bin
+  local python="$tools/python bench/peers/transfer.py"
+  MDSTREAM_BENCH_TOOLS=$tools MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$python obstore" "$python boto3") \
+    tests/servers/with.sh seaweedfs "$1" build/bench-data
+}
+
 for name in "${names[@]}"; do
-  find "$build" -name "bench_$name" -type f -perm -u+x -exec {} build/bench-data \;
+  program=$(find "$build" -name "bench_$name" -type f -perm -u+x)
+  if [ "$name" = transfer ]; then run_transfer "$program"; else "$program" build/bench-data; fi
 done
