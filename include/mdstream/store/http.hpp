@@ -60,10 +60,7 @@ class http {
 
   void async_size(std::string key, std::stop_token stop, diagnostics& where,
                   store_handler<std::uint64_t> done) const {
-    async_version(std::move(key), std::move(stop), where,
-                  [done = std::move(done)](std::error_code code, object_version found) mutable {
-                    done(code, found.bytes);
-                  });
+    async_version(std::move(key), std::move(stop), where, detail::size_only(std::move(done)));
   }
 
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
@@ -87,14 +84,14 @@ class http {
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
     read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
-         where, length_only(std::move(done)));
+         where, detail::length_only(std::move(done)));
   }
 
   void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
     read(std::move(key), held, offset, detail::range_target::memory(into), std::move(stop), where,
-         length_only(std::move(done)));
+         detail::length_only(std::move(done)));
   }
 
   void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
@@ -102,9 +99,7 @@ class http {
                     store_handler<object_version> done) const {
     read(std::move(key), std::move(held), offset,
          detail::range_target::stream(std::move(take), count), std::move(stop), where,
-         [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
-           done(code, std::move(found));
-         });
+         detail::version_only(std::move(done)));
   }
 
   void async_write(std::string key, bytes_view, std::stop_token, diagnostics& where,
@@ -155,14 +150,6 @@ class http {
     std::string base, query;
   };
 
-  /// Bytes that came, and the object that was found.
-  using read_handler = store_handler<std::size_t, object_version>;
-
-  static read_handler length_only(store_handler<std::size_t> done) {
-    return [done = std::move(done)](std::error_code code, std::size_t got,
-                                    const object_version&) mutable { done(code, got); };
-  }
-
   /// One read on its way.
   struct reading {
     std::shared_ptr<const shared> common;
@@ -171,7 +158,7 @@ class http {
     detail::range_target target;
     std::stop_token stop;
     diagnostics& where;
-    read_handler done;
+    detail::range_handler done;
     detail::range_promise promise{};
     bool ends_by_itself = false;  // the body has an end that a broken connection does not have
   };
@@ -216,14 +203,11 @@ class http {
 
   void read(std::string key, std::optional<object_version> version, std::uint64_t offset,
             detail::range_target target, std::stop_token stop, diagnostics& where,
-            read_handler done) const {
+            detail::range_handler done) const {
     if (refused(key, where)) return done(errc::invalid_argument, 0, {});
     if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
-      return async_version(
-          std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, object_version found) mutable {
-            done(code, 0, std::move(found));
-          });
+      return async_version(std::move(key), std::move(stop), where,
+                           detail::without_length(std::move(done)));
     }
     auto state = std::make_shared<reading>(reading{shared_,
                                                    std::move(key),

@@ -54,10 +54,7 @@ class s3 {
 
   void async_size(std::string key, std::stop_token stop, diagnostics& where,
                   store_handler<std::uint64_t> done) const {
-    async_version(std::move(key), std::move(stop), where,
-                  [done = std::move(done)](std::error_code code, object_version found) mutable {
-                    done(code, found.bytes);
-                  });
+    async_version(std::move(key), std::move(stop), where, detail::size_only(std::move(done)));
   }
 
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
@@ -79,14 +76,14 @@ class s3 {
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
     read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
-         where, length_only(std::move(done)));
+         where, detail::length_only(std::move(done)));
   }
 
   void async_read_version(std::string key, object_version version, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
     read(std::move(key), std::move(version), offset, detail::range_target::memory(into),
-         std::move(stop), where, length_only(std::move(done)));
+         std::move(stop), where, detail::length_only(std::move(done)));
   }
 
   void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
@@ -94,9 +91,7 @@ class s3 {
                     store_handler<object_version> done) const {
     read(std::move(key), std::move(held), offset,
          detail::range_target::stream(std::move(take), count), std::move(stop), where,
-         [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
-           done(code, std::move(found));
-         });
+         detail::version_only(std::move(done)));
   }
 
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
@@ -160,21 +155,13 @@ class s3 {
     return join_key(shared_->client.settings().root, key);
   }
 
-  static s3_ranged_read::handler length_only(store_handler<std::size_t> done) {
-    return [done = std::move(done)](std::error_code code, std::size_t got,
-                                    const object_version&) mutable { done(code, got); };
-  }
-
   void read(std::string key, std::optional<object_version> version, std::uint64_t offset,
             detail::range_target target, std::stop_token stop, diagnostics& where,
-            s3_ranged_read::handler done) const {
+            detail::range_handler done) const {
     if (refused(key, where)) return done(errc::invalid_argument, 0, {});
     if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
-      return async_version(
-          std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, object_version found) mutable {
-            done(code, 0, std::move(found));
-          });
+      return async_version(std::move(key), std::move(stop), where,
+                           detail::without_length(std::move(done)));
     }
     std::make_shared<s3_ranged_read>(shared_->client, whole(key), offset, std::move(target),
                                      std::move(version), std::move(stop), where, std::move(done))

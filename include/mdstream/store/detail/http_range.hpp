@@ -98,6 +98,30 @@ struct range_promise {
   return {};
 }
 
+/// Bytes that came, and the object that was found.
+using range_handler = store_handler<std::size_t, object_version>;
+
+// What callers want of it.
+[[nodiscard]] inline range_handler length_only(store_handler<std::size_t> done) {
+  return [done = std::move(done)](std::error_code code, std::size_t got,
+                                  const object_version&) mutable { done(code, got); };
+}
+[[nodiscard]] inline range_handler version_only(store_handler<object_version> done) {
+  return [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
+    done(code, std::move(found));
+  };
+}
+[[nodiscard]] inline store_handler<object_version> without_length(range_handler done) {
+  return [done = std::move(done)](std::error_code code, object_version found) mutable {
+    done(code, 0, std::move(found));
+  };
+}
+[[nodiscard]] inline store_handler<object_version> size_only(store_handler<std::uint64_t> done) {
+  return [done = std::move(done)](std::error_code code, const object_version& found) mutable {
+    done(code, found.bytes);
+  };
+}
+
 /// Where the bytes of a range go.
 struct range_target {
   mutable_bytes into{};

@@ -20,12 +20,9 @@ namespace mdstream::inline v0::store {
 /// first byte is taken.
 class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
  public:
-  /// Bytes that came, and the object that was found.
-  using handler = store_handler<std::size_t, object_version>;
-
   s3_ranged_read(s3_client client, std::string key, std::uint64_t offset, detail::range_target into,
                  std::optional<object_version> version, std::stop_token stop, diagnostics& where,
-                 handler done)
+                 detail::range_handler done)
       : client_(std::move(client)),
         key_(std::move(key)),
         asked_{offset, into.most, std::move(version)},
@@ -97,7 +94,7 @@ class s3_ranged_read : public std::enable_shared_from_this<s3_ranged_read> {
   const detail::range_question asked_;
   const std::stop_token stop_;
   diagnostics& where_;
-  handler done_;
+  detail::range_handler done_;
 
  public:  // for the sink
   const detail::range_target target;
