@@ -1,8 +1,10 @@
 #include "object_copier.hpp"
 
+#include <mdstream/cache/mapping.hpp>
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/ranged_read.hpp>
+#include <mdstream/store/streamed_read.hpp>
 
 #include "part_file.hpp"
 
@@ -15,7 +17,8 @@ namespace cli {
 
 namespace {
 
-// Objects up to this size come in one read; larger ones in ranges.
+// Objects up to these sizes come in one request, into a file or into memory; larger ones in ranges.
+constexpr std::uint64_t streamed_bytes = std::uint64_t{32} << 20;
 constexpr std::size_t small_bytes = std::size_t{16} << 20;
 constexpr std::size_t range_bytes = std::size_t{8} << 20;
 
@@ -27,6 +30,11 @@ const mds::retry_policy patience{.attempts = 8, .pause = std::chrono::millisecon
 mds::mutable_bytes buffer() {
   thread_local const auto memory = std::make_unique_for_overwrite<std::byte[]>(small_bytes + 1);
   return {memory.get(), small_bytes + 1};
+}
+
+mds::error other_size(std::string url) {
+  return {mds::errc::corrupt,
+          {.what = "the object has another size than its store said", .url = std::move(url)}};
 }
 
 // Tells one state of an object at one place; nothing where the store knows no tags.
@@ -43,8 +51,8 @@ std::string identity_of(const std::string& url, const mds::object_version& versi
 }  // namespace
 
 patient_store::patient_store(mds::runtime& threads, const std::string& url)
-    : threads_(threads), store_(mds::full_store::open(url, threads)) {
-  if (!is_local(url)) remote_.emplace(threads, store_.on(threads), patience);
+    : threads_(threads), store_(mds::full_store::open(url, threads)), async_(store_.on(threads)) {
+  if (!is_local(url)) remote_.emplace(threads, async_, patience);
 }
 
 std::uint64_t patient_store::size(const std::string& key) const {
@@ -79,7 +87,13 @@ void object_copier::copy(const copy_item& item) {
     ++progress_.skipped;
     return;
   }
-  if (item.bytes.value_or(0) > small_bytes) {
+  const bool streams = is_local(destination_url_) && from->async().streams();
+  if (streams && item.bytes.value_or(0) <= streamed_bytes) {
+    copy_streamed(item, *from);
+  } else if (is_local(item.store) && item.bytes.value_or(0) > small_bytes &&
+             !is_local(destination_url_)) {
+    copy_mapped(item, *from);
+  } else if (item.bytes.value_or(0) > small_bytes) {
     copy_large(item, *from);
   } else {
     copy_small(item, *from);
@@ -103,14 +117,60 @@ bool object_copier::is_there(const copy_item& item, const patient_store& from) c
   return at != there_.end() && at->second == (item.bytes ? *item.bytes : from.size(item.from));
 }
 
+std::string object_copier::path_of(const copy_item& item) const {
+  mds::require_safe_key(item.to, destination_url_);
+  return destination_url_ + '/' + item.to;
+}
+
+// Written as they come, by the threads of the network: no buffer holds an object.
+void object_copier::copy_streamed(const copy_item& item, const patient_store& from) {
+  mds::detail::replacement_file file(path_of(item));
+  bool is_large = false;
+  const auto take = [&](const mds::object_version& version, mds::bytes_view bytes) {
+    is_large = version.bytes > streamed_bytes;
+    if (is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
+    file.append(bytes);
+    progress_.bytes += bytes.size();
+  };
+  mds::object_version found;
+  try {
+    found = mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
+      mds::async_stream_resumed(threads_, from.async(), item.from,
+                                item.bytes.value_or(streamed_bytes + 1), take, patience, {}, where,
+                                std::move(done));
+    });
+  } catch (const mds::error&) {
+    if (is_large) return copy_large(item, from);
+    throw;
+  }
+  if (file.size() > streamed_bytes) {  // of a server that does not tell the size before
+    progress_.bytes -= file.size();
+    return copy_large(item, from);
+  }
+  const std::uint64_t whole = std::max(found.bytes, file.size());
+  if (item.bytes && (file.size() != *item.bytes || whole != *item.bytes)) {
+    throw other_size(from.url(item.from));
+  }
+  if (!item.bytes) expect(file.size());
+  file.publish(mds::detail::durability::cached);
+}
+
+// Out of the page cache, without a buffer.
+void object_copier::copy_mapped(const copy_item& item, const patient_store& from) {
+  const std::string path = from.url(item.from);
+  const mds::unique_fd file = mds::detail::open_file(path, O_RDONLY);
+  const auto size = static_cast<std::size_t>(mds::detail::file_size(file.get(), path));
+  if (size != *item.bytes) throw other_size(path);
+  const auto bytes = mds::file_mapping::of(file.get(), size, path);
+  destination_.write(item.to, bytes.bytes());
+  progress_.bytes += size;
+}
+
 void object_copier::copy_small(const copy_item& item, const patient_store& from) {
   const std::size_t room = item.bytes ? static_cast<std::size_t>(*item.bytes) + 1 : small_bytes + 1;
   const std::size_t got = from.read(item.from, 0, buffer().first(room));
   if (got > small_bytes) return copy_large(item, from);
-  if (item.bytes && got != *item.bytes) {
-    throw mds::error(mds::errc::corrupt, {.what = "the object has another size than its store said",
-                                          .url = from.url(item.from)});
-  }
+  if (item.bytes && got != *item.bytes) throw other_size(from.url(item.from));
   if (!item.bytes) expect(got);
   destination_.write(item.to, buffer().first(got));
   progress_.bytes += got;
@@ -127,8 +187,7 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
     return std::min(range_bytes, bytes - range * range_bytes);
   };
   const bool local = is_local(destination_url_);
-  if (local) mds::require_safe_key(item.to, destination_url_);
-  const std::string path = destination_url_ + '/' + item.to;
+  const std::string path = local ? path_of(item) : destination_url_ + '/' + item.to;
   part_file part(
       local ? mds::detail::parent_of(path) : std::filesystem::temp_directory_path().string(),
       identity_of(from.url(item.from) + ' ' + path, version), bytes, ranges);
@@ -141,9 +200,14 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
     part.mark(range);
     progress_.bytes += size_of(range);
   };
+  // Written by the threads of the network where they can, which costs no fault of a page.
+  auto into = mds::ranged_target::memory(part.bytes());
+  if (store.streams()) {
+    into.put = [&part](std::uint64_t at, mds::bytes_view some) { part.write(at, some); };
+  }
   mds::detail::wait_for<>([&](auto& where, auto done) {
-    mds::async_read_ranges(threads_, store, item.from, version, part.bytes(), std::move(options),
-                           {}, where, std::move(done));
+    mds::async_read_ranges(threads_, store, item.from, version, into, std::move(options), {}, where,
+                           std::move(done));
   });
   if (local) return part.publish(path);
   destination_.write(item.to, part.bytes());

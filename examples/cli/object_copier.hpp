@@ -30,11 +30,12 @@ class patient_store {
   void write(const std::string& key, mds::bytes_view bytes) const;
   [[nodiscard]] std::string url(const std::string& key) const { return store_.url(key); }
   /// The asynchronous face, which does not try again by itself.
-  [[nodiscard]] mds::any_async_store async() const { return store_.on(threads_); }
+  [[nodiscard]] const mds::any_async_store& async() const { return async_; }
 
  private:
   mds::runtime& threads_;
   mds::full_store store_;
+  mds::any_async_store async_;
   std::optional<mds::retrying<mds::any_async_store>> remote_;
 };
 
@@ -50,6 +51,9 @@ class object_copier {
  private:
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
   [[nodiscard]] bool is_there(const copy_item& item, const patient_store& from) const;
+  [[nodiscard]] std::string path_of(const copy_item& item) const;
+  void copy_streamed(const copy_item& item, const patient_store& from);
+  void copy_mapped(const copy_item& item, const patient_store& from);
   void copy_small(const copy_item& item, const patient_store& from);
   void copy_large(const copy_item& item, const patient_store& from);
   void expect(std::uint64_t bytes) { progress_.bytes_expected += bytes; }

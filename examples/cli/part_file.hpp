@@ -56,6 +56,10 @@ class part_file {
   }
 
   [[nodiscard]] mds::mutable_bytes bytes() const noexcept { return {mapping_, bytes_}; }
+  /// From any thread, each to its own place.
+  void write(std::uint64_t offset, mds::bytes_view bytes) const {
+    mds::detail::write_at(fd_.get(), offset, bytes, path_);
+  }
   [[nodiscard]] bool has(std::size_t range) const noexcept {
     return mapping_[bytes_ + boot_bytes + range] == whole;
   }
