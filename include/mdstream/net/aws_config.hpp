@@ -5,9 +5,8 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/environment.hpp>
 #include <mdstream/net/ini.hpp>
+#include <mdstream/net/settings_file.hpp>
 
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,29 +35,6 @@ struct aws_config {
 };
 
 namespace detail {
-
-/// The text of a file; nothing where there is none that may be read, as AWS's tools have it. Throws
-/// where it is larger than any settings are.
-[[nodiscard]] inline std::optional<std::string> read_settings(const std::string& path) {
-  constexpr std::size_t most = 1 << 20;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text;
-  char block[4096];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most) {
-      throw error(errc::invalid_argument, {.what = "settings of more than 1 MiB", .url = path});
-    }
-  }
-  return text;
-}
-
-/// `path` with a leading `~/` put into the home directory.
-[[nodiscard]] inline std::string in_home(const environment& variables, std::string path) {
-  if (!path.starts_with("~/")) return path;
-  return variables("HOME").value_or("") + path.substr(1);
-}
 
 /// Sections by the name of their profile: `[profile x]` in the config, `[x]` in the credentials.
 inline void add_aws_sections(aws_config& out, const ini_sections& sections, bool is_config) {

@@ -7,6 +7,7 @@
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/aws_config.hpp>
 #include <mdstream/net/environment.hpp>
+#include <mdstream/net/key_supply.hpp>
 #include <mdstream/net/time_text.hpp>
 
 #include <concepts>
@@ -30,48 +31,17 @@ struct aws_credentials {
   [[nodiscard]] bool anonymous() const noexcept { return access_key_id.empty(); }
 };
 
-/// No code and keys; no code and nothing: this provider is not set up here, another may be asked;
-/// or a code: it is set up and failed, which is to be told.
-using aws_credentials_handler =
-    unique_function<void(std::error_code, std::optional<aws_credentials>)>;
+/// Whether these are the keys that a server has refused.
+[[nodiscard]] inline bool same_keys(const aws_credentials& a, const aws_credentials& b) {
+  return a.access_key_id == b.access_key_id && a.session_token == b.session_token;
+}
 
-/// Who supplies keys. `async_find` completes exactly once, on any thread, also before it returns;
-/// the diagnostics stay until then. It is called again when what it gave is about to expire or was
-/// refused.
+using aws_credentials_handler = keys_handler<aws_credentials>;
+
 template <class P>
-concept aws_credentials_provider =
-    requires(const P& provider, std::stop_token stop, diagnostics& where,
-             aws_credentials_handler done) { provider.async_find(stop, where, std::move(done)); };
+concept aws_credentials_provider = keys_provider<P, aws_credentials>;
 
-/// Any provider, shared by its copies.
-class any_aws_credentials {
- public:
-  template <class P>
-    requires(!std::same_as<P, any_aws_credentials> && aws_credentials_provider<P>)
-  any_aws_credentials(P provider)  // implicit: an option takes any provider
-      : provider_(std::make_shared<model<P>>(std::move(provider))) {}
-
-  void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
-    provider_->find(std::move(stop), where, std::move(done));
-  }
-
- private:
-  struct interface {
-    virtual ~interface() = default;
-    virtual void find(std::stop_token, diagnostics&, aws_credentials_handler) const = 0;
-  };
-  template <class P>
-  struct model final : interface {
-    explicit model(P p) : provider(std::move(p)) {}
-    void find(std::stop_token stop, diagnostics& where,
-              aws_credentials_handler done) const override {
-      provider.async_find(std::move(stop), where, std::move(done));
-    }
-    P provider;
-  };
-
-  std::shared_ptr<const interface> provider_;
-};
+using any_aws_credentials = any_keys<aws_credentials>;
 
 /// These keys.
 class explicit_aws_credentials {

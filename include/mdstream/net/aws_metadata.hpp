@@ -7,6 +7,7 @@
 #include <mdstream/net/aws_key_texts.hpp>
 #include <mdstream/net/fetch.hpp>
 #include <mdstream/net/http_url.hpp>
+#include <mdstream/net/settings_file.hpp>
 
 #include <memory>
 #include <optional>
@@ -19,14 +20,6 @@
 namespace mdstream::inline v0::net {
 
 namespace detail {
-
-/// A token as it may be sent in a header: what files and services put around it taken off.
-[[nodiscard]] inline std::string header_token(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) {
-    text.remove_suffix(1);
-  }
-  return std::string(text);
-}
 
 /// Completes with the keys in an answer, or with why there are none.
 inline void take_keys_json(std::error_code code, const http_response& answer,

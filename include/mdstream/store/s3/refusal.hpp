@@ -5,6 +5,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/http_message.hpp>
+#include <mdstream/net/quote.hpp>
 #include <mdstream/net/time_text.hpp>
 #include <mdstream/store/s3/messages.hpp>
 
@@ -16,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace mdstream::inline v0::store {
 
@@ -26,19 +28,10 @@ namespace s3_detail {
   return std::find(of.begin(), of.end(), text) != of.end();
 }
 
-/// A server's words as they may stand in a message: printable, not long, without what of the keys
-/// was sent to it.
+/// A server's words, without what of the keys was sent to it.
 [[nodiscard]] inline std::string quotable(std::string text, const net::aws_credentials& keys) {
-  for (const std::string* const secret :
-       {&keys.session_token, &keys.secret_access_key, &keys.access_key_id}) {
-    if (!secret->empty() && text.find(*secret) != std::string::npos) return "(withheld)";
-  }
-  constexpr std::size_t longest = 300;
-  if (text.size() > longest) text.resize(longest);
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return text;
+  return net::quotable(std::move(text),
+                       {keys.session_token, keys.secret_access_key, keys.access_key_id});
 }
 
 }  // namespace s3_detail

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Base64 (RFC 4648, with padding).
+/// Base64 (RFC 4648): with padding, and in the form for URLs without.
 
 #include <mdstream/core/bytes.hpp>
 
@@ -12,12 +12,16 @@
 #include <string_view>
 #include <vector>
 
-namespace cli {
+namespace mdstream::inline v0 {
+
+namespace detail {
 
 inline constexpr std::string_view base64_digits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-[[nodiscard]] inline std::string to_base64(mdstream::bytes_view bytes) {
+}  // namespace detail
+
+[[nodiscard]] inline std::string to_base64(bytes_view bytes) {
   std::string out;
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -27,9 +31,17 @@ inline constexpr std::string_view base64_digits =
       word = word << 8 | (k < count ? std::to_integer<std::uint32_t>(bytes[i + k]) : 0);
     }
     for (std::size_t k = 0; k < 4; ++k) {
-      out += k <= count ? base64_digits[word >> (18 - 6 * k) & 63] : '=';
+      out += k <= count ? detail::base64_digits[word >> (18 - 6 * k) & 63] : '=';
     }
   }
+  return out;
+}
+
+/// The form for URLs and file names, without padding (RFC 4648 section 5).
+[[nodiscard]] inline std::string to_base64_url(bytes_view bytes) {
+  std::string out = to_base64(bytes);
+  while (out.ends_with('=')) out.pop_back();
+  for (char& c : out) c = c == '+' ? '-' : c == '/' ? '_' : c;
   return out;
 }
 
@@ -46,7 +58,7 @@ inline constexpr std::string_view base64_digits =
   std::uint32_t word = 0;
   unsigned bits = 0;
   for (const char c : text) {
-    const std::size_t digit = base64_digits.find(c);
+    const std::size_t digit = detail::base64_digits.find(c);
     if (digit == std::string_view::npos) return std::nullopt;
     word = word << 6 | static_cast<std::uint32_t>(digit);
     bits += 6;
@@ -57,4 +69,4 @@ inline constexpr std::string_view base64_digits =
   return out;
 }
 
-}  // namespace cli
+}  // namespace mdstream::inline v0

@@ -1,0 +1,228 @@
+#pragma once
+
+/// Who supplies the keys of requests, of whatever kind the keys are: providers, asked one after
+/// another, and keys kept until they are about to expire.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+#include <mdstream/net/time_text.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::net {
+
+// `Keys` are a value with `expires` (where it is known) and `source` (for messages). One that is
+// made of a source alone lets requests go without keys. `same_keys(a, b)` says whether a server
+// could tell them apart.
+
+/// No code and keys; no code and nothing: this provider is not set up here, another may be asked;
+/// or a code: it is set up and failed, which is to be told.
+template <class Keys>
+using keys_handler = unique_function<void(std::error_code, std::optional<Keys>)>;
+
+/// Who supplies keys. `async_find` completes exactly once, on any thread, also before it returns;
+/// the diagnostics stay until then. It is called again when what it gave is about to expire or was
+/// refused.
+template <class P, class Keys>
+concept keys_provider =
+    requires(const P& provider, std::stop_token stop, diagnostics& where, keys_handler<Keys> done) {
+      provider.async_find(stop, where, std::move(done));
+    };
+
+/// Any provider, shared by its copies.
+template <class Keys>
+class any_keys {
+ public:
+  template <class P>
+    requires(!std::same_as<P, any_keys> && keys_provider<P, Keys>)
+  any_keys(P provider)  // implicit: an option takes any provider
+      : provider_(std::make_shared<model<P>>(std::move(provider))) {}
+
+  void async_find(std::stop_token stop, diagnostics& where, keys_handler<Keys> done) const {
+    provider_->find(std::move(stop), where, std::move(done));
+  }
+
+ private:
+  struct interface {
+    virtual ~interface() = default;
+    virtual void find(std::stop_token, diagnostics&, keys_handler<Keys>) const = 0;
+  };
+  template <class P>
+  struct model final : interface {
+    explicit model(P p) : provider(std::move(p)) {}
+    void find(std::stop_token stop, diagnostics& where, keys_handler<Keys> done) const override {
+      provider.async_find(std::move(stop), where, std::move(done));
+    }
+    P provider;
+  };
+
+  std::shared_ptr<const interface> provider_;
+};
+
+/// Asks each provider in turn until one has keys or fails; nothing where none has any.
+template <class Keys>
+class key_chain {
+ public:
+  explicit key_chain(std::vector<any_keys<Keys>> providers)
+      : providers_(std::make_shared<const std::vector<any_keys<Keys>>>(std::move(providers))) {}
+
+  void async_find(std::stop_token stop, diagnostics& where, keys_handler<Keys> done) const {
+    ask(providers_, 0, std::move(stop), where, std::move(done));
+  }
+
+ private:
+  using list = std::shared_ptr<const std::vector<any_keys<Keys>>>;
+
+  static void ask(list providers, std::size_t next, std::stop_token stop, diagnostics& where,
+                  keys_handler<Keys> done) {
+    if (next == providers->size()) return done({}, std::nullopt);
+    const any_keys<Keys>& provider = (*providers)[next];
+    provider.async_find(
+        stop, where,
+        [providers = std::move(providers), next, stop, &where, done = std::move(done)](
+            std::error_code code, std::optional<Keys> keys) mutable {
+          if (code || keys) return done(code, std::move(keys));
+          ask(std::move(providers), next + 1, std::move(stop), where, std::move(done));
+        });
+  }
+
+  list providers_;
+};
+
+/// Keeps what a provider gave. Copies share it. Keys are asked for again `margin` before they
+/// expire, or when they were refused; those who come meanwhile wait for the one answer. A failure
+/// is told to all who wait and asked again by the next; while the old keys are still good they are
+/// given instead. Where the provider has none, the answer is anonymous.
+template <class Keys>
+class cached_keys {
+ public:
+  using clock = std::function<wall_clock::time_point()>;
+
+  explicit cached_keys(any_keys<Keys> provider,
+                       std::chrono::seconds margin = std::chrono::minutes(5),
+                       clock now = &wall_clock::now)
+      : shared_(std::make_shared<shared>(std::move(provider), margin, std::move(now))) {}
+
+  /// As a provider's. A stop ends the waiting, on the thread that requests it, but not the
+  /// question, for which others may wait too.
+  void async_find(std::stop_token stop, diagnostics& where, keys_handler<Keys> done) const {
+    if (stop.stop_requested()) return done(errc::canceled, std::nullopt);
+    std::optional<Keys> kept;
+    std::shared_ptr<waiter> waits;
+    bool ask = false;
+    {
+      const std::lock_guard lock(shared_->mutex);
+      if (shared_->fresh()) {
+        kept = shared_->keys;
+      } else {
+        waits = std::make_shared<waiter>(&where, std::move(done));
+        shared_->waiting.push_back(waits);
+        ask = !std::exchange(shared_->asking, true);
+      }
+    }
+    if (kept) return done({}, std::move(kept));
+    // Outside the lock: with a stop that came meanwhile it runs at once.
+    waits->on_stop.emplace(std::move(stop), stopper{shared_, waits});
+    if (ask) ask_provider(shared_);
+  }
+
+  /// The keys that a server refused as expired or unknown are not given again.
+  void refuse(const Keys& refused) const {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->keys && same_keys(*shared_->keys, refused)) shared_->keys.reset();
+  }
+
+ private:
+  struct shared;
+  struct waiter;
+
+  struct stopper {
+    std::weak_ptr<shared> common;
+    std::weak_ptr<waiter> who;
+    void operator()() const {
+      const auto all = common.lock();
+      const auto one = who.lock();
+      if (!all || !one) return;
+      {
+        const std::lock_guard lock(all->mutex);
+        if (std::erase(all->waiting, one) == 0) return;  // it has its answer
+      }
+      one->done(errc::canceled, std::nullopt);
+    }
+  };
+
+  struct waiter {
+    waiter(diagnostics* w, keys_handler<Keys> d) : where(w), done(std::move(d)) {}
+    diagnostics* where;
+    keys_handler<Keys> done;
+    std::optional<std::stop_callback<stopper>> on_stop{};
+  };
+
+  struct shared {
+    shared(any_keys<Keys> p, std::chrono::seconds m, clock c)
+        : provider(std::move(p)), margin(m), now(std::move(c)) {}
+
+    [[nodiscard]] bool fresh() const {
+      return keys && (!keys->expires || *keys->expires - margin > now());
+    }
+    [[nodiscard]] bool still_good() const {
+      return keys && (!keys->expires || *keys->expires > now());
+    }
+
+    const any_keys<Keys> provider;
+    const std::chrono::seconds margin;
+    const clock now;
+    std::mutex mutex;
+    std::optional<Keys> keys;
+    bool asking = false;
+    std::vector<std::shared_ptr<waiter>> waiting;
+  };
+
+  static void ask_provider(const std::shared_ptr<shared>& common) {
+    auto where = std::make_shared<diagnostics>();
+    try {
+      common->provider.async_find({}, *where,
+                                  [common, where](std::error_code code, std::optional<Keys> keys) {
+                                    answer(*common, code, *where, std::move(keys));
+                                  });
+    } catch (const std::exception&) {  // must not be, but who waits would wait for ever
+      answer(*common, errc::io_error, {.what = "a provider of keys threw an exception"},
+             std::nullopt);
+    }
+  }
+
+  static void answer(shared& common, std::error_code code, const diagnostics& where,
+                     std::optional<Keys> keys) {
+    std::vector<std::shared_ptr<waiter>> waiting;
+    {
+      const std::lock_guard lock(common.mutex);
+      common.asking = false;
+      waiting.swap(common.waiting);
+      if (!code) {
+        common.keys = keys ? std::move(keys) : Keys{.source = "nobody (anonymous)"};
+      } else if (common.still_good()) {
+        code = {};
+      }
+      keys = common.keys;
+    }
+    for (const std::shared_ptr<waiter>& each : waiting) {
+      if (code) *each->where = where;
+      each->done(code, code ? std::nullopt : keys);
+    }
+  }
+
+  std::shared_ptr<shared> shared_;
+};
+
+}  // namespace mdstream::inline v0::net
