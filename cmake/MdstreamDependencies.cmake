@@ -93,6 +93,22 @@ macro(mdstream_find_s3)
   endif()
 endmacro()
 
+macro(mdstream_find_hf)
+  mdstream_find_curl()
+endmacro()
+
+macro(mdstream_find_sftp)
+  mdstream_find_curl()
+endmacro()
+
+macro(mdstream_find_azure)
+  mdstream_find_s3()
+endmacro()
+
+macro(mdstream_find_gs)
+  mdstream_find_s3()
+endmacro()
+
 macro(mdstream_find_cuda)
   set(mdstream_missing "")
   find_package(CUDAToolkit 12.4 QUIET)

@@ -53,7 +53,11 @@ mdstream_component(openssl mdstream::crypto_library)
 mdstream_component(jpeg mdstream::jpeg_library)
 mdstream_component(png mdstream::png_library)
 mdstream_component(curl mdstream::curl_library)
-mdstream_component(s3 mdstream::curl_library mdstream::crypto_library)
+mdstream_component(hf mdstream::curl_library)
+mdstream_component(sftp mdstream::curl_library)
+foreach(cloud IN ITEMS s3 azure gs)
+  mdstream_component(${cloud} mdstream::curl_library mdstream::crypto_library)
+endforeach()
 
 # The GPU's component, for stage/pinned.hpp and stage/cuda.hpp, adds the CUDA runtime: the one that nvcc
 # links into the program, by CMake's default the static one, because two of them would not know of each

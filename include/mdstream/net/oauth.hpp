@@ -1,0 +1,209 @@
+#pragma once
+
+/// Tokens of services that give them out by OAuth 2.0 (RFC 6749), and of machines' metadata
+/// services. Needs libcurl: link mdstream::curl.
+
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/net/access.hpp>
+#include <mdstream/net/fetch.hpp>
+#include <mdstream/net/http_headers.hpp>
+#include <mdstream/net/percent.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::net {
+
+namespace detail {
+
+[[nodiscard]] inline error no_token(const std::string& source, const std::string& why) {
+  return {errc::permission_denied, source + " gave no token: " + why};
+}
+
+/// A number of seconds, which some services write as text.
+[[nodiscard]] inline std::optional<std::int64_t> seconds_of(const json::value* value) {
+  if (value == nullptr) return std::nullopt;
+  std::string text;
+  if (value->type() == json::kind::string) {
+    text = value->as<std::string>();
+  } else if (value->type() == json::kind::integer) {
+    text = value->digits();
+  }
+  return decimal<std::int64_t>(text);
+}
+
+/// The words of RFC 6749 section 5.2, `invalid_grant` and the like; nothing else is quoted.
+[[nodiscard]] inline std::string oauth_error_word(std::string_view text) {
+  try {
+    const json::value answer = json::parse(text);
+    const json::value* const word = answer.find("error");
+    if (word == nullptr || word->type() != json::kind::string) return {};
+    const std::string& found = word->as<std::string>();
+    const bool plain =
+        found.size() <= 40 && found.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == found.npos;
+    return plain ? found : std::string();
+  } catch (const error&) {
+    return {};
+  }
+}
+
+}  // namespace detail
+
+/// Fields as `application/x-www-form-urlencoded`.
+[[nodiscard]] inline std::string form_of(
+    const std::vector<std::pair<std::string, std::string>>& fields) {
+  std::string out;
+  for (const auto& [name, value] : fields) {
+    if (!out.empty()) out += '&';
+    out += percent_encode(name) + '=' + percent_encode(value);
+  }
+  return out;
+}
+
+/// Reads `{"access_token": …, "expires_in": seconds, …}` or, as Azure's metadata service has it,
+/// `"expires_on": seconds since 1970`. Throws `errc::permission_denied`, naming `source`, for
+/// anything else.
+[[nodiscard]] inline access parse_token_answer(std::string_view text, const std::string& source,
+                                               wall_clock::time_point now) {
+  json::value answer;
+  try {
+    answer = json::parse(text);
+  } catch (const error&) {
+    throw detail::no_token(source, "the answer is not JSON");
+  }
+  const json::value* const token = answer.find("access_token");
+  if (token == nullptr || token->type() != json::kind::string || token->as<std::string>().empty()) {
+    throw detail::no_token(source, "the answer has none");
+  }
+  // Beyond these a clock's numbers would not fit.
+  constexpr std::int64_t ten_years = std::int64_t{10} * 365 * 86'400, latest = 20 * ten_years;
+  std::optional<wall_clock::time_point> expires;
+  if (const auto at = detail::seconds_of(answer.find("expires_on"))) {
+    expires = wall_clock::time_point(std::chrono::seconds(std::min(*at, latest)));
+  } else if (const auto in = detail::seconds_of(answer.find("expires_in"))) {
+    expires = now + std::chrono::seconds(std::min(*in, ten_years));
+  }
+  return bearer_access(token->as<std::string>(), source, expires);
+}
+
+/// A request for a token and who is asked.
+struct token_request {
+  std::string url{};
+  std::vector<http_header> headers{};
+  std::optional<std::string> form{};  ///< POSTed; a GET without it
+};
+
+/// Sends what `make` makes, anew for each attempt, and completes with the token. What `make` throws
+/// is the failure.
+inline void ask_token(const fetcher& from, const std::function<token_request()>& make,
+                      std::string source, std::stop_token stop, diagnostics& where,
+                      access_handler done) {
+  auto request = std::make_shared<token_request>();
+  try {
+    *request = make();
+  } catch (const error& e) {
+    where = e.where();
+    return done(e.code(), std::nullopt);
+  }
+  const auto message = [request] {
+    http_request out{.url = request->url, .headers = request->headers};
+    if (request->form) {
+      out.method = "POST";
+      out.headers.push_back({"Content-Type", "application/x-www-form-urlencoded"});
+      out.body = http_body::of(as_bytes(*request->form));
+    }
+    return out;
+  };
+  from.send(message, std::move(stop), where,
+            [request, source = std::move(source), &where, done = std::move(done)](
+                std::error_code code, http_response answer) mutable {
+              std::optional<access> keys;
+              try {
+                if (!code && !answer.ok()) {
+                  throw detail::no_token(source, "the service answers " +
+                                                     std::to_string(answer.status) + ' ' +
+                                                     detail::oauth_error_word(answer.text));
+                }
+                if (!code) keys = parse_token_answer(answer.text, source, wall_clock::now());
+              } catch (const error& e) {
+                where = e.where();
+                code = e.code();
+              }
+              done(code, std::move(keys));
+            });
+}
+
+/// A token service asked each time for what `make` says. `make` may give nothing: then this
+/// provider is not set up.
+class token_access {
+ public:
+  using function = std::function<std::optional<token_request>()>;
+
+  token_access(fetcher from, std::string source, function make)
+      : from_(std::move(from)), source_(std::move(source)), make_(std::move(make)) {}
+
+  void async_find(std::stop_token stop, diagnostics& where, access_handler done) const {
+    std::optional<token_request> request;
+    try {
+      request = make_();
+    } catch (const error& e) {
+      where = e.where();
+      return done(e.code(), std::nullopt);
+    }
+    if (!request) return done({}, std::nullopt);
+    ask_token(
+        from_, [&request] { return *request; }, source_, std::move(stop), where, std::move(done));
+  }
+
+ private:
+  fetcher from_;
+  std::string source_;
+  function make_;
+};
+
+/// A metadata service, which answers only on the provider's machines: asked once, and where nobody
+/// answers, or not with 200, there are no keys. That takes up to two seconds to know.
+class machine_access {
+ public:
+  machine_access(fetcher from, std::string source,
+                 std::function<std::optional<token_request>()> make)
+      : from_(std::move(from)), source_(std::move(source)), make_(std::move(make)) {}
+
+  void async_find(std::stop_token stop, diagnostics& where, access_handler done) const {
+    const std::optional<token_request> request = make_();
+    if (!request) return done({}, std::nullopt);
+    from_.client.async_send({.url = request->url, .headers = request->headers}, std::move(stop),
+                            where,
+                            [source = source_, &where, done = std::move(done)](
+                                std::error_code code, http_response answer) mutable {
+                              if (code == errc::canceled) return done(code, std::nullopt);
+                              std::optional<access> keys;
+                              if (code || !answer.ok()) return done({}, std::nullopt);
+                              try {
+                                keys = parse_token_answer(answer.text, source, wall_clock::now());
+                              } catch (const error& e) {
+                                where = e.where();
+                                code = e.code();
+                              }
+                              done(code, std::move(keys));
+                            });
+  }
+
+ private:
+  fetcher from_;
+  std::string source_;
+  std::function<std::optional<token_request>()> make_;
+};
+
+static_assert(keys_provider<token_access, access> && keys_provider<machine_access, access>);
+
+}  // namespace mdstream::inline v0::net

@@ -1,0 +1,61 @@
+#pragma once
+
+/// Containers of Azure Blob Storage and file systems of Azure Data Lake Storage. Needs libcurl and
+/// OpenSSL: link mdstream::azure.
+
+#if !__has_include(<curl/curl.h>) || !__has_include(<openssl/evp.h>)
+#error \
+    "mdstream/store/azure.hpp needs <curl/curl.h> and <openssl/evp.h>: install the headers of libcurl and OpenSSL and link mdstream::azure"
+#endif
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/azure/api.hpp>
+#include <mdstream/store/azure/keys.hpp>
+#include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/cloud/store.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0::store {
+
+/// Blobs beneath `azure://<account>.blob.core.windows.net/<container>/<prefix>`, or
+/// `azure://<container>/<prefix>` with the account from AZURE_ACCOUNT_NAME, or
+/// `azure-dl://<file system>/<path>`. A host without a dot is the container. A query of the URL is
+/// a signed one (SAS), or has `endpoint`. Thread-safe; copies share connections and keys. The
+/// runtime has to outlive the calls.
+///
+/// Requests: one for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
+/// `part_bytes`, else one for each block and one more; one for each 5,000 blobs of a listing. A
+/// token that has expired and a wrong clock cost one request more, once.
+class azure : public any_async_store {
+ public:
+  static constexpr std::string_view schemes = "azure://, azure-dl://";
+
+  azure(runtime& threads, std::string_view url, const azure_options& options = {})
+      : azure(threads, resolve_azure(url, options), options) {}
+
+  [[nodiscard]] static bool serves(std::string_view url) {
+    const std::string scheme = net::detail::to_lower(url_scheme(url));
+    return scheme == "azure" || scheme == "azure-dl";
+  }
+  [[nodiscard]] static azure open(std::string_view url, runtime& threads) { return {threads, url}; }
+
+ private:
+  azure(runtime& threads, const azure_settings& settings, const azure_options& options)
+      : any_async_store(cloud_store(
+            threads,
+            std::make_shared<azure_api>(settings,
+                                        upload_plan{.part_bytes = options.part_bytes.value,
+                                                    .parallel = options.parallel_parts,
+                                                    .retry = options.part_retry}),
+            options.http,
+            options.keys ? *options.keys : default_azure_access(threads, settings, options))) {}
+};
+
+static_assert(versioned_store<azure> && openable_store<azure>);
+
+}  // namespace mdstream::inline v0::store

@@ -1,0 +1,231 @@
+#pragma once
+
+/// Azure's Blob service as a `cloud_api`. Needs libcurl: link mdstream::azure. Source: Azure
+/// Storage REST API, version 2021-12-02.
+
+#include <mdstream/core/base64.hpp>
+#include <mdstream/core/hex.hpp>
+#include <mdstream/net/percent.hpp>
+#include <mdstream/net/xml.hpp>
+#include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/detail/http_range.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+namespace azure_detail {
+
+/// Reads one page of a container's blobs. `next` is the mark of the next one, empty at the end.
+/// Directories of accounts with a hierarchical namespace are left out.
+[[nodiscard]] inline std::vector<object_info> parse_blobs(std::string_view text,
+                                                          std::string& next) {
+  std::vector<object_info> out;
+  net::xml_reader in(text);
+  const auto read_properties = [&](object_info& one, bool& has_size, bool& is_directory) {
+    while (const auto name = in.next_child()) {
+      if (*name == "Content-Length") {
+        const auto bytes = net::detail::decimal<std::uint64_t>(in.text());
+        if (bytes) one.bytes = *bytes;
+        has_size = bytes.has_value();
+      } else if (*name == "ResourceType") {
+        is_directory = in.text() == "directory";
+      } else {
+        in.skip();
+      }
+    }
+  };
+  const auto read_blob = [&] {
+    object_info one;
+    bool has_size = false, is_directory = false;
+    while (const auto name = in.next_child()) {
+      if (*name == "Name") {
+        one.key = in.text();
+      } else if (*name == "Properties") {
+        read_properties(one, has_size, is_directory);
+      } else {
+        in.skip();
+      }
+    }
+    if (is_directory) return;
+    if (one.key.empty() || !has_size) {
+      throw error(errc::corrupt, "the listing is not one: a blob has no name or no size");
+    }
+    out.push_back(std::move(one));
+  };
+  in.begin("EnumerationResults");
+  while (const auto part = in.next_child()) {
+    if (*part == "Blobs") {
+      while (const auto name = in.next_child()) {
+        if (*name == "Blob") {
+          read_blob();
+        } else {
+          in.skip();
+        }
+      }
+    } else if (*part == "NextMarker") {
+      next = in.text();
+    } else {
+      in.skip();
+    }
+  }
+  in.finish();
+  return out;
+}
+
+[[nodiscard]] inline cloud_refusal parse_refusal(const net::http_response& answer) {
+  cloud_refusal out;
+  out.code = answer.headers.find("x-ms-error-code").value_or("");
+  try {
+    net::xml_reader in(answer.text);
+    if (in.begin() != "Error") return out;
+    while (const auto name = in.next_child()) {
+      if (*name == "Code") {
+        out.code = in.text();
+      } else if (*name == "Message") {
+        out.message = in.text();
+        out.message.resize(std::min(out.message.find('\n'), out.message.size()));
+      } else {
+        in.skip();
+      }
+    }
+  } catch (const error&) {
+  }
+  return out;
+}
+
+}  // namespace azure_detail
+
+class azure_api final : public cloud_api {
+ public:
+  azure_api(azure_settings settings, upload_plan plan)
+      : settings_(std::move(settings)), plan_(plan) {
+    plan_.most_parts = 50'000;
+  }
+
+  [[nodiscard]] std::string name() const override { return "Azure"; }
+  [[nodiscard]] const std::string& root() const override { return settings_.root; }
+  [[nodiscard]] std::string url(std::string_view key) const override {
+    return settings_.shown + (key.empty() ? "" : "/") + std::string(key);
+  }
+  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
+    return azure_detail::parse_refusal(answer);
+  }
+
+  [[nodiscard]] cloud_call look(const std::string& key) const override { return call("HEAD", key); }
+  [[nodiscard]] object_version version(const net::http_response& answer) const override {
+    const auto bytes = mdstream::detail::content_length(answer.headers);
+    if (!bytes) throw error(errc::corrupt, "Azure does not tell the blob's size");
+    return {*bytes, mdstream::detail::tag_of(answer.headers)};
+  }
+
+  [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
+    cloud_call out = call("GET", key);
+    if (held != nullptr && held->tag.starts_with('"')) {
+      out.headers.push_back({"If-Match", held->tag});
+    }
+    return out;
+  }
+
+  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+    return call("DELETE", key);
+  }
+
+  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
+    cloud_call out = call("GET", "");
+    out.key = prefix;
+    out.url += "?restype=container&comp=list&prefix=" + net::percent_encode(prefix);
+    return out;
+  }
+  [[nodiscard]] cloud_page page(const cloud_call& asked,
+                                const net::http_response& answer) const override {
+    cloud_page out;
+    std::string next;
+    out.objects = azure_detail::parse_blobs(answer.text, next);
+    if (!next.empty()) {
+      cloud_call more = list(asked.key);
+      more.url += "&marker=" + net::percent_encode(next);
+      out.more.push_back(std::move(more));
+    }
+    return out;
+  }
+  [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
+    return refusal(answer).code == "BlobNotFound";
+  }
+
+  void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+             diagnostics& where, store_handler<> done) const override {
+    if (bytes.size() > plan_.part_bytes) {
+      return std::make_shared<part_upload>(client, plan_, block_steps(key, bytes), bytes,
+                                           std::move(stop), where, std::move(done))
+          ->begin();
+    }
+    cloud_call put = call("PUT", key);
+    put.headers.push_back({"x-ms-blob-type", "BlockBlob"});
+    put.body = bytes;
+    client.async_send(std::move(put), std::move(stop), where,
+                      [done = std::move(done)](std::error_code code,
+                                               const net::http_response&) mutable { done(code); });
+  }
+
+ private:
+  [[nodiscard]] cloud_call call(std::string method, const std::string& key) const {
+    cloud_call out{.method = std::move(method),
+                   .url = settings_.endpoint + '/' + net::percent_encode(settings_.container, "$"),
+                   .key = key,
+                   .headers = {{"x-ms-version", "2021-12-02"}}};
+    if (!key.empty()) out.url += '/' + net::percent_encode(key, "/");
+    return out;
+  }
+
+  /// Blocks that are listed at the end become the blob. Their names are this upload's own, so that
+  /// two writers of one blob do not mix theirs. Blocks that are never listed go after a week.
+  [[nodiscard]] upload_steps block_steps(const std::string& key, bytes_view bytes) const {
+    std::random_device source;
+    const std::uint64_t mark = std::uint64_t{source()} << 32 | source();
+    const auto id = [mark](std::size_t number) {
+      std::array<std::byte, 12> name{};
+      store_to(name.data(), mark);
+      store_to(name.data() + 8, static_cast<std::uint32_t>(number));
+      return to_base64(name);
+    };
+    const std::uint64_t size = plan_.part_size(bytes.size());
+    const auto count = static_cast<std::size_t>((bytes.size() + size - 1) / size);
+    auto names =
+        std::make_shared<std::string>("<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>");
+    for (std::size_t i = 0; i < count; ++i) *names += "<Latest>" + id(i) + "</Latest>";
+    *names += "</BlockList>";
+    const cloud_call put = call("PUT", key);
+    upload_steps steps;
+    steps.part = [put, id](std::size_t number, std::uint64_t, bytes_view part) {
+      cloud_call out = put;
+      out.url += "?comp=block&blockid=" + net::percent_encode(id(number));
+      out.body = part;
+      return out;
+    };
+    steps.took = [](std::size_t, std::uint64_t, bytes_view, const net::http_response&) {};
+    steps.finish = [put, names] {
+      cloud_call out = put;
+      out.url += "?comp=blocklist";
+      out.text = names;
+      return out;
+    };
+    return steps;
+  }
+
+  const azure_settings settings_;
+  upload_plan plan_;
+};
+
+}  // namespace mdstream::inline v0::store

@@ -1,0 +1,109 @@
+#pragma once
+
+/// One request to a cloud's store, and what tells one cloud's API from another's.
+
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/net/http_message.hpp>
+#include <mdstream/store/store.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+class cloud_client;
+
+/// One request before it is let in by keys. May be sent more than once.
+struct cloud_call {
+  using head_function =
+      std::function<std::error_code(const net::http_response&, net::http_sink&, diagnostics&)>;
+
+  std::string method = "GET";
+  std::string url{};  ///< without what keys add to it
+  std::string key{};  ///< whole, for messages
+  std::vector<net::http_header> headers{};
+  std::optional<bytes_view> body{};
+  std::shared_ptr<const std::string> text{};  ///< a body that the call owns, in place of `body`
+  std::optional<net::http_sink> sink{};
+  head_function on_head{};
+  std::size_t most_text = 1 << 20;
+  unsigned redirects = 0;
+  int also_good = 0;     ///< a status that is no failure, besides 2xx
+  bool keyless = false;  ///< the URL lets it in by itself
+};
+
+/// What a cloud says about a failure, in its own words.
+struct cloud_refusal {
+  std::string code{};
+  std::string message{};
+  bool keys_expired = false;  ///< other keys of the same provider may be taken
+};
+
+/// A part of a listing.
+struct cloud_page {
+  std::vector<object_info> objects{};  ///< whole keys
+  std::vector<cloud_call> more{};      ///< the next page; directories that were found
+};
+
+/// How one cloud's API says what every store does. Pure but for `write`: it makes calls and reads
+/// answers, every byte of which is a server's. Keys are whole. Reading an answer throws
+/// `mdstream::error`.
+class cloud_api {
+ public:
+  cloud_api() = default;
+  cloud_api(const cloud_api&) = delete;
+  cloud_api& operator=(const cloud_api&) = delete;
+  virtual ~cloud_api() = default;
+
+  /// For messages: "Azure".
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// Prefix of all keys; empty, or without a slash at either end.
+  [[nodiscard]] virtual const std::string& root() const = 0;
+  /// For messages.
+  [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
+  [[nodiscard]] virtual cloud_refusal refusal(const net::http_response& answer) const = 0;
+
+  /// Asks for the object's version, and reads the answer.
+  [[nodiscard]] virtual cloud_call look(const std::string& key) const = 0;
+  [[nodiscard]] virtual object_version version(const net::http_response& answer) const = 0;
+
+  /// Reads the object; of the version `held` where there is one. Whether versions' tags are ETags
+  /// of the answers to it.
+  [[nodiscard]] virtual cloud_call get(const std::string& key,
+                                       const object_version* held) const = 0;
+  [[nodiscard]] virtual bool tags_are_etags() const { return true; }
+  /// Whether `check_whole` has to see an object that was read as a whole by one call. It runs on
+  /// the pool.
+  [[nodiscard]] virtual bool checks_whole(const net::http_response&) const { return false; }
+  virtual void check_whole(const net::http_response&, bytes_view) const {}
+
+  /// Throws where the cloud is read only.
+  [[nodiscard]] virtual cloud_call remove(const std::string& key) const = 0;
+
+  /// The first call of a listing of the keys that begin with `prefix`, and what its answers have.
+  /// A store of directories may list more than that.
+  [[nodiscard]] virtual cloud_call list(const std::string& prefix) const = 0;
+  [[nodiscard]] virtual cloud_page page(const cloud_call& asked,
+                                        const net::http_response& answer) const = 0;
+  [[nodiscard]] virtual bool lists_more() const { return false; }
+  /// Whether a listing's failure says that nothing has that prefix.
+  [[nodiscard]] virtual bool lists_nothing(const net::http_response&) const { return false; }
+  /// Whether a removal's failure says that there was no such object.
+  [[nodiscard]] virtual bool was_absent(const net::http_response& answer) const {
+    return answer.status == 404;
+  }
+
+  virtual void write(const cloud_client& client, std::string key, bytes_view bytes,
+                     std::stop_token stop, diagnostics& where, store_handler<> done) const = 0;
+};
+
+}  // namespace mdstream::inline v0::store

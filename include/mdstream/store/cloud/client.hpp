@@ -1,0 +1,213 @@
+#pragma once
+
+/// Sends calls to a cloud's store with the keys that let them in, and once more where a refusal
+/// says what was wrong with them. Needs libcurl: link mdstream::curl.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/net/access.hpp>
+#include <mdstream/net/http_client.hpp>
+#include <mdstream/net/quote.hpp>
+#include <mdstream/store/cloud/call.hpp>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+/// Thread-safe; copies share what was learnt. The runtime has to outlive the calls.
+class cloud_client {
+ public:
+  using handler = store_handler<net::http_response>;
+
+  cloud_client(runtime& threads, std::shared_ptr<const cloud_api> api,
+               net::http_client_options http, net::any_access keys)
+      : shared_(std::make_shared<shared>(threads, std::move(api), std::move(http),
+                                         net::cached_access(std::move(keys)))) {}
+
+  [[nodiscard]] const cloud_api& api() const noexcept { return *shared_->api; }
+  [[nodiscard]] runtime& threads() const noexcept { return shared_->threads; }
+
+  /// Completes with a 2xx answer, or with a code and what is known about the failure; the answer
+  /// comes with it, where there was one. What `call` refers to stays until then.
+  void async_send(cloud_call call, std::stop_token stop, diagnostics& where, handler done) const {
+    std::make_shared<exchange>(shared_, std::move(call), std::move(stop), where, std::move(done))
+        ->begin();
+  }
+
+ private:
+  struct shared {
+    shared(runtime& t, std::shared_ptr<const cloud_api> a, net::http_client_options o,
+           net::cached_access k)
+        : threads(t), api(std::move(a)), http(t, std::move(o)), keys(std::move(k)) {}
+
+    /// The time by the service's clock, as far as it was told.
+    [[nodiscard]] net::wall_clock::time_point now() const {
+      const std::lock_guard lock(mutex_);
+      return net::wall_clock::now() + skew_;
+    }
+    void set_time(net::wall_clock::time_point there) {
+      const std::lock_guard lock(mutex_);
+      skew_ = there - net::wall_clock::now();
+    }
+
+    runtime& threads;
+    const std::shared_ptr<const cloud_api> api;
+    const net::http_client http;
+    const net::cached_access keys;
+
+   private:
+    mutable std::mutex mutex_;
+    net::wall_clock::duration skew_{0};
+  };
+
+  /// One call, sent again where the first answer says how.
+  struct exchange : std::enable_shared_from_this<exchange> {
+    exchange(std::shared_ptr<shared> s, cloud_call c, std::stop_token t, diagnostics& w, handler d)
+        : common(std::move(s)),
+          call(std::move(c)),
+          stop(std::move(t)),
+          where(w),
+          done(std::move(d)) {}
+
+    void begin() {
+      if (call.keyless) return take_keys({}, net::access{});
+      common->keys.async_find(stop, where,
+                              [self = this->shared_from_this()](std::error_code code,
+                                                                std::optional<net::access> found) {
+                                self->take_keys(code, std::move(found));
+                              });
+    }
+
+    void take_keys(std::error_code code, std::optional<net::access> found) {
+      if (code) {
+        where.what = "no keys for " + common->api->name() + ": " + where.what;
+        if (where.url.empty()) where.url = common->api->url(call.key);
+        return done(code, {});
+      }
+      keys = *std::move(found);
+      send();
+    }
+
+    void send() {
+      std::error_code code;
+      try {
+        common->http.async_send(
+            make_request(), stop, where,
+            [self = this->shared_from_this()](std::error_code failure, net::http_response answer) {
+              self->take_answer(failure, std::move(answer));
+            });
+      } catch (const error& e) {
+        where = e.where();
+        code = e.code();
+      }
+      if (code) done(code, {});
+    }
+
+    [[nodiscard]] net::http_request make_request() {
+      net::http_request request{
+          .method = call.method, .url = call.url, .headers = call.headers, .sink = call.sink};
+      if (call.text) {
+        request.body = net::http_body::of(as_bytes(*call.text));
+      } else if (call.body) {
+        request.body = net::http_body::of(*call.body);
+      }
+      if (call.on_head) {
+        request.on_head = [head = call.on_head](const net::http_response& answer,
+                                                net::http_sink& sink, diagnostics& about) {
+          return head(answer, sink, about);
+        };
+      }
+      request.most_text = call.most_text;
+      request.redirects = call.redirects;
+      sent_at = common->now();
+      if (keys.authorize) keys.authorize(request, sent_at);
+      return request;
+    }
+
+    void take_answer(std::error_code code, net::http_response answer) {
+      if (code) {
+        where.url = common->api->url(call.key);  // the request's own may be signed
+        return done(code, std::move(answer));
+      }
+      if (answer.ok() || (answer.status == call.also_good && answer.status != 0)) {
+        return done({}, std::move(answer));
+      }
+      if (!keys.anonymous() && !call.keyless && correct(answer)) return;
+      code = explain(answer);
+      done(code, std::move(answer));
+    }
+
+    /// Sends the call again if the answer says what was wrong, each cure once.
+    bool correct(net::http_response& answer) {
+      if (answer.status != 401 && answer.status != 403) return false;
+      if (const auto there = clock(answer); there && !std::exchange(set_clock, true)) {
+        common->set_time(*there);
+        send();
+        return true;
+      }
+      const bool expired = answer.status == 401 || common->api->refusal(answer).keys_expired;
+      if (!expired || std::exchange(renewed, true)) return false;
+      renew(std::move(answer));
+      return true;
+    }
+
+    /// The service's time, where it is a quarter of an hour from that of the request.
+    [[nodiscard]] std::optional<net::wall_clock::time_point> clock(
+        const net::http_response& answer) const {
+      const auto text = answer.headers.find("Date");
+      const auto there = text ? net::parse_http_date(*text) : std::nullopt;
+      const bool apart = there && std::chrono::abs(*there - sent_at) > std::chrono::minutes(14);
+      return apart ? there : std::nullopt;
+    }
+
+    /// Asks for other keys; the same ones again are not sent again.
+    void renew(net::http_response refused) {
+      common->keys.refuse(keys);
+      common->keys.async_find(stop, where,
+                              [self = this->shared_from_this(), refused = std::move(refused)](
+                                  std::error_code code, std::optional<net::access> found) mutable {
+                                if (!code && found && !net::same_keys(*found, self->keys)) {
+                                  return self->take_keys({}, std::move(found));
+                                }
+                                if (code != errc::canceled) code = self->explain(refused);
+                                self->done(code, std::move(refused));
+                              });
+    }
+
+    [[nodiscard]] std::error_code explain(const net::http_response& answer) {
+      const cloud_api& api = *common->api;
+      const std::error_code code = net::failure_of(answer, "", where);
+      const cloud_refusal said = api.refusal(answer);
+      const std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
+      where.what = api.name() + " answers " + std::to_string(answer.status);
+      if (!said.code.empty()) where.what += ' ' + net::quotable(said.code, secrets);
+      if (!said.message.empty()) where.what += " (" + net::quotable(said.message, secrets) + ')';
+      if (code == errc::permission_denied && !call.keyless) {
+        where.what += "; the keys are those of " + keys.source;
+      }
+      where.url = api.url(call.key);
+      return code;
+    }
+
+    std::shared_ptr<shared> common;
+    cloud_call call;
+    std::stop_token stop;
+    diagnostics& where;
+    handler done;
+    net::access keys{};
+    net::wall_clock::time_point sent_at{};
+    bool set_clock = false, renewed = false;
+  };
+
+  std::shared_ptr<shared> shared_;
+};
+
+}  // namespace mdstream::inline v0::store

@@ -1,0 +1,106 @@
+#pragma once
+
+/// A listing, page by page and directory by directory. Needs libcurl: link mdstream::curl.
+
+#include <mdstream/store/cloud/client.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+/// One listing on its way; keeps itself until it completes. Keys are relative to the store's root,
+/// sorted. Left out are the empty objects with a `/` at the end that tools make for folders: no key
+/// of a store names them.
+class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
+ public:
+  cloud_listing(cloud_client client, std::string prefix, std::stop_token stop, diagnostics& where,
+                store_handler<std::vector<object_info>> done)
+      : client_(std::move(client)),
+        root_(client_.api().root().empty() ? "" : client_.api().root() + '/'),
+        prefix_(root_ + std::move(prefix)),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  void begin() {
+    left_.push_back(client_.api().list(prefix_));
+    next_call();
+  }
+
+ private:
+  void next_call() {
+    cloud_call call = std::move(left_.back());
+    left_.pop_back();
+    call.most_text = 64 << 20;
+    client_.async_send(
+        call, stop_, where_,
+        [self = shared_from_this(), call](std::error_code code, net::http_response answer) {
+          // On the pool: millions of keys are sorted in seconds, in which no transfer would move.
+          self->client_.threads().post([self, call, code, answer = std::move(answer)] {
+            self->take_answer(call, code, answer);
+          });
+        });
+  }
+
+  void take_answer(const cloud_call& call, std::error_code code, const net::http_response& answer) {
+    try {
+      if (!code) {
+        add(client_.api().page(call, answer));
+      } else if (client_.api().lists_nothing(answer)) {
+        where_ = {};
+        code = {};
+      }
+    } catch (const error& e) {
+      where_ = e.where();
+      if (where_.url.empty()) where_.url = client_.api().url(prefix_);
+      code = e.code();
+    }
+    if (code) return done_(code, {});
+    if (!left_.empty()) return next_call();
+    std::sort(found_.begin(), found_.end(),
+              [](const object_info& a, const object_info& b) { return a.key < b.key; });
+    done_({}, std::move(found_));
+  }
+
+  void add(cloud_page page) {
+    const auto fail = [&](const char* what) {
+      throw error(errc::corrupt, {.what = what, .url = client_.api().url(prefix_)});
+    };
+    for (object_info& each : page.objects) {
+      if (!each.key.starts_with(prefix_)) {
+        if (client_.api().lists_more()) continue;
+        fail("the listing has a key that was not asked for");
+      }
+      each.key.erase(0, root_.size());
+      const bool folder = each.key.empty() || (each.bytes == 0 && each.key.ends_with('/'));
+      if (!folder) found_.push_back(std::move(each));
+    }
+    for (cloud_call& each : page.more) {
+      if (!asked_.insert(each.url).second) fail("the listing goes round in circles");
+      left_.push_back(std::move(each));
+    }
+    empty_pages_ = page.objects.empty() && !page.more.empty() ? empty_pages_ + 1 : 0;
+    if (empty_pages_ > most_empty_pages) fail("the listing does not come forward");
+  }
+
+  static constexpr std::size_t most_empty_pages = 100'000;
+
+  const cloud_client client_;
+  const std::string root_, prefix_;
+  const std::stop_token stop_;
+  diagnostics& where_;
+  store_handler<std::vector<object_info>> done_;
+  std::vector<object_info> found_{};
+  std::vector<cloud_call> left_{};
+  std::unordered_set<std::string> asked_{};
+  std::size_t empty_pages_ = 0;
+};
+
+}  // namespace mdstream::inline v0::store

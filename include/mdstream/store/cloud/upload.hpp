@@ -1,0 +1,233 @@
+#pragma once
+
+/// An object sent to a cloud's store by several calls, each repeated when a failure may pass. Needs
+/// libcurl: link mdstream::curl.
+
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/cloud/client.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+/// Sends one call until it succeeds or the policy gives up. `call` is made anew for each attempt.
+class repeated_call : public std::enable_shared_from_this<repeated_call> {
+ public:
+  using handler = unique_function<void(std::error_code, net::http_response, const diagnostics&)>;
+
+  repeated_call(cloud_client client, retry_policy retry, std::function<cloud_call()> make,
+                std::stop_token stop, handler done)
+      : client_(std::move(client)),
+        retry_(retry),
+        make_(std::move(make)),
+        stop_(std::move(stop)),
+        done_(std::move(done)) {}
+
+  void send() {
+    where_ = {};
+    client_.async_send(
+        make_(), stop_, where_,
+        [self = shared_from_this()](std::error_code code, net::http_response answer) {
+          self->take(code, std::move(answer));
+        });
+  }
+
+ private:
+  void take(std::error_code code, net::http_response answer) {
+    if (code && !stop_.stop_requested()) {
+      ++failed_;
+      const double chance = std::uniform_real_distribution<>()(random_);
+      const auto pause = pause_before_retry(retry_, failed_, code, chance, where_.retry_after);
+      if (pause) {
+        return client_.threads().after(
+            *pause, stop_, [self = shared_from_this()](std::error_code) { self->send(); });
+      }
+    }
+    done_(code, std::move(answer), where_);
+  }
+
+  const cloud_client client_;
+  const retry_policy retry_;
+  const std::function<cloud_call()> make_;
+  const std::stop_token stop_;
+  handler done_;
+  diagnostics where_{};
+  unsigned failed_ = 0;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+/// The calls of an upload in parts. Functions may throw `mdstream::error`, which fails the upload.
+struct upload_steps {
+  using answer_function = std::function<void(const net::http_response&)>;
+
+  std::function<cloud_call()> begin{};  ///< unset: there is none
+  answer_function begun{};
+  /// The call for part `number`, which lies at `offset`, and its answer.
+  std::function<cloud_call(std::size_t number, std::uint64_t offset, bytes_view part)> part{};
+  std::function<void(std::size_t number, std::uint64_t offset, bytes_view part,
+                     const net::http_response&)>
+      took{};
+  std::function<cloud_call()> finish{};  ///< unset: the last part is the end
+  std::function<cloud_call()> abort{};   ///< unset: what was sent goes by itself
+};
+
+struct upload_plan {
+  std::uint64_t part_bytes = 16 << 20;
+  std::uint64_t most_parts = 10'000;
+  unsigned parallel = 4;
+  retry_policy retry{};
+
+  [[nodiscard]] std::uint64_t part_size(std::uint64_t object) const noexcept {
+    const std::uint64_t least = (object + most_parts - 1) / most_parts;
+    return std::max({part_bytes, std::uint64_t{1}, least});
+  }
+};
+
+/// One upload on its way; keeps itself until it completes. One that fails or is stopped is aborted.
+class part_upload : public std::enable_shared_from_this<part_upload> {
+ public:
+  part_upload(cloud_client client, upload_plan plan, upload_steps steps, bytes_view bytes,
+              std::stop_token stop, diagnostics& where, store_handler<> done)
+      : client_(std::move(client)),
+        plan_(plan),
+        steps_(std::move(steps)),
+        bytes_(bytes),
+        part_size_(plan.part_size(bytes.size())),
+        parts_(static_cast<std::size_t>((bytes.size() + part_size_ - 1) / part_size_)),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  void begin() {
+    give_up_.emplace(stop_, [this] { inner_stop_.request_stop(); });
+    if (!steps_.begin) return start_parts();
+    send(steps_.begin,
+         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                     const diagnostics& about) {
+           if (self->took(code, about, [&] { self->steps_.begun(answer); }))
+             return self->start_parts();
+           self->complete();
+         });
+  }
+
+ private:
+  void send(std::function<cloud_call()> make, repeated_call::handler then) {
+    std::make_shared<repeated_call>(client_, plan_.retry, std::move(make), inner_stop_.get_token(),
+                                    std::move(then))
+        ->send();
+  }
+
+  /// Whether a call succeeded and its answer is what it has to be; keeps the first failure.
+  template <class F>
+  bool took(std::error_code code, diagnostics about, F read) {
+    if (!code) {
+      try {
+        read();
+        return true;
+      } catch (const error& e) {
+        code = e.code();
+        about = e.where();
+      }
+    }
+    const std::lock_guard lock(mutex_);
+    if (!failure_) {
+      failure_ = code;
+      failure_where_ = std::move(about);
+    }
+    return false;
+  }
+
+  void start_parts() {
+    for (unsigned i = 0; i < std::max(plan_.parallel, 1U); ++i) start_part();
+  }
+
+  /// The next part, if there is one and all is well.
+  void start_part() {
+    std::size_t number = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_ || next_ == parts_) return;
+      number = next_++;
+      ++under_way_;
+    }
+    const std::uint64_t offset = number * part_size_;
+    const bytes_view part = bytes_.subspan(
+        static_cast<std::size_t>(offset),
+        static_cast<std::size_t>(std::min<std::uint64_t>(part_size_, bytes_.size() - offset)));
+    send([self = shared_from_this(), number, offset,
+          part] { return self->steps_.part(number, offset, part); },
+         [self = shared_from_this(), number, offset, part](
+             std::error_code code, const net::http_response& answer, const diagnostics& about) {
+           const bool good =
+               self->took(code, about, [&] { self->steps_.took(number, offset, part, answer); });
+           self->part_ended(good);
+         });
+  }
+
+  void part_ended(bool good) {
+    bool all_over = false, failed = false;
+    {
+      const std::lock_guard lock(mutex_);
+      --under_way_;
+      failed = static_cast<bool>(failure_);
+      all_over = under_way_ == 0 && (failed || next_ == parts_);
+    }
+    if (!good) inner_stop_.request_stop();
+    if (!all_over) return start_part();
+    if (failed) return abort();
+    if (!steps_.finish) return complete();
+    send(steps_.finish, [self = shared_from_this()](std::error_code code, const net::http_response&,
+                                                    const diagnostics& about) {
+      if (self->took(code, about, [] {})) return self->complete();
+      self->abort();
+    });
+  }
+
+  void abort() {
+    if (!steps_.abort) return complete();
+    std::make_shared<repeated_call>(
+        client_, plan_.retry, steps_.abort, std::stop_token(),  // also after a stop
+        [self = shared_from_this()](std::error_code, const net::http_response&,
+                                    const diagnostics&) { self->complete(); })
+        ->send();
+  }
+
+  void complete() {
+    give_up_.reset();
+    std::error_code code = failure_;
+    if (code) where_ = failure_where_;
+    if (code && stop_.stop_requested()) code = errc::canceled;
+    done_(code);
+  }
+
+  const cloud_client client_;
+  const upload_plan plan_;
+  const upload_steps steps_;
+  const bytes_view bytes_;
+  const std::uint64_t part_size_;
+  const std::size_t parts_;
+  const std::stop_token stop_;
+  diagnostics& where_;
+  store_handler<> done_;
+  std::stop_source inner_stop_;
+  std::optional<std::stop_callback<std::function<void()>>> give_up_;
+
+  std::mutex mutex_;  // over what follows
+  std::size_t next_ = 0, under_way_ = 0;
+  std::error_code failure_;
+  diagnostics failure_where_;
+};
+
+}  // namespace mdstream::inline v0::store

@@ -1,0 +1,252 @@
+#pragma once
+
+/// Google Cloud Storage's JSON API as a `cloud_api`. Needs libcurl: link mdstream::gs. Source:
+/// Cloud Storage JSON API v1 and "Resumable uploads".
+
+#include <mdstream/core/base64.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/json/writer.hpp>
+#include <mdstream/net/crc32c.hpp>
+#include <mdstream/net/percent.hpp>
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/settings.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0::store {
+
+struct gs_settings {
+  std::string bucket{};
+  std::string root{};
+  std::string endpoint = "https://storage.googleapis.com";
+};
+
+namespace gs_detail {
+
+[[nodiscard]] inline std::uint64_t number_of(const json::value& in, const char* name) {
+  const auto found = net::detail::decimal<std::uint64_t>(in.get<std::string>(name));
+  if (!found) throw error(errc::corrupt, "the object's \"" + std::string(name) + "\" is no number");
+  return *found;
+}
+
+/// An object's size, which some leave out where it is 0.
+[[nodiscard]] inline std::uint64_t size_of(const json::value& object) {
+  return object.find("size") == nullptr ? 0 : number_of(object, "size");
+}
+
+/// A checksum as the service writes it: base64 of its four bytes, the highest first.
+[[nodiscard]] inline std::string crc_text(std::uint32_t crc) {
+  std::array<std::byte, 4> out{};
+  for (std::size_t i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(crc >> (24 - 8 * i) & 0xFF);
+  return to_base64(out);
+}
+
+/// `crc32c=` of the X-Goog-Hash headers.
+[[nodiscard]] inline std::optional<std::string> crc_of(const net::http_headers& headers) {
+  for (const net::http_header& each : headers) {
+    if (!net::detail::equal_ignoring_case(each.name, "x-goog-hash")) continue;
+    constexpr std::string_view mark = "crc32c=";
+    const std::size_t at = each.value.find(mark);
+    if (at == std::string::npos) continue;
+    const std::size_t begin = at + mark.size();
+    return each.value.substr(begin, each.value.find(',', begin) - begin);
+  }
+  return std::nullopt;
+}
+
+}  // namespace gs_detail
+
+class gs_api final : public cloud_api {
+ public:
+  gs_api(gs_settings settings, upload_plan plan)
+      : settings_(std::move(settings)),
+        objects_(settings_.endpoint + "/storage/v1/b/" + net::percent_encode(settings_.bucket) +
+                 "/o"),
+        uploads_(settings_.endpoint + "/upload/storage/v1/b/" +
+                 net::percent_encode(settings_.bucket) + "/o"),
+        plan_(plan) {
+    constexpr std::uint64_t unit = 256 << 10;  // of all parts but the last
+    plan_.part_bytes = std::max(plan_.part_bytes / unit, std::uint64_t{1}) * unit;
+    plan_.most_parts = ~std::uint64_t{0} >> 1;
+    plan_.parallel = 1;  // a session takes bytes in their order
+  }
+
+  [[nodiscard]] std::string name() const override { return "Google Cloud Storage"; }
+  [[nodiscard]] const std::string& root() const override { return settings_.root; }
+  [[nodiscard]] std::string url(std::string_view key) const override {
+    return "gs://" + settings_.bucket + (key.empty() ? "" : "/") + std::string(key);
+  }
+
+  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
+    cloud_refusal out;
+    try {
+      const json::value said = json::parse(answer.text);
+      const json::value& failure = said.at("error");
+      out.message = failure.get<std::string>("message");
+    } catch (const error&) {
+    }
+    return out;
+  }
+
+  [[nodiscard]] cloud_call look(const std::string& key) const override {
+    return object(key, "?fields=size,generation");
+  }
+  [[nodiscard]] object_version version(const net::http_response& answer) const override {
+    const json::value found = json::parse(answer.text);
+    return {gs_detail::size_of(found), found.get<std::string>("generation")};
+  }
+
+  [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
+    const bool holds = held != nullptr && !held->tag.empty();
+    return object(
+        key, "?alt=media" +
+                 (holds ? "&ifGenerationMatch=" + net::percent_encode(held->tag) : std::string()));
+  }
+  [[nodiscard]] bool tags_are_etags() const override { return false; }
+
+  [[nodiscard]] bool checks_whole(const net::http_response& answer) const override {
+    // Of an object that is unpacked on the way the checksum is that of the packed bytes.
+    const auto packed = answer.headers.find("x-goog-stored-content-encoding");
+    return gs_detail::crc_of(answer.headers) && (!packed || *packed == "identity");
+  }
+  void check_whole(const net::http_response& answer, bytes_view bytes) const override {
+    if (gs_detail::crc_text(net::crc32c(bytes)) == gs_detail::crc_of(answer.headers)) return;
+    throw error(errc::corrupt, "the bytes that came have another CRC32C than the object");
+  }
+
+  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+    cloud_call out = object(key, "");
+    out.method = "DELETE";
+    return out;
+  }
+
+  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
+    return {.url = objects_ +
+                   "?fields=items(name,size),nextPageToken&prefix=" + net::percent_encode(prefix),
+            .key = prefix};
+  }
+  [[nodiscard]] cloud_page page(const cloud_call& asked,
+                                const net::http_response& answer) const override {
+    const json::value said = json::parse(answer.text);
+    cloud_page out;
+    if (const json::value* const items = said.find("items")) {
+      for (const json::value& each : items->as<json::array>("items")) {
+        out.objects.push_back({each.get<std::string>("name"), gs_detail::size_of(each)});
+      }
+    }
+    if (said.find("nextPageToken") != nullptr) {
+      cloud_call more = list(asked.key);
+      more.url += "&pageToken=" + net::percent_encode(said.get<std::string>("nextPageToken"));
+      out.more.push_back(std::move(more));
+    }
+    return out;
+  }
+
+  void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+             diagnostics& where, store_handler<> done) const override {
+    // On the pool: the checksum takes as long as reading the bytes.
+    client.threads().post([this, client, key = std::move(key), bytes, stop = std::move(stop),
+                           &where, done = std::move(done)]() mutable {
+      const std::string crc = gs_detail::crc_text(net::crc32c(bytes));
+      if (bytes.size() > plan_.part_bytes) {
+        return std::make_shared<part_upload>(client, plan_, session_steps(key, bytes.size(), crc),
+                                             bytes, std::move(stop), where, std::move(done))
+            ->begin();
+      }
+      cloud_call put{
+          .method = "POST",
+          .url = uploads_ + "?uploadType=media&fields=crc32c&name=" + net::percent_encode(key),
+          .key = key,
+          .headers = {{"Content-Type", "application/octet-stream"}},
+          .body = bytes};
+      const std::string at = url(key);
+      client.async_send(std::move(put), std::move(stop), where,
+                        [crc, at, &where, done = std::move(done)](
+                            std::error_code code, const net::http_response& answer) mutable {
+                          try {
+                            if (!code) require_crc(answer, crc);
+                          } catch (const error& e) {
+                            where = e.where();
+                            where.url = at;
+                            code = e.code();
+                          }
+                          done(code);
+                        });
+    });
+  }
+
+ private:
+  [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const {
+    return {.url = objects_ + '/' + net::percent_encode(key) + query, .key = key};
+  }
+
+  static void require_crc(const net::http_response& answer, const std::string& crc) {
+    const json::value made = json::parse(answer.text);
+    const json::value* const found = made.find("crc32c");
+    if (found == nullptr || found->as<std::string>("crc32c") == crc) return;
+    throw error(errc::unavailable, "the service has other bytes than were sent, by their CRC32C");
+  }
+
+  /// A resumable session. Bytes that it has already are ignored when they are sent again, so that
+  /// a part is repeated as a whole.
+  [[nodiscard]] upload_steps session_steps(const std::string& key, std::uint64_t total,
+                                           const std::string& crc) const {
+    auto session = std::make_shared<std::string>();
+    auto about = std::make_shared<const std::string>(
+        json::dump(json::object{{"name", key}, {"crc32c", crc}}));
+    upload_steps steps;
+    steps.begin = [url = uploads_ + "?uploadType=resumable&fields=crc32c", key, total, about] {
+      return cloud_call{.method = "POST",
+                        .url = url,
+                        .key = key,
+                        .headers = {{"Content-Type", "application/json; charset=UTF-8"},
+                                    {"X-Upload-Content-Type", "application/octet-stream"},
+                                    {"X-Upload-Content-Length", std::to_string(total)}},
+                        .text = about};
+    };
+    steps.begun = [session](const net::http_response& answer) {
+      *session = answer.headers.find("Location").value_or("");
+      if (!net::parse_http_url(*session)) {
+        throw error(errc::corrupt, "the answer has no session for the upload");
+      }
+    };
+    steps.part = [session, key, total](std::size_t, std::uint64_t offset, bytes_view part) {
+      return cloud_call{.method = "PUT",
+                        .url = *session,
+                        .key = key,
+                        .headers = {{"Content-Range", "bytes " + std::to_string(offset) + '-' +
+                                                          std::to_string(offset + part.size() - 1) +
+                                                          '/' + std::to_string(total)}},
+                        .body = part,
+                        .also_good = 308};
+    };
+    steps.took = [total, crc](std::size_t, std::uint64_t offset, bytes_view part,
+                              const net::http_response& answer) {
+      const std::uint64_t end = offset + part.size();
+      if (answer.status != 308) {
+        if (end != total) throw error(errc::corrupt, "the upload ended before its last part");
+        return require_crc(answer, crc);
+      }
+      const auto kept = answer.headers.find("Range");
+      if (end != total && kept == "bytes=0-" + std::to_string(end - 1)) return;
+      throw error(errc::unavailable, "the service kept less of the upload than was sent");
+    };
+    steps.abort = [session, key] {
+      return cloud_call{.method = "DELETE", .url = *session, .key = key, .also_good = 499};
+    };
+    return steps;
+  }
+
+  const gs_settings settings_;
+  const std::string objects_, uploads_;
+  upload_plan plan_;
+};
+
+}  // namespace mdstream::inline v0::store

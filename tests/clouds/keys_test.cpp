@@ -1,0 +1,108 @@
+// Signatures and tokens by known answers, and settings.
+
+#include <mdstream/net/azure_signature.hpp>
+#include <mdstream/net/crc32c.hpp>
+#include <mdstream/net/oauth.hpp>
+#include <mdstream/store/azure/keys.hpp>
+#include <mdstream/store/azure/options.hpp>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace clouds_keys_test {
+
+namespace mds = mdstream;
+namespace net = mds::net;
+using mds::errc;
+using support::expect_error;
+
+net::environment variables(std::map<std::string, std::string> set) {
+  return [set = std::move(set)](const std::string& name) -> std::optional<std::string> {
+    const auto at = set.find(name);
+    if (at == set.end()) return std::nullopt;
+    return at->second;
+  };
+}
+
+mds::store::azure_settings resolved(const std::string& url,
+                                    std::map<std::string, std::string> set = {}) {
+  mds::store::azure_options options;
+  options.variables = variables(std::move(set));
+  return mds::store::resolve_azure(url, options);
+}
+
+TEST_CASE("what Shared Key signs is what Azure documents", "[clouds]") {
+  net::http_request request{
+      .method = "PUT",
+      .url = "https://myaccount.blob.core.windows.net/mycontainer?restype=container&timeout=30",
+      .headers = {{"x-ms-version", "2014-02-14"}, {"x-ms-date", "Fri, 26 Jun 2015 23:39:12 GMT"}}};
+  CHECK(net::azure_string_to_sign(request, "myaccount") ==
+        "PUT\n\n\n\n\n\n\n\n\n\n\n\nx-ms-date:Fri, 26 Jun 2015 23:39:12 GMT\n"
+        "x-ms-version:2014-02-14\n/myaccount/mycontainer\nrestype:container\ntimeout:30");
+  request.url = "https://a.blob.core.windows.net/c/a%20b?comp=block&blockid=QUJD%3D";
+  request.headers = {{"Range", "bytes=0-9"}};
+  const std::string body = "12345";
+  request.body = net::http_body::of(mds::as_bytes(body));
+  CHECK(net::azure_string_to_sign(request, "a") ==
+        "PUT\n\n\n5\n\n\n\n\n\n\n\nbytes=0-9\n/a/c/a%20b\nblockid:QUJD=\ncomp:block");
+}
+
+TEST_CASE("CRC-32C by its known answers, by instruction and by tables", "[clouds]") {
+  CHECK(net::crc32c(mds::as_bytes("123456789")) == 0xE3069283u);
+  CHECK(net::crc32c({}) == 0u);
+  const std::vector<std::byte> zeros(32), ones(32, std::byte{0xFF});
+  CHECK(net::crc32c(zeros) == 0x8A9136AAu);
+  CHECK(net::crc32c(ones) == 0x62A8AB43u);
+  std::vector<std::byte> mixed(1001);
+  for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = static_cast<std::byte>(i * 31 + 7);
+  CHECK(net::crc32c(mixed) == ~net::detail::crc32c_portable(mixed, ~0u));
+  const mds::bytes_view all(mixed);
+  CHECK(net::crc32c(all.subspan(100), net::crc32c(all.first(100))) == net::crc32c(all));
+}
+
+TEST_CASE("a host with a dot is Azure's account, any other the container", "[clouds]") {
+  const auto hosted = resolved("azure://acct.blob.core.windows.net/box/a/b/");
+  CHECK(hosted.account == "acct");
+  CHECK(hosted.container == "box");
+  CHECK(hosted.root == "a/b");
+  CHECK(hosted.endpoint == "https://acct.blob.core.windows.net");
+  const auto named = resolved("azure://box/a/b", {{"AZURE_ACCOUNT_NAME", "acct"}});
+  CHECK(named.account == "acct");
+  CHECK(named.container == "box");
+  CHECK(named.root == "a/b");
+  CHECK(resolved("azure-dl://files/x", {{"AZURE_ACCOUNT_NAME", "acct"}}).container == "files");
+  expect_error([] { (void)resolved("azure://box/a"); }, errc::invalid_argument,
+               {"AZURE_ACCOUNT_NAME"});
+  expect_error([] { (void)resolved("azure://a.b.c/"); }, errc::invalid_argument, {"container"});
+  expect_error([] { (void)resolved("azure://a.b.c/box/../x"); }, errc::invalid_argument, {".."});
+  expect_error([] { (void)resolved("azure://me:hush@a.b.c/box"); }, errc::invalid_argument,
+               {"azure://a.b.c/box"});
+  const auto sas = resolved("azure://a.b.c/box/x?sv=2021&sig=hush");
+  CHECK(sas.sas == "sv=2021&sig=hush");
+  CHECK(sas.shown == "azure://a.b.c/box");
+}
+
+TEST_CASE("token answers, and what is none", "[clouds]") {
+  const net::wall_clock::time_point now{std::chrono::seconds(1000)};
+  const auto token = net::parse_token_answer(R"({"access_token":"t","expires_in":60})", "it", now);
+  CHECK(token.expires == now + std::chrono::seconds(60));
+  CHECK(token.secrets == std::vector<std::string>{"t"});
+  const auto dated =
+      net::parse_token_answer(R"({"access_token":"t","expires_on":"5000"})", "it", now);
+  CHECK(dated.expires == net::wall_clock::time_point(std::chrono::seconds(5000)));
+  for (const char* const bad : {"", "{", "[]", R"({"access_token":7})", R"({"access_token":""})"}) {
+    INFO(bad);
+    expect_error([&] { (void)net::parse_token_answer(bad, "the vault", now); },
+                 errc::permission_denied, {"the vault"});
+  }
+  CHECK(net::detail::oauth_error_word(R"({"error":"invalid_grant"})") == "invalid_grant");
+  CHECK(net::detail::oauth_error_word(R"({"error":"secret42"})").empty());
+}
+
+}  // namespace clouds_keys_test

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""second_opinion.py KEY FILE (put|get): an object below MDSTREAM_TEST_URL written or read by the provider's own SDK."""
+import os
+import sys
+import urllib.parse
+
+key, file, action = sys.argv[1:]
+place = urllib.parse.urlsplit(os.environ["MDSTREAM_TEST_URL"])
+name = f"{place.path.strip('/')}/{key}"
+
+if place.scheme == "azure":
+    from azure.storage.blob import BlobServiceClient
+
+    text = os.environ["AZURE_STORAGE_CONNECTION_STRING"] + ";AccountKey=" + os.environ["AZURE_ACCOUNT_ACCESS_KEY"]
+    blob = BlobServiceClient.from_connection_string(text + ";DefaultEndpointsProtocol=http").get_blob_client(place.netloc, name)
+    if action == "put":
+        with open(file, "rb") as source:
+            blob.upload_blob(source, overwrite=True)
+    else:
+        with open(file, "wb") as into:
+            blob.download_blob().readinto(into)
+else:
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import storage
+
+    blob = storage.Client(project="test", credentials=AnonymousCredentials()).bucket(place.netloc).blob(name)
+    if action == "put":
+        blob.upload_from_filename(file, checksum="crc32c")
+    else:
+        blob.download_to_filename(file, checksum="crc32c")

@@ -1,0 +1,139 @@
+// A cloud's store against the server that tests/servers/with.sh started, whatever the scheme.
+
+#include <mdstream/store/full.hpp>
+
+#include <unistd.h>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "store/conformance.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace clouds_server_test {
+
+namespace mds = mdstream;
+using mds::errc;
+using mds::full_store;
+using support::expect_error;
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// What is beneath it no other test has; new and empty.
+std::string new_place() {
+  static std::atomic<int> number{0};
+  return variable("MDSTREAM_TEST_URL") + "/p" + std::to_string(::getpid()) + '-' +
+         std::to_string(number++);
+}
+
+/// But for SFTP, which has no rename over a file that is there: while it is replaced, there is
+/// none.
+void check_store(const full_store& store) {
+  if (!variable("MDSTREAM_TEST_URL").starts_with("sftp:")) return conformance::check_store(store);
+  CHECK(conformance::keys_of(store, "").empty());
+  conformance::check_objects(store);
+  conformance::check_ranges(store);
+  conformance::check_listing(store);
+  conformance::check_absence(store);
+  conformance::check_keys(store);
+}
+
+TEST_CASE("the store of a cloud conforms", "[clouds][server]") {
+  mds::runtime threads(2);
+  check_store(full_store::open(new_place(), threads));
+  check_store(full_store::open(new_place() + "/a prefix/ü+%2F=", threads));
+}
+
+TEST_CASE("keys with every kind of character are written, listed and read", "[clouds][server]") {
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  std::vector<std::string> keys = {"year=2024/month=01/a+b",
+                                   "sp ace",
+                                   "(1)!*'@:;,&$",
+                                   "ümläut/漢字",
+                                   "a%2Fb%20",
+                                   "tilde~-_.x",
+                                   "q?u#e[r]y",
+                                   "😀"};
+  for (const std::string& key : keys) store.write(key, mds::as_bytes(key));
+  std::sort(keys.begin(), keys.end());
+  CHECK(conformance::keys_of(store, "") == keys);
+  for (const std::string& key : keys) {
+    INFO(key);
+    CHECK(mds::as_text(mds::read_all(store, key)) == key);
+    store.remove(key);
+    CHECK_FALSE(mds::exists(store, key));
+  }
+}
+
+TEST_CASE("a large object goes up in parts and comes back whole", "[clouds][server]") {
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  const std::vector<std::byte> bytes = conformance::noise((40 << 20) + 12'345, 7);
+  store.write("large", bytes);
+  CHECK(store.size("large") == bytes.size());
+  CHECK(mds::read_all(store, "large") == bytes);
+}
+
+TEST_CASE("reads hold on to a version", "[clouds][server]") {
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  const mds::any_async_store async = store.on(threads);
+  store.write("x", mds::as_bytes("one"));
+  const auto version =
+      mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
+        async.async_version("x", {}, where, std::move(done));
+      });
+  CHECK(version.bytes == 3);
+  std::vector<std::byte> into(3);
+  const auto read = [&] {
+    return mds::detail::wait_for<std::size_t>([&](mds::diagnostics& where, auto done) {
+      async.async_read_version("x", version, 0, into, {}, where, std::move(done));
+    });
+  };
+  CHECK(read() == 3);
+  CHECK(mds::as_text(into) == "one");
+  if (version.tag.empty()) return;  // the store knows sizes alone
+  store.write("x", mds::as_bytes("two"));
+  if (variable("MDSTREAM_TEST_KEEPS_VERSIONS").empty()) {
+    expect_error([&] { read(); }, errc::corrupt, {"changed", "/x"});
+  } else {
+    CHECK(read() == 3);
+    CHECK(mds::as_text(into) == "one");
+  }
+}
+
+TEST_CASE("a place that is not there is not found", "[clouds][server]") {
+  if (variable("MDSTREAM_TEST_ABSENT_URL").empty()) return;
+  mds::runtime threads(2);
+  const full_store store = full_store::open(variable("MDSTREAM_TEST_ABSENT_URL"), threads);
+  expect_error([&] { (void)store.list(""); }, errc::not_found, {"absent"});
+  expect_error([&] { (void)mds::read_all(store, "x"); }, errc::not_found, {"absent"});
+}
+
+TEST_CASE("a stopped upload leaves nothing behind", "[clouds][server]") {
+  // A blocking store's call that has begun goes on to its end.
+  if (variable("MDSTREAM_TEST_URL").starts_with("sftp:")) return;
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  const std::vector<std::byte> bytes = conformance::noise(40 << 20, 8);
+  std::stop_source stop;
+  mds::diagnostics where;
+  mds::one_time_event over;
+  std::error_code code;
+  store.on(threads).async_write("large", bytes, stop.get_token(), where, [&](std::error_code c) {
+    code = c;
+    over.set();
+  });
+  stop.request_stop();
+  over.wait();
+  CHECK(code == errc::canceled);
+  CHECK_FALSE(mds::exists(store, "large"));
+}
+
+}  // namespace clouds_server_test

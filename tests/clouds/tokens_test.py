@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""tokens_test.py MDSTREAM: every way to a token for Google's and Azure's stores, by the command line against a scripted
+server that gives out tokens, checks what it is sent for them, and has one object that only the token of the moment reads.
+
+The first token of each way is refused at its first use, as one that was revoked: another has to be asked for, once.
+"""
+import base64
+import http.server
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+program = sys.argv[1]
+secrets = ["hush-client", "hush-login", "hush-cached", "hush-workload", "token-"]
+content = b"the object" * 10
+
+
+class Service(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    given = 0       # tokens of the way that is tried
+    asked = []      # what came to the services of tokens
+    failures = 0    # 503 to begin with
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self, status, body=b"", **headers):
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def token(self, what):
+        Service.asked.append(what)
+        if Service.failures:
+            Service.failures -= 1
+            return self.answer(503)
+        Service.given += 1
+        name = "accessToken" if "generateAccessToken" in self.path else "access_token"
+        self.answer(200, {name: f"token-{Service.given}", "expires_in": 3600, "expireTime": "2100-01-01T00:00:00Z"})
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        if self.headers["Content-Type"] == "application/json":
+            return self.token({"bearer": self.headers["Authorization"], **json.loads(body)})
+        form = dict(urllib.parse.parse_qsl(body))
+        if form.get("refresh_token") == "hush-expired":
+            return self.answer(400, {"error": "invalid_grant", "error_description": "hush-expired is no good"})
+        self.token(form | {"path": self.path})
+
+    def do_HEAD(self):
+        self.do_GET()
+
+    def do_GET(self):
+        if self.path.startswith(("/metadata/identity", "/computeMetadata")):
+            machine = self.headers["Metadata"] == "true" or self.headers["Metadata-Flavor"] == "Google"
+            return self.token({"path": self.path}) if machine else self.answer(400)
+        if self.path == "/subject":
+            return self.answer(200, {"it": "hush-workload"})
+        if Service.given < 2 or self.headers["Authorization"] != f"Bearer token-{Service.given}":
+            return self.answer(401, {"error": {"message": f"no good: {self.headers['Authorization']}"}})
+        if "fields=items" in self.path:
+            return self.answer(200, {})
+        if "comp=list" in self.path:
+            return self.answer(200, b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>")
+        if "fields=" in self.path:
+            return self.answer(200, {"size": str(len(content)), "generation": "1"})
+        if asked := self.headers["Range"]:
+            first, last = asked.removeprefix("bytes=").split("-")
+            last = min(int(last), len(content) - 1)
+            return self.answer(206, content[int(first):last + 1], ETag='"1"', Content_Range=f"bytes {first}-{last}/{len(content)}")
+        self.answer(200, content, ETag='"1"')
+
+
+class Tokens:
+    def __init__(self, work, port):
+        self.work, self.here = work, f"http://127.0.0.1:{port}"
+        self.number = 0
+
+    def copy(self, url, status=0, **variables):
+        """Copies the object by these variables alone; what the services of tokens were asked."""
+        self.number += 1
+        Service.given, Service.asked = 0, []
+        into = self.work / f"copied{self.number}"
+        done = subprocess.run([program, "copy", url, into], text=True, capture_output=True, timeout=120,
+                              env={"PATH": os.environ["PATH"], "HOME": str(self.work), "GCE_METADATA_HOST": "127.0.0.1:1",
+                                   "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct"} | variables)
+        said = done.stdout + done.stderr
+        assert done.returncode == status, (url, variables, said)
+        assert not any(secret in said for secret in secrets), said
+        if status == 0:
+            assert into.read_bytes() == content
+            assert 2 <= Service.given <= 6, (Service.given, Service.asked)  # the command opens three stores
+        return said if status else Service.asked
+
+    def google(self):
+        url = f"gs://box/x?endpoint={self.here}"
+        key = self.work / "key.pem"
+        subprocess.run(["openssl", "genpkey", "-quiet", "-algorithm", "RSA", "-out", key], check=True)
+        account = self.work / "account.json"
+        account.write_text(json.dumps({"type": "service_account", "client_email": "me@project", "private_key_id": "k1",
+                                       "private_key": key.read_text(), "token_uri": f"{self.here}/token"}))
+        account.chmod(0o600)
+        Service.failures = 1
+        asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(account))
+        self.check_web_token(asked[-1]["assertion"], key)
+
+        user = self.work / ".config/gcloud/application_default_credentials.json"
+        user.parent.mkdir(parents=True)
+        login = {"type": "authorized_user", "client_id": "c", "client_secret": "hush-client", "refresh_token": "hush-login",
+                 "token_uri": f"{self.here}/token"}
+        user.write_text(json.dumps(login))
+        assert self.copy(url)[0]["refresh_token"] == "hush-login"
+        user.write_text(json.dumps(login | {"refresh_token": "hush-expired"}))
+        assert "invalid_grant" in self.copy(url, status=1)
+        user.write_text('{"type": "authorized_user",\n"client_secret": "hush-client",')
+        assert "byte" in self.copy(url, status=1)
+        user.unlink()
+
+        broken = json.loads(account.read_text()) | {"private_key": key.read_text().replace("M", "hush-client", 3)}
+        bad = self.work / "bad.json"
+        bad.write_text(json.dumps(broken))
+        said = self.copy(url, status=1, GOOGLE_APPLICATION_CREDENTIALS=str(bad))
+        assert "PEM" in said and str(bad) in said and "may be read by everybody" in said, said
+
+        federated = self.work / "federated.json"
+        config = {"type": "external_account", "audience": "//iam/pool", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
+                  "token_url": f"{self.here}/sts", "credential_source": {
+                      "url": f"{self.here}/subject", "format": {"type": "json", "subject_token_field_name": "it"}}}
+        federated.write_text(json.dumps(config))
+        assert self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))[0]["subject_token"] == "hush-workload"
+        workload = self.work / "workload"
+        workload.write_text("hush-workload\n")
+        federated.write_text(json.dumps(config | {"credential_source": {"file": str(workload)},
+                                                  "service_account_impersonation_url": f"{self.here}/me:generateAccessToken"}))
+        asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))
+        assert asked[0]["subject_token"] == "hush-workload" and asked[1]["bearer"] == "Bearer token-1", asked
+
+        assert "/default/token" in self.copy(url, GCE_METADATA_HOST=self.here.removeprefix("http://"))[0]["path"]
+        assert "nobody" not in self.copy(url, status=1, NO_GCE_CHECK="true", GOOGLE_APPLICATION_CREDENTIALS="/nonexistent")
+
+    def check_web_token(self, token, key):
+        head, claims, signature = token.split(".")
+        decode = lambda text: base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        assert json.loads(decode(head)) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+        said = json.loads(decode(claims))
+        assert said["iss"] == "me@project" and said["aud"] == f"{self.here}/token" and abs(said["iat"] - time.time()) < 60, said
+        (self.work / "signature").write_bytes(decode(signature))
+        (self.work / "signed").write_text(f"{head}.{claims}")
+        subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", self.work / "public.pem"], check=True)
+        subprocess.run(["openssl", "dgst", "-sha256", "-verify", self.work / "public.pem", "-signature", self.work / "signature",
+                        self.work / "signed"], check=True, stdout=subprocess.DEVNULL)
+
+    def azure(self):
+        url = f"azure://box/x?endpoint={self.here}/acct"
+        tenant = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_AUTHORITY_HOST": self.here}
+        asked = self.copy(url, **tenant, AZURE_CLIENT_SECRET="hush-client")[0]
+        assert asked["client_secret"] == "hush-client" and asked["path"] == "/t/oauth2/v2.0/token", asked
+        workload = self.work / "workload"
+        asked = self.copy(url, **tenant, AZURE_FEDERATED_TOKEN_FILE=str(workload))[0]
+        assert asked["client_assertion"] == "hush-workload" and asked["scope"] == "https://storage.azure.com/.default", asked
+
+        cache = self.work / ".azure/msal_token_cache.json"
+        cache.parent.mkdir()
+        stored = {"AccessToken": {"a": {"secret": "hush-cached", "target": "https://storage.azure.com/.default", "expires_on": "1000"}},
+                  "RefreshToken": {"r": {"secret": "hush-login", "client_id": "cli"}}}
+        cache.write_text(json.dumps(stored))
+        before = cache.read_bytes(), cache.stat().st_mtime_ns
+        asked = self.copy(url, AZURE_AUTHORITY_HOST=self.here)[0]
+        assert asked["refresh_token"] == "hush-login" and asked["client_id"] == "cli", asked
+        assert before == (cache.read_bytes(), cache.stat().st_mtime_ns), "the cache of Azure's command line was written"
+        stored["AccessToken"]["a"]["expires_on"] = str(int(time.time()) + 3600)
+        cache.write_text(json.dumps(stored))
+        assert "the login of Azure's command line" in self.copy(url, status=1, AZURE_AUTHORITY_HOST=self.here)
+        assert Service.asked == []
+        cache.unlink()
+
+        asked = self.copy(url, AZURE_POD_IDENTITY_AUTHORITY_HOST=self.here)[0]
+        assert "resource=https%3A%2F%2Fstorage.azure.com" in asked["path"], asked
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+with tempfile.TemporaryDirectory() as name:
+    tokens = Tokens(pathlib.Path(name), server.server_port)
+    tokens.google()
+    tokens.azure()
