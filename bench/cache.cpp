@@ -26,7 +26,6 @@ using bench::contender;
 using bench::turn;
 
 constexpr int turns = 5;
-constexpr std::uint64_t samples = 65536, shard_samples = 1023;  // of 2 KiB, 2 MiB a shard
 
 struct place {
   explicit place(const fs::path& root)
@@ -45,7 +44,14 @@ struct place {
 
 using batch = std::vector<std::uint32_t>;  // the distinct shards of one
 
-std::vector<batch> batches_of(const std::string& file) {
+/// A raw shard begins with the number of its samples; all but the last one have the same.
+std::uint64_t samples_of(const fs::path& shard) {
+  std::uint32_t count = 0;
+  std::ifstream(shard, std::ios::binary).read(reinterpret_cast<char*>(&count), sizeof count);
+  return count;
+}
+
+std::vector<batch> batches_of(const std::string& file, std::uint64_t shard_samples) {
   std::vector<batch> out;
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -98,6 +104,7 @@ void limited_downloads(const place& here, const std::string& url) {
     const std::string name = "downloads, limit of " + std::to_string(percent) + " %";
     if (!bench::is_wanted(name)) continue;
     const std::uint64_t shard_bytes = fs::file_size(here.data / "small" / "shard.00000.mds");
+    const std::uint64_t shard_samples = samples_of(here.data / "small" / "shard.00000.mds");
     const std::size_t room = here.shards * static_cast<std::size_t>(percent) / 100;
     const std::uint64_t limit =
         fs::file_size(here.data / "small" / "index.json") + room * shard_bytes + shard_bytes / 2;
@@ -105,7 +112,7 @@ void limited_downloads(const place& here, const std::string& url) {
     std::vector<std::size_t> fetched, fewest;
     const auto measure = [&] {
       here.cache.empty();
-      const auto got = bench::run_reader({"read", url, here.cache.path(), "epochs=3", "block=6138",
+      const auto got = bench::run_reader({"read", url, here.cache.path(), "epochs=3", "block=3069",
                                           "limit=" + std::to_string(limit), "ids=" + ids});
       return got["fetched"];
     };
@@ -116,8 +123,8 @@ void limited_downloads(const place& here, const std::string& url) {
         {contender::measured("mdstream",
                              [&] {
                                const double downloads = measure();
-                               optimum = static_cast<double>(
-                                   fewest_downloads(batches_of(ids), here.shards, room));
+                               optimum = static_cast<double>(fewest_downloads(
+                                   batches_of(ids, shard_samples), here.shards, room));
                                return turn{1, downloads, 0, 0};
                              }),
          contender::measured("limit:offline optimum", [&] { return turn{1, optimum, 0, 0}; })},
@@ -166,7 +173,7 @@ void memory(const place& here, const std::string& url) {
   for (const bool limited : {false, true}) {
     here.cache.empty();
     std::vector<std::string> words{"read", url, here.cache.path(), "epochs=10"};
-    if (limited) words.push_back("limit=60000000");
+    if (limited) words.insert(words.end(), {"limit=30000000", "block=3069"});
     const bench::reading got = bench::run_reader(words);
     const char* const variant = limited ? ", limited" : "";
     for (const char* when : {"own_first", "own"})
