@@ -115,7 +115,11 @@ class any_async_store {
       async_read_version_of(store, std::move(key), held, offset, into, std::move(stop), where,
                             std::move(done));
     }
-    [[nodiscard]] bool streams() const override { return streaming_store<S>; }
+    [[nodiscard]] bool streams() const override {
+      if constexpr (requires { store.streams(); })
+        return store.streams();  // one that wraps another
+      return streaming_store<S>;
+    }
     void stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
                 std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
                 store_handler<object_version> done) const override {
