@@ -1,8 +1,14 @@
 #include <mdstream/stream/lookahead.hpp>
 
+#include <mdstream/async/pool.hpp>
+
 #include <algorithm>
+#include <optional>
 #include <random>
 #include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -18,6 +24,21 @@ struct fixed_ids {
     std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
   }
 };
+
+/// The same, which fails at some readings.
+struct failing_ids : fixed_ids {
+  std::shared_ptr<int> readings = std::make_shared<int>(0);
+  void read(std::uint64_t first, std::span<std::int64_t> out) {
+    if (++*readings % 3 == 0) throw std::runtime_error("no ids now");
+    fixed_ids::read(first, out);
+  }
+};
+
+mds::batch_reader counting_reader(const mds::shard_locator& locate, std::uint64_t samples) {
+  fixed_ids order;
+  for (std::uint64_t i = 0; i < samples; ++i) order.values.push_back(static_cast<std::int64_t>(i));
+  return {locate, locate.shards(), mds::epoch_order(std::move(order), 64), {}, 64};
+}
 
 std::set<std::uint32_t> shards_of(const mds::shard_locator& locate,
                                   std::span<const std::int64_t> ids) {
@@ -88,4 +109,71 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
     CHECK(ahead.samples_ahead() == 0);
     CHECK_FALSE(ahead.extend());
   }
+}
+
+TEST_CASE("an order that is read ahead gives the same batches, however late who reads it is") {
+  using namespace lookahead_test;
+  constexpr std::uint64_t samples = 64 * 1000;  // eight blocks
+  const mds::shard_locator locate(std::vector<std::uint64_t>(500, 128));
+  mds::thread_pool pool(2);
+  std::vector<mds::unique_function<void()>> kept;
+  const auto at_once = [&](mds::unique_function<void()> work) { pool.post(std::move(work)); };
+  const auto never = [&](mds::unique_function<void()> work) { kept.push_back(std::move(work)); };
+  const auto later = [&](mds::unique_function<void()> work) {
+    pool.post([work = std::move(work)]() mutable {
+      std::this_thread::yield();
+      work();
+    });
+  };
+  for (const mds::read_ahead::executor& elsewhere :
+       {mds::read_ahead::executor{}, mds::read_ahead::executor{at_once},
+        mds::read_ahead::executor{never}, mds::read_ahead::executor{later}}) {
+    mds::batch_reader expected = counting_reader(locate, samples);
+    mds::read_ahead ahead(counting_reader(locate, samples), elsewhere);
+    mds::upcoming_batch one, other;
+    std::size_t batches = 0;
+    for (; expected.read(one); ++batches) {
+      REQUIRE(ahead.read(other));
+      REQUIRE(other.number == one.number);
+      REQUIRE(other.ids == one.ids);
+      REQUIRE(other.locations == one.locations);
+      REQUIRE(other.needs.size() == one.needs.size());
+      REQUIRE(other.own_needs == one.own_needs);
+    }
+    CHECK(batches == 1000);
+    CHECK_FALSE(ahead.read(other));
+    CHECK_FALSE(ahead.read(other));
+  }
+  for (auto& work : kept) work();  // their reader is gone: nothing is touched
+}
+
+TEST_CASE("a reader may be dropped while its order is read, and what fails is tried again") {
+  using namespace lookahead_test;
+  const mds::shard_locator locate(std::vector<std::uint64_t>(500, 128));
+  mds::thread_pool pool(2);
+  const auto elsewhere = [&](mds::unique_function<void()> work) { pool.post(std::move(work)); };
+  for (int i = 0; i < 30; ++i) {
+    mds::read_ahead ahead(counting_reader(locate, 64 * 1000), elsewhere);
+    mds::upcoming_batch batch;
+    for (int k = 0; k < i; ++k) REQUIRE(ahead.read(batch));
+  }
+  failing_ids order;
+  for (std::int64_t i = 0; i < 64 * 300; ++i) order.values.push_back(i);
+  mds::read_ahead ahead(
+      mds::batch_reader(locate, 500, mds::epoch_order(std::move(order), 64), {}, 64), elsewhere);
+  mds::upcoming_batch batch;
+  std::uint64_t next = 0, failures = 0;
+  while (next < 300) {
+    try {
+      const bool got = ahead.read(batch);
+      REQUIRE(got);
+      REQUIRE(batch.number == next);
+      REQUIRE(batch.ids.front() == static_cast<std::int64_t>(64 * next));
+      ++next;
+    } catch (const std::runtime_error&) {
+      ++failures;
+    }
+  }
+  CHECK(failures > 0);
+  CHECK_FALSE(ahead.read(batch));
 }

@@ -8,6 +8,7 @@
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/preparation.hpp>
+#include <mdstream/stream/waiting_call.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +20,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -73,7 +73,7 @@ class batch_ring {
   ~batch_ring() {
     stop_.request_stop();
     std::unique_lock lock(mutex_);
-    if (waiting_) answer(std::exchange(waiting_, nullptr), canceled(), {});
+    if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
     idle_.wait(lock, [this] { return active_ == 0; });
   }
 
@@ -104,11 +104,11 @@ class batch_ring {
   /// requested before the batch was there. This object may be gone when `done` is called.
   void async_next(std::stop_token stop, handler done) {
     auto waiter = std::make_shared<pending>(std::move(done));
-    waiter->on_stop.emplace(stop, canceler{this, waiter.get()});
+    waiter->wait_for_stop(*this, std::move(stop));
     std::unique_lock lock(mutex_);
     pump(lock);
-    if (stop.stop_requested()) {
-      answer(std::move(waiter), canceled(), {});
+    if (waiter->stop_requested()) {
+      answer(std::move(waiter), pending::canceled(), {});
     } else if (settled()) {
       result got = take_front();
       answer(std::move(waiter), std::move(got.failure), std::move(got.batch));
@@ -131,26 +131,13 @@ class batch_ring {
   }
 
  private:
-  struct pending;
-  struct canceler {
-    batch_ring* self;
-    pending* waiter;
-    void operator()() const { self->cancel(waiter); }
-  };
-  struct pending {
-    explicit pending(handler on_done) : done(std::move(on_done)) {}
-    handler done;
-    std::optional<std::stop_callback<canceler>> on_stop;
-  };
+  using pending = waiting_call<batch_ring, handler>;
+  friend pending;
+
   struct result {
     std::exception_ptr failure;
     Batch batch;
   };
-
-  [[nodiscard]] static std::exception_ptr canceled() {
-    return std::make_exception_ptr(
-        error(errc::canceled, "the call was canceled before its batch was ready"));
-  }
 
   // Members below are called under the lock. Those that take it as an argument give it up in
   // between.
@@ -306,19 +293,19 @@ class batch_ring {
     ++active_;
     threads_.post([this, waiter = std::move(waiter), failure = std::move(failure),
                    batch = std::move(batch)]() mutable {
-      waiter->on_stop.reset();
+      waiter->forget_stop();
       {
         const std::lock_guard lock(mutex_);
         finish_one();
       }
-      waiter->done(std::move(failure), std::move(batch));
+      waiter->call(std::move(failure), std::move(batch));
     });
   }
 
   /// Without the lock; by a stop callback.
   void cancel(pending* waiter) {
     const std::lock_guard lock(mutex_);
-    if (waiting_.get() == waiter) answer(std::exchange(waiting_, nullptr), canceled(), {});
+    if (waiting_.get() == waiter) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
   }
 
   // The destructor goes on as soon as the lock is given up.

@@ -10,6 +10,8 @@
 #include <mdstream/schedule/fetch_window.hpp>
 #include <mdstream/stream/held_shards.hpp>
 #include <mdstream/stream/lookahead.hpp>
+#include <mdstream/stream/recovery.hpp>
+#include <mdstream/stream/waiting_call.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -17,7 +19,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,7 +32,7 @@ namespace mdstream::inline v0 {
 /// How far a rank looks and fetches ahead.
 struct delivery_limits {
   std::uint64_t predownload = 0;  ///< samples ahead whose shards are fetched
-  std::uint64_t horizon = 0;      ///< samples ahead whose order eviction knows
+  std::uint64_t horizon = 0;      ///< samples ahead whose order eviction knows, where it evicts
   std::size_t requests = 1;       ///< shards that are fetched ahead at the same time
   bool substitute = false;        ///< other shards are read in place of those that can not be
 };
@@ -64,13 +65,14 @@ class delivery {
         limits_(limits),
         ahead_(std::move(ahead)),
         window_(shards, limits.requests),
-        held_(shards) {}
+        held_(shards),
+        recovery_(limits.substitute) {}
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
   ~delivery() {
     stop_.request_stop();
     std::unique_lock lock(mutex_);
-    if (waiting_) conclude(std::exchange(waiting_, nullptr), canceled());
+    if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
     idle_.wait(lock, [this] { return active_ == 0; });
   }
 
@@ -87,7 +89,7 @@ class delivery {
         arrived_.wait(lock, [this] { return missing_ == 0; });
         stalled_ += std::chrono::steady_clock::now() - before;
       }
-      if (!failure_) return true;
+      if (!recovery_.has_failure()) return true;
       if (!recover_failure(lock)) std::rethrow_exception(take_failure());
     }
   }
@@ -98,9 +100,8 @@ class delivery {
   /// requested before the batch was ready. This object may be gone when `done` is called.
   void async_next(std::stop_token stop, unique_function<bool()> build,
                   unique_function<void(std::exception_ptr)> done) {
-    auto waiter = std::make_shared<pending>(std::move(build), std::move(done));
-    waiter->stop = stop;
-    waiter->on_stop.emplace(std::move(stop), canceler{this, waiter.get()});
+    auto waiter = std::make_shared<pending>(next_call{std::move(build), std::move(done)});
+    waiter->wait_for_stop(*this, std::move(stop));
     std::unique_lock lock(mutex_);
     gather_for(std::move(waiter), lock);
   }
@@ -176,37 +177,19 @@ class delivery {
   }
 
  private:
-  struct pending;
-  struct canceler {
-    delivery* self;
-    pending* waiter;
-    void operator()() const { self->cancel(waiter); }
-  };
-  struct pending {
-    pending(unique_function<bool()> on_ready, unique_function<void(std::exception_ptr)> on_done)
-        : build(std::move(on_ready)), done(std::move(on_done)) {}
+  /// What `async_next` was given.
+  struct next_call {
     unique_function<bool()> build;
     unique_function<void(std::exception_ptr)> done;
-    std::stop_token stop;
-    std::optional<std::stop_callback<canceler>> on_stop;
   };
-  struct failed_shard {
-    std::uint32_t shard = 0;
-    bool content = false;  // it is there, but no shard
-  };
+  using pending = waiting_call<delivery, next_call>;
+  friend pending;
 
   /// A request to the cache, which writes its diagnostics here.
   struct request {
     std::uint32_t shard;
     diagnostics where{};
   };
-
-  [[nodiscard]] static std::exception_ptr failure_of(errc code, const char* what) {
-    return std::make_exception_ptr(error(code, what));
-  }
-  [[nodiscard]] static std::exception_ptr canceled() {
-    return failure_of(errc::canceled, "the call was canceled before its batch was ready");
-  }
 
   // Members below are called under the lock. Those that take it as an argument give it up in
   // between, because the source may complete at once.
@@ -221,7 +204,8 @@ class delivery {
     }
     // Beyond what is fetched the order is only read for eviction: a little at a time, so that no
     // batch waits for it.
-    for (int i = 0; i < 2 && ahead_.samples_ahead() < limits_.horizon; ++i)
+    const std::uint64_t horizon = source_.cache().limited() ? limits_.horizon : 0;
+    for (int i = 0; i < 2 && ahead_.samples_ahead() < horizon; ++i)
       if (!ahead_.extend()) break;
     want_ahead();
     if (most_needed_ > announced_) announce_need(lock);
@@ -329,6 +313,7 @@ class delivery {
     counters_.needed += batch.own_needs;
     missing_ += absent.size();
     active_ += absent.size();
+    if (absent.empty()) return;
     lock.unlock();
     for (const std::uint32_t shard : absent) acquire(shard);
     lock.lock();
@@ -339,8 +324,7 @@ class delivery {
     try {
       if (!held_.holds(shard)) hold(shard, std::move(ref));
     } catch (...) {
-      failed_ = {.shard = shard, .content = true};
-      failure_ = std::current_exception();
+      recovery_.failed(shard, true, std::current_exception());
     }
   }
 
@@ -359,8 +343,8 @@ class delivery {
   void acquired(request& call, std::error_code failure, shard_ref ref) {
     const std::lock_guard lock(mutex_);
     if (failure) {
-      failed_ = {.shard = call.shard};
-      failure_ = std::make_exception_ptr(error(failure, std::move(call.where)));
+      recovery_.failed(call.shard, false,
+                       std::make_exception_ptr(error(failure, std::move(call.where))));
     } else {
       take(call.shard, std::move(ref));
     }
@@ -374,15 +358,14 @@ class delivery {
   /// What went wrong with the first batch, once; after that its shards are asked for again.
   [[nodiscard]] std::exception_ptr take_failure() noexcept {
     gathered_ = false;
-    return std::exchange(failure_, nullptr);
+    return recovery_.take();
   }
 
   /// Changes the first batch for the failure of one of its shards, where that can be done.
   [[nodiscard]] bool recover_failure(std::unique_lock<std::mutex>& lock) {
-    const failed_shard failed = failed_;
-    if (!(failed.content && drop(failed.shard, lock)) &&
-        !substitute(failed.shard, code_of(failure_)))
-      return false;
+    const std::uint32_t shard = recovery_.shard();
+    const std::error_code why = recovery_.code();
+    if (!(recovery_.is_content() && drop(shard, lock)) && !substitute(shard, why)) return false;
     static_cast<void>(take_failure());
     return true;
   }
@@ -390,7 +373,7 @@ class delivery {
   /// Gives up a shard with bad bytes, so that it is fetched once more; false where it was before,
   /// or where it can not be.
   [[nodiscard]] bool drop(std::uint32_t shard, std::unique_lock<std::mutex>& lock) {
-    if (std::ranges::find(dropped_, shard) != dropped_.end()) return false;
+    if (!recovery_.may_fetch_again(shard)) return false;
     std::vector<shard_ref> released;
     held_.let_go(shard, released);
     gathered_ = false;
@@ -398,13 +381,13 @@ class delivery {
     released.clear();
     const bool gone = source_.cache().drop(shard);
     lock.lock();
-    if (gone) dropped_.push_back(shard);
+    if (gone) recovery_.fetched_again(shard);
     return gone;
   }
 
   /// Lets other shards take the place of one that can not be read.
   [[nodiscard]] bool substitute(std::uint32_t shard, std::error_code why) {
-    if (!limits_.substitute || (why != errc::corrupt && why != errc::not_found)) return false;
+    if (!recovery_.may_substitute(why)) return false;
     const std::size_t wanted = std::exchange(wanted_batches_, 0);
     wanted_samples_ = 0;
     for (std::size_t i = 0; i < wanted; ++i)
@@ -430,10 +413,11 @@ class delivery {
     } catch (...) {
       return conclude(std::move(waiter), std::current_exception());
     }
-    if (waiter->stop.stop_requested() || stop_.stop_requested()) {
-      conclude(std::move(waiter), canceled());
+    if (waiter->stop_requested() || stop_.stop_requested()) {
+      conclude(std::move(waiter), pending::canceled());
     } else if (ahead_.empty()) {
-      conclude(std::move(waiter), failure_of(errc::end_of_epoch, "the epoch has no further batch"));
+      conclude(std::move(waiter), std::make_exception_ptr(
+                                      error(errc::end_of_epoch, "the epoch has no further batch")));
     } else if (missing_ == 0) {
       conclude(std::move(waiter), nullptr);
     } else {
@@ -450,12 +434,12 @@ class delivery {
       } catch (...) {
         failure = std::current_exception();
       }
-      waiter->on_stop.reset();
+      waiter->forget_stop();
       {
         const std::lock_guard lock(mutex_);
         finish_one();
       }
-      waiter->done(std::move(failure));
+      waiter->call.done(std::move(failure));
     });
   }
 
@@ -463,13 +447,13 @@ class delivery {
   [[nodiscard]] bool try_build(const std::shared_ptr<pending>& waiter) {
     std::unique_lock lock(mutex_);
     bool ready = true;
-    if (failure_) {
+    if (recovery_.has_failure()) {
       ready = false;
       if (!recover_failure(lock)) std::rethrow_exception(take_failure());
     }
     if (ready) {
       lock.unlock();
-      ready = waiter->build();
+      ready = waiter->call.build();
       lock.lock();
     }
     if (ready) return true;
@@ -481,7 +465,7 @@ class delivery {
   /// Without the lock; by a stop callback.
   void cancel(pending* waiter) {
     const std::lock_guard lock(mutex_);
-    if (waiting_.get() == waiter) conclude(std::exchange(waiting_, nullptr), canceled());
+    if (waiting_.get() == waiter) conclude(std::exchange(waiting_, nullptr), pending::canceled());
   }
 
   // The destructor goes on as soon as the lock is given up.
@@ -499,9 +483,7 @@ class delivery {
   lookahead ahead_;
   fetch_window window_;
   held_shards<shard_view> held_;
-  std::vector<std::uint32_t> dropped_;  // shards that were fetched once more
-  std::exception_ptr failure_;          // of the first batch
-  failed_shard failed_{};               // which of its shards that is about
+  recovery recovery_;  // of the first batch's shards
   shard_counters counters_;
   std::shared_ptr<pending> waiting_;
   std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards

@@ -96,7 +96,7 @@ class batch_engine {
                   {.in_stretches = collate::packs_groups<typename Policies::collator>,
                    .places = epoch_feed<Policies>::preparation_type::changes,
                    .most_batches = part.batches},
-                  bad_),
+                  bad_, elsewhere()),
         epoch_seed{.seed = start.shuffle_seed,
                    .epoch = start.epoch,
                    .first_place = start.sample_in_epoch,
@@ -224,6 +224,14 @@ class batch_engine {
   [[nodiscard]] std::uint64_t samples_of(std::uint64_t shards) const noexcept {
     const std::uint64_t samples = shards * (corpus_.samples() / corpus_.shards());
     return std::min<std::uint64_t>(samples / position_.ranks_per_node, 262'144);
+  }
+
+  /// Where the order is read ahead: a single worker is left to fetches, which batches wait for.
+  [[nodiscard]] read_ahead::executor elsewhere() const {
+    if (corpus_.threads().threads() < 2) return {};
+    return [&threads = corpus_.threads()](unique_function<void()> work) {
+      threads.post(std::move(work));
+    };
   }
 
   /// The order of the phase at hand.

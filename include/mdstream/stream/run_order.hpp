@@ -61,10 +61,12 @@ class run_order {
     return {schedule_->order(place, parallel, batch_size, start), place.batches_left};
   }
 
-  /// Makes the plan of the epoch after those of `run`, where it is one to keep.
+  /// Makes the plan of the epoch after those of `run`, where it is one to keep; a single worker is
+  /// left to fetches, which would wait for the seconds that it takes.
   void prepare(const plan_keeper& plans, runtime& threads, const world& parallel,
                std::uint64_t batch_size, const progress& run) const {
-    if (single_) plans.prepare(threads, *single_, parallel, batch_size, run);
+    if (single_ && threads.threads() > 1)
+      plans.prepare(threads, *single_, parallel, batch_size, run);
   }
 
   /// A run that has not begun.
