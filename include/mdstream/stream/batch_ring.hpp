@@ -183,6 +183,7 @@ class batch_ring {
   void pump(std::unique_lock<std::mutex>& lock) {
     if (asking_ || no_more_ || stop_.stop_requested() || !has_room()) return;
     asking_ = true;
+    asked_alone_ = unfinished() == 0;
     ++active_;
     lock.unlock();
     source_.announce(
@@ -218,8 +219,9 @@ class batch_ring {
   void asked(std::exception_ptr failure) {
     std::unique_lock lock(mutex_);
     asking_ = false;
-    // A bad shard that batches in the making hold can only be fetched again once they let it go.
-    ask_alone_ = failure && !ask_alone_ && unfinished() != 0 && code_of(failure) == errc::corrupt;
+    // A bad shard that batches in the making hold can only be fetched again once they let it go,
+    // which they may have done since.
+    ask_alone_ = failure && !asked_alone_ && code_of(failure) == errc::corrupt;
     if (failure && !ask_alone_) {
       no_more_ = std::move(failure);
       tell();
@@ -330,7 +332,8 @@ class batch_ring {
   std::size_t active_ = 0;            // completions and pool tasks that will still touch this
   std::chrono::nanoseconds stalled_{0};
   bool asking_ = false;
-  bool ask_alone_ = false;  // the next batch is asked for when no other is in the making
+  bool ask_alone_ = false;    // the next batch is asked for when no other is in the making
+  bool asked_alone_ = false;  // none was in the making when the last one was asked for
   bool finishing_ = false;
 };
 
