@@ -102,4 +102,23 @@ TEST_CASE("a runtime ends with timers pending", "[async]") {
   CHECK(std::chrono::steady_clock::now() - began < 10s);
 }
 
+TEST_CASE("a runtime that ends runs its pool's work and the handlers that this completes",
+          "[async]") {
+  std::atomic<int> handled{0}, waited{0};
+  {
+    mds::runtime threads(2, 2);
+    for (int i = 0; i < 100; ++i) {
+      threads.post([&] { asio::post(threads.get_executor(), [&] { ++handled; }); });
+      threads.post([&] {
+        std::promise<void> passed;
+        asio::post(threads.io(1), [&] { passed.set_value(); });
+        passed.get_future().wait();
+        ++waited;
+      });
+    }
+  }
+  CHECK(handled == 100);
+  CHECK(waited == 100);
+}
+
 }  // namespace runtime_test

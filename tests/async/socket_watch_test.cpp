@@ -1,5 +1,6 @@
 #include <mdstream/async/socket_watch.hpp>
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -54,6 +55,26 @@ TEST_CASE("a socket that is let go of stays open, and its waits end", "[async]")
   io.run();
   CHECK(ended == asio::error::operation_aborted);
   CHECK(::send(sockets.ends[0], "x", 1, MSG_NOSIGNAL) == 1);
+}
+
+TEST_CASE("a socket may be closed, and its number be another's, before it is let go of",
+          "[async]") {
+  asio::io_context io;
+  pair sockets;
+  mds::socket_watch watch(io, sockets.ends[0]);
+  int readable = 0;
+  watch.wait_readable([&](std::error_code failure) { readable += failure ? 100 : 1; });
+  const pair other;
+  REQUIRE(::dup3(other.ends[0], sockets.ends[0], O_CLOEXEC) == sockets.ends[0]);
+  REQUIRE(::send(other.ends[1], "x", 1, 0) == 1);
+  io.poll();
+  CHECK(readable == 0);
+  watch.release();
+  io.restart();
+  io.run();
+  CHECK(readable == 100);
+  char got = 0;
+  CHECK(::recv(sockets.ends[0], &got, 1, MSG_DONTWAIT) == 1);
 }
 
 }  // namespace socket_watch_test

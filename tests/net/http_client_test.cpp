@@ -375,4 +375,29 @@ TEST_CASE("a socket that cannot be watched is a failure of its request", "[net]"
   CHECK(where.what.find("watch") != std::string::npos);
 }
 
+TEST_CASE("where an address of a name refuses, the next one is asked", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) { to.answer("200 OK", "x"); });
+  const std::string port = server.url().substr(server.url().rfind(':') + 1);
+  const std::string addresses = "two.invalid:" + port + ":127.0.0.2,127.0.0.1";
+  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> resolved(
+      curl_slist_append(nullptr, addresses.c_str()), &curl_slist_free_all);
+  asio::io_context io;
+  mds::diagnostics where;
+  std::error_code result = mds::make_error_code(errc::canceled);
+  const auto transfer = std::make_shared<net::detail::http_transfer>(
+      net::http_request{.url = "http://two.invalid:" + port},
+      std::make_shared<net::http_client_options>(), std::stop_token(), where,
+      [&](std::error_code code, const net::http_response&) {
+        result = code;
+        io.stop();
+      });
+  {
+    net::detail::curl_loop loop(io);
+    loop.start(transfer, [] {});
+    curl_easy_setopt(transfer->easy(), CURLOPT_RESOLVE, resolved.get());
+    io.run_for(10s);
+  }
+  CHECK_FALSE(result);
+}
+
 }  // namespace http_client_test

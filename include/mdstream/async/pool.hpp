@@ -16,7 +16,7 @@
 namespace mdstream::inline v0 {
 
 /// A fixed number of threads for work that computes or blocks: decompression, hashes, blocking
-/// stores. `post` may be called from any thread. The destructor runs what is queued, then joins.
+/// stores. `post` may be called from any thread. The destructor finishes what is queued.
 class thread_pool {
  public:
   explicit thread_pool(unsigned threads) {
@@ -25,13 +25,19 @@ class thread_pool {
   }
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;
-  ~thread_pool() {
+  ~thread_pool() { finish(); }
+
+  /// Runs what is queued, and what that queues, and ends the threads. What is posted later is
+  /// destroyed with this and never run. Not for a thread of the pool; may be called again.
+  void finish() {
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;
     }
     wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    for (std::thread& thread : threads_) {
+      if (thread.joinable()) thread.join();
+    }
   }
 
   /// Queues `work`, which must not throw.

@@ -23,8 +23,9 @@
 namespace mdstream::inline v0 {
 
 /// Io threads, one unless more are asked for, and a pool of workers; several loaders may share one.
-/// All members may be called from any thread. Outlives everything that was given a reference to it;
-/// its destructor runs what the pool has queued and drops timers that have not expired.
+/// All members may be called from any thread. Outlives everything that was given a reference to it.
+/// Its destructor runs what the pool has queued and the completion handlers that are due then; it
+/// drops timers that have not expired and requests under way, with their handlers.
 ///
 /// Each io thread has an `io_context` of its own, so that what lives on it needs no locks. More
 /// than one pays where the network is faster than a processor moves its bytes, above 1 to 2 GB/s.
@@ -44,10 +45,8 @@ class runtime {
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   ~runtime() {
-    for (lane& each : lanes_) {
-      each.work.reset();
-      each.io.stop();
-    }
+    pool_.finish();  // its work may wait for the io threads, and hands them its completions
+    for (lane& each : lanes_) asio::post(each.io, [&each] { each.io.stop(); });
     for (lane& each : lanes_) each.thread.join();
   }
 

@@ -4,24 +4,38 @@
 
 #include <mdstream/async/asio.hpp>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <asio/posix/stream_descriptor.hpp>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
 namespace mdstream::inline v0 {
 
 /// Waits until a socket can be read or written; does neither itself and never closes it. For one
-/// thread, that of the io_context. The socket has to be open as long as this lives.
+/// thread, that of the io_context. What is watched is a duplicate: whoever owns the socket may
+/// close it at any time, and its number may be another file's by then; the connection ends when
+/// both let go. Throws std::system_error where the system has no more descriptors or watches.
 class socket_watch {
  public:
-  socket_watch(asio::io_context& io, int socket) : descriptor_(io, socket) {}
+  socket_watch(asio::io_context& io, int socket) : descriptor_(io) {
+    const int own = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    if (own < 0) throw std::system_error(errno, std::generic_category(), "cannot watch a socket");
+    std::error_code failure;
+    if (descriptor_.assign(own, failure); failure) {
+      ::close(own);
+      throw std::system_error(failure, "cannot watch a socket");
+    }
+  }
   socket_watch(const socket_watch&) = delete;
   socket_watch& operator=(const socket_watch&) = delete;
   ~socket_watch() { release(); }
 
   /// Ends all waits, with an error, and lets go of the socket.
   void release() {
-    if (descriptor_.is_open()) descriptor_.release();
+    if (descriptor_.is_open()) ::close(descriptor_.release());
   }
 
   /// Calls `ready(std::error_code)` once, when the socket can be read (written).

@@ -20,6 +20,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <utility>
 #include <vector>
@@ -169,14 +170,15 @@ class batch_ring {
         jobs_, [](const auto& each) { return each->at != job::stage::finished; }));
   }
 
-  /// Room for one batch more, taken to be as large as the last one.
+  /// Room for one batch more, taken to be as large as the last one; until one is finished, nobody
+  /// knows what a second would take.
   [[nodiscard]] bool has_room() const noexcept {
     if (jobs_.empty()) return true;
     const std::size_t working = unfinished();
-    if (jobs_.back()->failure || ((limits_.one_at_a_time || ask_alone_) && working != 0))
-      return false;
+    const bool one_at_a_time = limits_.one_at_a_time || ask_alone_ || !last_bytes_;
+    if (jobs_.back()->failure || (one_at_a_time && working != 0)) return false;
     return jobs_.size() < std::max<std::size_t>(limits_.batches, 1) &&
-           finished_bytes_ + (working + 1) * last_bytes_ <= limits_.bytes;
+           finished_bytes_ + (working + 1) * last_bytes_.value_or(0) <= limits_.bytes;
   }
 
   /// Asks for one batch more where there is room.
@@ -254,7 +256,7 @@ class batch_ring {
       lock.lock();
       next->at = job::stage::finished;
       finished_bytes_ += next->bytes;
-      last_bytes_ = next->bytes;
+      if (!next->failure) last_bytes_ = next->bytes;
       tell();
     }
     finishing_ = false;
@@ -328,8 +330,8 @@ class batch_ring {
   std::shared_ptr<pending> waiting_;
   std::exception_ptr no_more_;        // the end of the epoch, or why no batch could be taken
   std::uint64_t finished_bytes_ = 0;  // of finished batches in `jobs_`
-  std::uint64_t last_bytes_ = 0;      // of the batch that was finished last
-  std::size_t active_ = 0;            // completions and pool tasks that will still touch this
+  std::optional<std::uint64_t> last_bytes_{};  // of the batch that was finished last
+  std::size_t active_ = 0;  // completions and pool tasks that will still touch this
   std::chrono::nanoseconds stalled_{0};
   bool asking_ = false;
   bool ask_alone_ = false;    // the next batch is asked for when no other is in the making

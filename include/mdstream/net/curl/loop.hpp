@@ -22,7 +22,8 @@ namespace mdstream::inline v0::net::detail {
 ///
 /// libcurl's rules that this keeps: no call of `socket_action` from within its callbacks; a socket
 /// is let go of when libcurl says so and closed by libcurl alone; after every action the sockets
-/// that are still wanted are waited for again.
+/// that are still wanted are waited for again. libcurl itself (7.88) closes a socket that is still
+/// connecting before it says so: `Watch` has to bear that.
 template <class Watch>
 class basic_curl_loop {
  public:
