@@ -29,8 +29,6 @@ struct write_arguments {
   bool typed = false;
 };
 
-using store = mds::full_policies::store;
-
 // Backslash escapes, since a shell passes no line break easily.
 std::string unescaped(const std::string& text) {
   static const std::map<char, char> escapes = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'\\', '\\'}};
