@@ -1,5 +1,6 @@
 // mdstream copy: objects from any store to any store.
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/async/runtime.hpp>
 
 #include "command.hpp"
@@ -27,31 +28,56 @@ struct copy_arguments {
   unsigned jobs = 16;
 };
 
-// Copies all items, `jobs` at a time. After a failure nothing new is begun, and it is thrown when
-// what is under way has ended.
-void copy_all(const copy_plan& plan, object_copier& copier, unsigned jobs) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    while (true) {
-      const std::size_t i = next++;
-      if (i >= plan.items.size()) return;
-      try {
-        copier.copy(plan.items[i]);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next = plan.items.size();
-      }
-    }
+// Copies the items of a plan, so many at a time. What ends begins the next, on the thread on which
+// it ended: for a small object, to wake another costs as much as to copy it.
+class copy_run {
+ public:
+  copy_run(const copy_plan& plan, object_copier& copier) : plan_(plan), copier_(copier) {}
+
+  // After a failure nothing new is begun, and it is thrown when what is under way has ended.
+  void wait_for_all(unsigned jobs) {
+    std::vector<lane> lanes(std::clamp<std::size_t>(plan_.items.size(), 1, jobs));
+    open_ = lanes.size();
+    for (lane& each : lanes) go_on(each);
+    ended_.wait();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  struct lane {
+    std::atomic<bool> turned{false};  // the copy has ended, or the call that began it has
   };
-  std::vector<std::thread> threads;
-  const std::size_t count = std::clamp<std::size_t>(plan.items.size(), 1, jobs);
-  for (std::size_t i = 0; i < count; ++i) threads.emplace_back(work);
-  for (std::thread& each : threads) each.join();
-  if (failure) std::rethrow_exception(failure);
-}
+
+  // A copy that ends within the call that began it goes on here, so that calls do not nest.
+  void go_on(lane& its) {
+    do {
+      its.turned = false;
+      const std::size_t i = next_++;
+      if (i >= plan_.items.size()) return close();
+      copier_.async_copy(plan_.items[i], [this, &its](const std::exception_ptr& failure) {
+        if (failure) stop(failure);
+        if (its.turned.exchange(true)) go_on(its);
+      });
+    } while (its.turned.exchange(true));
+  }
+
+  void stop(const std::exception_ptr& failure) {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = failure;
+    next_ = plan_.items.size();
+  }
+
+  void close() {
+    if (--open_ == 0) ended_.set();
+  }
+
+  const copy_plan& plan_;
+  object_copier& copier_;
+  std::atomic<std::size_t> next_{0}, open_{0};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+  mds::one_time_event ended_;
+};
 
 copy_plan plan_of(const copy_arguments& args, mds::runtime& threads) {
   const bool listed = !args.list.empty();
@@ -71,10 +97,10 @@ void copy(const copy_arguments& args) {
   copy_progress progress;
   progress.objects = plan.items.size();
   for (const copy_item& each : plan.items) progress.bytes_expected += each.bytes.value_or(0);
-  object_copier copier(threads, plan.destination, progress);
+  object_copier copier(threads, plan.destination, args.jobs, progress);
   {
     const progress_bar bar(progress);
-    copy_all(plan, copier, args.jobs);
+    copy_run(plan, copier).wait_for_all(args.jobs);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   print({{"copied", progress.copied.load()},

@@ -66,12 +66,26 @@ void patient_store::write(const std::string& key, mds::bytes_view bytes) const {
   remote_ ? mds::store_write(*remote_, key, bytes) : store_.write(key, bytes);
 }
 
+// One whose bytes go to a file as they come: no buffer holds an object.
+struct object_copier::streaming {
+  streaming(const copy_item& i, std::shared_ptr<const patient_store> f, const std::string& path)
+      : item(i), from(std::move(f)), file(path) {}
+
+  const copy_item& item;
+  std::shared_ptr<const patient_store> from;
+  mds::detail::replacement_file file;
+  handler done{};
+  mds::diagnostics where{};
+  bool is_large = false;
+};
+
 object_copier::object_copier(mds::runtime& threads, const std::string& destination,
-                             copy_progress& progress)
+                             unsigned at_once, copy_progress& progress)
     : threads_(threads),
       destination_url_(destination),
       destination_(threads, destination),
-      progress_(progress) {
+      progress_(progress),
+      blocking_(at_once) {
   try {
     for (mds::object_info& each : mds::full_store::open(destination, threads).list("")) {
       there_.emplace(std::move(each.key), each.bytes);
@@ -81,24 +95,49 @@ object_copier::object_copier(mds::runtime& threads, const std::string& destinati
   }
 }
 
-void object_copier::copy(const copy_item& item) {
-  const std::shared_ptr<const patient_store> from = source(item.store);
-  if (is_there(item, *from)) {
+void object_copier::async_copy(const copy_item& item, handler done) {
+  std::shared_ptr<const patient_store> from;
+  std::shared_ptr<streaming> streamed;
+  try {
+    from = source(item.store);
+    const bool asks = !item.bytes && there_.contains(item.to);
+    const bool streams = is_local(destination_url_) && from->async().streams() &&
+                         item.bytes.value_or(0) <= streamed_bytes;
+    if (!asks && is_there(item, *from)) {
+      ++progress_.skipped;
+      return done({});
+    }
+    if (streams && !asks) streamed = std::make_shared<streaming>(item, from, path_of(item));
+  } catch (...) {
+    return done(std::current_exception());
+  }
+  if (!streamed) return on_a_thread([this, &item, from] { copy(item, *from); }, std::move(done));
+  streamed->done = std::move(done);
+  stream(streamed);
+}
+
+void object_copier::on_a_thread(mds::unique_function<void()> work, handler done) {
+  blocking_.post([work = std::move(work), done = std::move(done)]() mutable {
+    std::exception_ptr failure;
+    try {
+      work();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    done(failure);
+  });
+}
+
+void object_copier::copy(const copy_item& item, const patient_store& from) {
+  if (is_there(item, from)) {
     ++progress_.skipped;
-    return;
-  }
-  const bool streams = is_local(destination_url_) && from->async().streams();
-  if (streams && item.bytes.value_or(0) <= streamed_bytes) {
-    copy_streamed(item, *from);
-  } else if (is_local(item.store) && item.bytes.value_or(0) > small_bytes &&
-             !is_local(destination_url_)) {
-    copy_mapped(item, *from);
-  } else if (item.bytes.value_or(0) > small_bytes) {
-    copy_large(item, *from);
+  } else if (item.bytes.value_or(0) <= small_bytes) {
+    copy_small(item, from);
+  } else if (is_local(item.store) && !is_local(destination_url_)) {
+    copy_mapped(item, from);
   } else {
-    copy_small(item, *from);
+    copy_large(item, from);
   }
-  ++progress_.copied;
 }
 
 std::shared_ptr<const patient_store> object_copier::source(const std::string& url) {
@@ -122,37 +161,45 @@ std::string object_copier::path_of(const copy_item& item) const {
   return destination_url_ + '/' + item.to;
 }
 
-// Written as they come, by the threads of the network: no buffer holds an object.
-void object_copier::copy_streamed(const copy_item& item, const patient_store& from) {
-  mds::detail::replacement_file file(path_of(item));
-  bool is_large = false;
-  const auto take = [&](const mds::object_version& version, mds::bytes_view bytes) {
-    is_large = version.bytes > streamed_bytes;
-    if (is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
-    file.append(bytes);
+void object_copier::stream(const std::shared_ptr<streaming>& copy) {
+  const auto take = [this, copy](const mds::object_version& version, mds::bytes_view bytes) {
+    copy->is_large = version.bytes > streamed_bytes;
+    if (copy->is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
+    copy->file.append(bytes);
     progress_.bytes += bytes.size();
   };
-  mds::object_version found;
-  try {
-    found = mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-      mds::async_stream_resumed(threads_, from.async(), item.from,
-                                item.bytes.value_or(streamed_bytes + 1), take, patience, {}, where,
-                                std::move(done));
-    });
-  } catch (const mds::error&) {
-    if (is_large) return copy_large(item, from);
-    throw;
+  mds::async_stream_resumed(
+      threads_, copy->from->async(), copy->item.from, copy->item.bytes.value_or(streamed_bytes + 1),
+      take, patience, {}, copy->where,
+      [this, copy](std::error_code code, const mds::object_version& found) {
+        std::exception_ptr failure;
+        try {
+          if (code && !copy->is_large) throw mds::error(code, std::move(copy->where));
+          if (!finish(*copy, found)) {
+            return on_a_thread([this, copy] { copy_large(copy->item, *copy->from); },
+                               std::move(copy->done));
+          }
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        copy->done(failure);
+      });
+}
+
+// False for what is too large to come in one request; it is then as if nothing had come.
+bool object_copier::finish(streaming& copy, const mds::object_version& found) {
+  const std::uint64_t got = copy.file.size();
+  if (copy.is_large || got > streamed_bytes) {  // more than its server told before
+    progress_.bytes -= got;
+    return false;
   }
-  if (file.size() > streamed_bytes) {  // of a server that does not tell the size before
-    progress_.bytes -= file.size();
-    return copy_large(item, from);
+  if (copy.item.bytes && (got != *copy.item.bytes || std::max(found.bytes, got) != got)) {
+    throw other_size(copy.from->url(copy.item.from));
   }
-  const std::uint64_t whole = std::max(found.bytes, file.size());
-  if (item.bytes && (file.size() != *item.bytes || whole != *item.bytes)) {
-    throw other_size(from.url(item.from));
-  }
-  if (!item.bytes) expect(file.size());
-  file.publish(mds::detail::durability::cached);
+  if (!copy.item.bytes) expect(got);
+  copy.file.publish(mds::detail::durability::cached);
+  ++progress_.copied;
+  return true;
 }
 
 // Out of the page cache, without a buffer.
@@ -164,6 +211,7 @@ void object_copier::copy_mapped(const copy_item& item, const patient_store& from
   const auto bytes = mds::file_mapping::of(file.get(), size, path);
   destination_.write(item.to, bytes.bytes());
   progress_.bytes += size;
+  ++progress_.copied;
 }
 
 void object_copier::copy_small(const copy_item& item, const patient_store& from) {
@@ -174,6 +222,7 @@ void object_copier::copy_small(const copy_item& item, const patient_store& from)
   if (!item.bytes) expect(got);
   destination_.write(item.to, buffer().first(got));
   progress_.bytes += got;
+  ++progress_.copied;
 }
 
 void object_copier::copy_large(const copy_item& item, const patient_store& from) {
@@ -209,9 +258,13 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
     mds::async_read_ranges(threads_, store, item.from, version, into, std::move(options), {}, where,
                            std::move(done));
   });
-  if (local) return part.publish(path);
-  destination_.write(item.to, part.bytes());
-  part.discard();
+  if (local) {
+    part.publish(path);
+  } else {
+    destination_.write(item.to, part.bytes());
+    part.discard();
+  }
+  ++progress_.copied;
 }
 
 }  // namespace cli

@@ -1,8 +1,10 @@
 #pragma once
 
-/// Copies objects one at a time, each whole or not at all.
+/// Copies objects, each whole or not at all.
 
+#include <mdstream/async/pool.hpp>
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/unique_function.hpp>
 #include <mdstream/store/full.hpp>
 #include <mdstream/store/retrying.hpp>
 
@@ -11,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,20 +42,31 @@ class patient_store {
   std::optional<mds::retrying<mds::any_async_store>> remote_;
 };
 
-/// What lies at the destination with the size of its source is left as it is. Thread-safe; the
-/// runtime outlives it.
+/// What lies at the destination with the size of its source is left as it is. Thread-safe. The
+/// runtime outlives it, and it all its copies.
 class object_copier {
  public:
-  object_copier(mds::runtime& threads, const std::string& destination, copy_progress& progress);
+  using handler = mds::unique_function<void(std::exception_ptr failure)>;
 
-  /// Throws mds::error.
-  void copy(const copy_item& item);
+  /// `at_once` is how many copies may be under way without waiting for each other.
+  object_copier(mds::runtime& threads, const std::string& destination, unsigned at_once,
+                copy_progress& progress);
+
+  /// Calls `done` when the copy has ended or failed, perhaps within this call. What is streamed
+  /// into a file is copied by the threads of the network alone; all else takes a thread meanwhile.
+  /// `item` stays until then.
+  void async_copy(const copy_item& item, handler done);
 
  private:
+  struct streaming;
+
+  void stream(const std::shared_ptr<streaming>& copy);
+  [[nodiscard]] bool finish(streaming& copy, const mds::object_version& found);
+  void on_a_thread(mds::unique_function<void()> work, handler done);
+  void copy(const copy_item& item, const patient_store& from);
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
   [[nodiscard]] bool is_there(const copy_item& item, const patient_store& from) const;
   [[nodiscard]] std::string path_of(const copy_item& item) const;
-  void copy_streamed(const copy_item& item, const patient_store& from);
   void copy_mapped(const copy_item& item, const patient_store& from);
   void copy_small(const copy_item& item, const patient_store& from);
   void copy_large(const copy_item& item, const patient_store& from);
@@ -65,6 +79,7 @@ class object_copier {
   std::map<std::string, std::uint64_t> there_;  // keys at the destination, and their sizes
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const patient_store>> sources_;
+  mds::thread_pool blocking_;
 };
 
 }  // namespace cli

@@ -4,6 +4,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/detail/chance.hpp>
 #include <mdstream/store/versions.hpp>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -183,9 +183,10 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   /// Tries again after a pause, or gives all ranges up.
   void again(const std::shared_ptr<piece>& p, std::error_code code) {
     ++p->failed;
-    const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
-                                              : pause_before_retry(options_.retry, p->failed, code,
-                                                                   chance(), p->where.retry_after);
+    const auto pause = stop_.stop_requested()
+                           ? std::optional<std::chrono::nanoseconds>()
+                           : pause_before_retry(options_.retry, p->failed, code, detail::chance(),
+                                                p->where.retry_after);
     if (!pause) return give_up(code, p->where);
     threads_.after(*pause, stop_.get_token(),
                    [self = this->shared_from_this(), p](std::error_code) { self->read(p); });
@@ -216,11 +217,6 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     }
     store_handler<> done = std::move(done_);
     done(failure_);
-  }
-
-  [[nodiscard]] static double chance() {
-    std::random_device source;
-    return std::uniform_real_distribution<double>(0.0, 1.0)(source);
   }
 
   runtime& threads_;

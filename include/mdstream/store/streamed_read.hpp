@@ -4,13 +4,13 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/detail/chance.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -76,9 +76,8 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   void ended(std::error_code code, object_version found) {
     if (!code) return done_({}, held_ ? *held_ : std::move(found));
     if (!refused_ && !stop_.stop_requested()) {
-      const double chance = std::uniform_real_distribution<>()(random_);
       if (const auto pause =
-              pause_before_retry(retry_, ++failed_, code, chance, where_.retry_after)) {
+              pause_before_retry(retry_, ++failed_, code, detail::chance(), where_.retry_after)) {
         return threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
           self->attempt();  // a stop that came meanwhile ends it at once
         });
@@ -101,7 +100,6 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   std::uint64_t got_ = 0;
   unsigned failed_ = 0;
   bool refused_ = false;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 /// `streamed_read::start` for a store of any type.

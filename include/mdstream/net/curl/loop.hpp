@@ -266,24 +266,54 @@ class basic_curl_loop {
     }
   }
 
+  using time_point = asio::steady_timer::time_point;
+  static constexpr time_point never = time_point::max();
+
   static int on_timer(CURLM*, long milliseconds, void* self) noexcept {
     auto& loop = *static_cast<basic_curl_loop*>(self);
-    ++loop.timer_number_;
     if (milliseconds < 0) {
-      loop.timer_.cancel();
+      loop.due_ = never;
       return 0;
     }
-    loop.timer_.expires_after(std::chrono::milliseconds(milliseconds));
-    loop.timer_.async_wait([&loop, number = loop.timer_number_](std::error_code failure) {
-      // One that had expired when it was replaced comes without a failure.
-      if (!failure && number == loop.timer_number_) loop.act(CURL_SOCKET_TIMEOUT, 0);
-    });
+    loop.due_ = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    milliseconds == 0 ? loop.look_soon() : loop.look_when_due();
     return 0;
+  }
+
+  /// As each request begins.
+  void look_soon() {
+    if (std::exchange(looks_soon_, true)) return;
+    asio::post(io_, [this] {
+      looks_soon_ = false;
+      look();
+    });
+  }
+
+  /// A timer that is set stays so when libcurl wants a later one, as it does for each request:
+  /// expiring early once a second costs less than being set anew each time.
+  void look_when_due() {
+    if (due_ >= set_to_) return;
+    set_to_ = due_;
+    timer_.expires_at(due_);
+    timer_.async_wait([this, at = due_](std::error_code failure) {
+      // One that had expired when it was replaced comes without a failure.
+      if (failure || at != set_to_) return;
+      set_to_ = never;
+      look();
+    });
+  }
+
+  void look() {
+    if (due_ > std::chrono::steady_clock::now()) return look_when_due();
+    due_ = never;
+    act(CURL_SOCKET_TIMEOUT, 0);
   }
 
   asio::io_context& io_;
   asio::steady_timer timer_;
-  std::uint64_t timer_number_ = 0;
+  time_point due_ = never;     // when libcurl wants to be called
+  time_point set_to_ = never;  // when the timer expires
+  bool looks_soon_ = false;
   std::unordered_map<curl_socket_t, std::shared_ptr<socket_state>> sockets_;
   std::vector<curl_easy_handle> idle_;
   under_way_map under_way_;
