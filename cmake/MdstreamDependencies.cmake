@@ -97,6 +97,10 @@ macro(mdstream_find_hf)
   mdstream_find_curl()
 endmacro()
 
+macro(mdstream_find_dbfs)
+  mdstream_find_curl()
+endmacro()
+
 macro(mdstream_find_sftp)
   mdstream_find_curl()
 endmacro()
@@ -106,6 +110,10 @@ macro(mdstream_find_azure)
 endmacro()
 
 macro(mdstream_find_gs)
+  mdstream_find_s3()
+endmacro()
+
+macro(mdstream_find_oci)
   mdstream_find_s3()
 endmacro()
 

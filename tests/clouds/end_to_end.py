@@ -14,7 +14,7 @@ import tempfile
 
 program = sys.argv[1]
 place = f"{os.environ['MDSTREAM_TEST_URL']}/e{os.getpid()}"
-secrets = [os.environ[name] for name in ("AZURE_ACCOUNT_ACCESS_KEY", "MDSTREAM_TEST_SECRET") if os.environ.get(name)]
+secrets = [os.environ[name] for name in ("AZURE_ACCOUNT_ACCESS_KEY", "MDSTREAM_TEST_SECRETS") if os.environ.get(name)]
 outputs = []
 
 
@@ -84,6 +84,8 @@ def main():
 
         if os.environ.get("COMPOSER_SFTP_KEY_FILE"):
             return check_ssh(work)
+        if place.startswith("oci:") and not os.environ.get("MDSTREAM_TEST_PYTHON"):
+            return  # 500 MB of an SDK: what it sends was recorded, and is compared in clouds_server_oci
         ours, theirs = work / "ours", work / "theirs"
         ours.write_bytes(os.urandom(17 << 20))
         run("copy", ours, f"{place}-sdk/a b+ü/ours")
@@ -98,8 +100,8 @@ def main():
             assert "AZURE_ACCOUNT_ACCESS_KEY" in said and "d3Jvbmc" not in said, said
             said = run("inspect", place, status=1, AZURE_ACCOUNT_ACCESS_KEY="", AZURE_STORAGE_SAS_TOKEN="sv=2021-12-02&sig=hush%2Bhush")
             assert "AZURE_STORAGE_SAS_TOKEN" in said and "hush" not in said, said
-    for secret in secrets:
-        assert not any(secret in each for each in outputs), "an output holds a key"
 
 
 main()
+for secret in secrets:
+    assert not any(secret in each for each in outputs), "an output holds a key"

@@ -19,6 +19,23 @@ if place.scheme == "azure":
     else:
         with open(file, "wb") as into:
             blob.download_blob().readinto(into)
+elif place.scheme == "dbfs":
+    import shutil
+
+    from databricks.sdk import WorkspaceClient
+    from databricks.sdk.core import Config
+
+    workspace = WorkspaceClient(config=Config(disable_experimental_files_api_client=True))
+    volume = place.path.startswith("/Volumes/")
+    with open(file, "rb" if action == "put" else "wb") as here:
+        if volume and action == "put":
+            workspace.files.upload(f"/{name}", here, overwrite=True)
+        elif volume:
+            shutil.copyfileobj(workspace.files.download(f"/{name}").contents, here)
+        elif action == "put":
+            workspace.dbfs.upload(f"/{name}", here, overwrite=True)
+        else:
+            shutil.copyfileobj(workspace.dbfs.download(f"/{name}"), here)
 else:
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage

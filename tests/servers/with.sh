@@ -10,6 +10,8 @@
 #   testbench   Google's storage-testbench (Apache-2.0), which takes requests with any token
 #
 #   sshd        OpenSSH's SFTP server, which takes one key
+#   dbfs        scripted_dbfs.py, a workspace of Databricks: a volume, or as dbfs_files its file system
+#   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
 #
 # Those of Azure and Google lie in emulators/; MDSTREAM_TEST_PYTHON is a Python with the provider's SDK. Clouds' servers have MDSTREAM_TEST_URL, a place where tests write, and
 # MDSTREAM_TEST_ABSENT_URL, one that is not there.
@@ -43,7 +45,7 @@ skip() {
 
 # venv REQUIREMENT...: a virtual environment of the server's own with these packages; sets $bin.
 venv() {
-  local dir=$cache/$server
+  local dir=$cache/${server%_files}
   bin=$dir/bin
   mkdir -p "$cache"
   exec 9>"$cache/lock"
@@ -206,8 +208,44 @@ CONFIG
   export MDSTREAM_TEST_URL=sftp://$(id -un)@127.0.0.1:$port$state/data
 }
 
+# scripted NAME WORD...: starts scripted_NAME.py, which writes `port` into $state/NAME when it listens; sets $port.
+scripted() {
+  local name=$1
+  shift
+  mkdir "$state/$name"
+  spawn python3 "$(dirname "$emulators")/scripted_$name.py" "$state/$name" "$@"
+  ready test -s "$state/$name/port"
+  port=$(cat "$state/$name/port")
+}
+
+start_oci() {
+  local port
+  unset "${!OCI_@}"
+  scripted oci "${MDSTREAM_TEST_CLOCK:-600}"
+  export OCI_CLI_CONFIG_FILE=$state/oci/config OCI_CLI_ENDPOINT=http://127.0.0.1:$port
+  export MDSTREAM_TEST_URL=oci://test/root MDSTREAM_TEST_ABSENT_URL=oci://absent@testns/root
+  # The keys are new each time; the pass phrase and the session's token are what no output may hold.
+  export MDSTREAM_TEST_SECRETS="hush" MDSTREAM_TEST_REQUESTS=$state/oci/requests
+}
+
+start_dbfs() {
+  local port
+  unset "${!DATABRICKS_@}"
+  venv databricks-sdk==0.156.0
+  export MDSTREAM_TEST_PYTHON=$bin/python
+  scripted dbfs
+  export DATABRICKS_HOST=http://127.0.0.1:$port DATABRICKS_TOKEN=dapi-hush-of-the-token
+  export MDSTREAM_TEST_URL=dbfs:/Volumes/main/test/data/root
+  export MDSTREAM_TEST_SECRETS=hush MDSTREAM_TEST_REQUESTS=$state/dbfs/requests
+}
+
+start_dbfs_files() {
+  start_dbfs
+  export MDSTREAM_TEST_URL=dbfs:/root
+}
+
 case $server in
-  azurite | testbench | sshd) ;;
+  azurite | testbench | sshd | oci | dbfs | dbfs_files) ;;
   seaweedfs | moto) ;;
   *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
 esac

@@ -5,16 +5,18 @@
 #include <mdstream/store/alipan.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/azure.hpp>
+#include <mdstream/store/dbfs.hpp>
 #include <mdstream/store/gs.hpp>
 #include <mdstream/store/hf.hpp>
 #include <mdstream/store/http.hpp>
 #include <mdstream/store/local.hpp>
+#include <mdstream/store/oci.hpp>
 #include <mdstream/store/s3.hpp>
 #include <mdstream/store/sftp.hpp>
 
 namespace mdstream::inline v0 {
 
 using full_store = any_store<store::local, store::http, store::s3, store::azure, store::gs,
-                             store::hf, store::sftp, store::alipan>;
+                             store::oci, store::dbfs, store::hf, store::sftp, store::alipan>;
 
 }  // namespace mdstream::inline v0

@@ -7,6 +7,7 @@
 #include <mdstream/net/http_message.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -71,6 +72,11 @@ class cloud_api {
   /// For messages.
   [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
   [[nodiscard]] virtual cloud_refusal refusal(const net::http_response& answer) const = 0;
+
+  /// How far a request's time may be from the service's.
+  [[nodiscard]] virtual std::chrono::seconds clock_tolerance() const {
+    return std::chrono::minutes(14);
+  }
 
   /// Asks for the object's version, and reads the answer.
   [[nodiscard]] virtual cloud_call look(const std::string& key) const = 0;

@@ -159,12 +159,13 @@ class cloud_client {
       return true;
     }
 
-    /// The service's time, where it is a quarter of an hour from that of the request.
+    /// The service's time, where it is too far from that of the request.
     [[nodiscard]] std::optional<net::wall_clock::time_point> clock(
         const net::http_response& answer) const {
       const auto text = answer.headers.find("Date");
       const auto there = text ? net::parse_http_date(*text) : std::nullopt;
-      const bool apart = there && std::chrono::abs(*there - sent_at) > std::chrono::minutes(14);
+      const bool apart =
+          there && std::chrono::abs(*there - sent_at) > common->api->clock_tolerance();
       return apart ? there : std::nullopt;
     }
 

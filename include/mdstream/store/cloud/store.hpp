@@ -25,6 +25,7 @@ namespace mdstream::inline v0::store {
 /// runtime has to outlive the calls.
 class cloud_store {
  public:
+  explicit cloud_store(cloud_client client) : client_(std::move(client)) {}
   cloud_store(runtime& threads, std::shared_ptr<const cloud_api> api, net::http_client_options http,
               net::any_access keys)
       : client_(threads, std::move(api), std::move(http), std::move(keys)) {}

@@ -1,0 +1,272 @@
+#pragma once
+
+/// The Databricks file system as a `cloud_api`, but for reading: `file_read` does that. Needs
+/// libcurl: link mdstream::dbfs. Source: Databricks' DBFS API, version 2.0, whose calls carry at
+/// most 1 MiB, in base64.
+
+#include <mdstream/core/base64.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/json/writer.hpp>
+#include <mdstream/net/percent.hpp>
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/dbfs/volumes.hpp>
+#include <mdstream/store/file.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+class dbfs_api final : public cloud_api {
+ public:
+  /// Of a call that reads or writes.
+  static constexpr std::uint64_t block_bytes = 1 << 20;
+
+  dbfs_api(dbfs_settings settings, retry_policy retry)
+      : settings_(std::move(settings)), retry_(retry) {}
+
+  [[nodiscard]] std::string name() const override { return "Databricks"; }
+  [[nodiscard]] const std::string& root() const override { return settings_.root; }
+  [[nodiscard]] std::string url(std::string_view key) const override { return settings_.url(key); }
+  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
+    return dbfs_detail::parse_refusal(answer);
+  }
+
+  [[nodiscard]] cloud_call look(const std::string& key) const override {
+    return question("get-status", key);
+  }
+  [[nodiscard]] object_version version(const net::http_response& answer) const override {
+    const json::value said = json::parse(answer.text);
+    if (said.get<bool>("is_dir")) throw error(errc::not_found, "there is a directory of that name");
+    const json::value* const changed = said.find("modification_time");
+    return {said.get<std::uint64_t>("file_size"),
+            changed == nullptr ? std::string() : changed->digits()};
+  }
+
+  /// The call for some of a file's bytes; `read` gives them from its answer.
+  [[nodiscard]] cloud_call get(const std::string& key, const object_version*) const override {
+    return question("read", key);
+  }
+  [[nodiscard]] cloud_call block(const std::string& key, std::uint64_t offset,
+                                 std::uint64_t count) const {
+    cloud_call out = get(key, nullptr);
+    out.url += "&offset=" + std::to_string(offset) + "&length=" + std::to_string(count);
+    out.most_text = 2 * block_bytes;
+    return out;
+  }
+  [[nodiscard]] static std::vector<std::byte> read_block(const net::http_response& answer,
+                                                         std::uint64_t most) {
+    const json::value said = json::parse(answer.text);
+    const auto count = said.get<std::uint64_t>("bytes_read");
+    auto bytes = from_base64(count == 0 ? std::string() : said.get<std::string>("data"));
+    if (!bytes || bytes->size() != count || count > most) {
+      throw error(errc::corrupt, "the answer does not have the bytes that it says it has");
+    }
+    return *std::move(bytes);
+  }
+
+  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+    return order("delete", key, {{"path", settings_.path(key)}, {"recursive", false}});
+  }
+
+  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
+    const std::size_t slash = prefix.rfind('/');
+    cloud_call out =
+        question("list", slash == std::string::npos ? std::string() : prefix.substr(0, slash));
+    out.key = prefix;
+    return out;
+  }
+  /// Left out are the temporary files of writes under way.
+  [[nodiscard]] cloud_page page(const cloud_call& asked,
+                                const net::http_response& answer) const override {
+    const json::value said = json::parse(answer.text);
+    cloud_page out;
+    const json::value* const files = said.find("files");
+    if (files == nullptr) return out;
+    for (const json::value& each : files->as<json::array>("files")) {
+      const std::string path = each.get<std::string>("path");
+      if (!path.starts_with('/')) throw error(errc::corrupt, "the listing has a relative path");
+      const std::string key = path.substr(1);
+      if (each.get<bool>("is_dir")) {
+        if (!(key + '/').starts_with(asked.key)) continue;
+        out.more.push_back(question("list", key));
+        out.more.back().key = asked.key;
+      } else if (key.find(temporary_mark) == std::string::npos) {
+        out.objects.push_back({key, each.get<std::uint64_t>("file_size")});
+      }
+    }
+    return out;
+  }
+  [[nodiscard]] bool lists_more() const override { return true; }
+  [[nodiscard]] bool lists_nothing(const net::http_response& answer) const override {
+    return answer.status == 404;
+  }
+
+  /// Under a temporary name, which is moved to the file's own. Where one is replaced, there is none
+  /// for a moment: the API does not move over a file.
+  void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+             diagnostics& where, store_handler<> done) const override {
+    std::make_shared<file_write>(*this, client, std::move(key), bytes, std::move(stop), where,
+                                 std::move(done))
+        ->begin();
+  }
+
+ private:
+  static constexpr std::string_view temporary_mark = ".mdstream-";
+
+  class file_write : public std::enable_shared_from_this<file_write> {
+   public:
+    file_write(const dbfs_api& api, cloud_client client, std::string key, bytes_view bytes,
+               std::stop_token stop, diagnostics& where, store_handler<> done)
+        : api_(api),
+          client_(std::move(client)),
+          key_(std::move(key)),
+          temporary_(key_.substr(0, key_.rfind('/') + 1) + std::string(temporary_mark) +
+                     mdstream::detail::unique_name() + ".tmp"),
+          bytes_(bytes),
+          stop_(std::move(stop)),
+          where_(where),
+          done_(std::move(done)) {}
+
+    void begin() {
+      if (bytes_.size() <= block_bytes) {
+        return send(api_.order("put", key_,
+                               {{"path", api_.settings_.path(temporary_)},
+                                {"contents", to_base64(bytes_)},
+                                {"overwrite", true}}),
+                    [](file_write& self) { self.move(); });
+      }
+      const upload_plan plan{.part_bytes = block_bytes,
+                             .most_parts = std::numeric_limits<std::uint32_t>::max(),
+                             .parallel = 1,
+                             .retry = api_.retry_};
+      std::make_shared<part_upload>(client_, plan, block_steps(), bytes_, stop_, where_,
+                                    [self = shared_from_this()](std::error_code code) {
+                                      if (code) return self->done_(code);  // it was aborted
+                                      self->check();
+                                    })
+          ->begin();
+    }
+
+   private:
+    using step = std::function<void(file_write&)>;
+
+    void send(cloud_call call, step then) {
+      client_.async_send(std::move(call), stop_, where_,
+                         [self = shared_from_this(), then = std::move(then)](
+                             std::error_code code, const net::http_response&) {
+                           if (code) return self->give_up(code);
+                           then(*self);
+                         });
+    }
+
+    /// A block that was sent again because its answer was lost is there twice.
+    void check() {
+      client_.async_send(
+          api_.look(temporary_), stop_, where_,
+          [self = shared_from_this()](std::error_code code, const net::http_response& answer) {
+            try {
+              if (!code && self->api_.version(answer).bytes != self->bytes_.size()) {
+                throw error(errc::unavailable, "the service has other bytes than were sent");
+              }
+            } catch (const error& e) {
+              self->where_ = e.where();
+              code = e.code();
+            }
+            if (code) return self->give_up(code);
+            self->move();
+          });
+    }
+
+    void move() {
+      client_.async_send(
+          api_.order("move", key_,
+                     {{"source_path", api_.settings_.path(temporary_)},
+                      {"destination_path", api_.settings_.path(key_)}}),
+          stop_, where_,
+          [self = shared_from_this()](std::error_code code, const net::http_response& answer) {
+            if (!code) return self->done_({});
+            const bool there = self->api_.refusal(answer).code == "RESOURCE_ALREADY_EXISTS";
+            if (!there || ++self->replaced_ > most_replaced) return self->give_up(code);
+            self->where_ = {};
+            self->send(self->api_.remove(self->key_), [](file_write& then) { then.move(); });
+          });
+    }
+
+    void give_up(std::error_code code) {
+      const auto about = std::make_shared<diagnostics>();
+      client_.async_send(api_.remove(temporary_), {}, *about,
+                         [self = shared_from_this(), about, code](
+                             std::error_code, const net::http_response&) { self->done_(code); });
+    }
+
+    [[nodiscard]] upload_steps block_steps() const {
+      auto handle = std::make_shared<json::value>();
+      upload_steps steps;
+      steps.begin = [self = shared_from_this()] {
+        return self->api_.order(
+            "create", self->key_,
+            {{"path", self->api_.settings_.path(self->temporary_)}, {"overwrite", true}});
+      };
+      steps.begun = [handle](const net::http_response& answer) {
+        const json::value said = json::parse(answer.text);
+        const json::value* const found = said.find("handle");
+        if (found == nullptr) throw error(errc::corrupt, "the answer has no handle of the file");
+        *handle = *found;
+      };
+      steps.part = [self = shared_from_this(), handle](std::size_t, std::uint64_t,
+                                                       bytes_view part) {
+        return self->api_.order("add-block", self->key_,
+                                {{"handle", *handle}, {"data", to_base64(part)}});
+      };
+      steps.took = [](std::size_t, std::uint64_t, bytes_view, const net::http_response&) {};
+      steps.finish = [self = shared_from_this(), handle] {
+        return self->api_.order("close", self->key_, {{"handle", *handle}});
+      };
+      steps.abort = [self = shared_from_this()] { return self->api_.remove(self->temporary_); };
+      return steps;
+    }
+
+    static constexpr int most_replaced = 8;  // by others who write the same
+
+    const dbfs_api& api_;  // the client keeps it
+    const cloud_client client_;
+    const std::string key_, temporary_;
+    const bytes_view bytes_;
+    const std::stop_token stop_;
+    diagnostics& where_;
+    store_handler<> done_;
+    int replaced_ = 0;
+  };
+
+  [[nodiscard]] cloud_call question(const char* what, const std::string& key) const {
+    const std::string path = settings_.path(key);
+    return {.url = settings_.host + "/api/2.0/dbfs/" + what +
+                   "?path=" + net::percent_encode(path.empty() ? "/" : path),
+            .key = key};
+  }
+
+  [[nodiscard]] cloud_call order(const char* what, const std::string& key,
+                                 json::object about) const {
+    return {.method = "POST",
+            .url = settings_.host + "/api/2.0/dbfs/" + what,
+            .key = key,
+            .headers = {{"Content-Type", "application/json"}},
+            .text = std::make_shared<const std::string>(json::dump(json::value(std::move(about))))};
+  }
+
+  const dbfs_settings settings_;
+  const retry_policy retry_;
+};
+
+}  // namespace mdstream::inline v0::store

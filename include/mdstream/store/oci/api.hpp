@@ -1,0 +1,250 @@
+#pragma once
+
+/// OCI's Object Storage as a `cloud_api`. Needs libcurl: link mdstream::oci. Source: Object Storage
+/// Service API, version 20160918.
+
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/json/writer.hpp>
+#include <mdstream/net/percent.hpp>
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/oci/options.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+namespace oci_detail {
+
+[[nodiscard]] inline cloud_refusal parse_refusal(const net::http_response& answer) {
+  cloud_refusal out;
+  try {
+    const json::value said = json::parse(answer.text);
+    if (said.type() != json::kind::object) return out;
+    const auto text = [&](const char* name) {
+      const json::value* const found = said.find(name);
+      const bool is_text = found != nullptr && found->type() == json::kind::string;
+      return is_text ? found->as<std::string>() : std::string();
+    };
+    out.code = text("code");
+    out.message = text("message");
+  } catch (const error&) {  // a proxy's, say
+  }
+  return out;
+}
+
+}  // namespace oci_detail
+
+class oci_api final : public cloud_api {
+ public:
+  oci_api(oci_settings settings, upload_plan plan)
+      : settings_(std::move(settings)), plan_(plan), namespace_(settings_.namespace_name) {}
+
+  [[nodiscard]] std::string name() const override { return "OCI"; }
+  [[nodiscard]] const std::string& root() const override { return settings_.root; }
+  [[nodiscard]] std::string url(std::string_view key) const override {
+    return settings_.shown + (key.empty() ? "" : "/") + std::string(key);
+  }
+  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
+    return oci_detail::parse_refusal(answer);
+  }
+  [[nodiscard]] std::chrono::seconds clock_tolerance() const override {
+    return std::chrono::minutes(4);  // the service's is five
+  }
+
+  /// The tenancy's namespace, without which nothing but it can be asked for.
+  [[nodiscard]] bool knows_namespace() const {
+    const std::lock_guard lock(mutex_);
+    return !namespace_.empty();
+  }
+  void learn_namespace(std::string found) const {
+    const std::lock_guard lock(mutex_);
+    namespace_ = std::move(found);
+  }
+  [[nodiscard]] cloud_call ask_namespace() const { return {.url = settings_.endpoint + "/n"}; }
+  [[nodiscard]] static std::string read_namespace(const net::http_response& answer) {
+    std::string found = json::parse(answer.text).as<std::string>("the namespace");
+    if (!oci_detail::is_name(found)) throw error(errc::corrupt, "the answer is no namespace");
+    return found;
+  }
+
+  [[nodiscard]] cloud_call look(const std::string& key) const override {
+    return object("HEAD", key);
+  }
+  [[nodiscard]] object_version version(const net::http_response& answer) const override {
+    const auto bytes = mdstream::detail::content_length(answer.headers);
+    if (!bytes) throw error(errc::corrupt, "OCI does not tell the object's size");
+    return {*bytes, mdstream::detail::tag_of(answer.headers)};
+  }
+
+  [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
+    cloud_call out = object("GET", key);
+    if (held != nullptr && !held->tag.empty()) out.headers.push_back({"If-Match", held->tag});
+    return out;
+  }
+
+  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+    return object("DELETE", key);
+  }
+  [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
+    return refusal(answer).code == "ObjectNotFound";
+  }
+
+  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
+    return {
+        .url = bucket() + "/o?fields=name,size&limit=1000&prefix=" + net::percent_encode(prefix),
+        .key = prefix};
+  }
+  [[nodiscard]] cloud_page page(const cloud_call& asked,
+                                const net::http_response& answer) const override {
+    const json::value said = json::parse(answer.text);
+    cloud_page out;
+    const json::value* const objects = said.find("objects");
+    if (objects == nullptr) throw error(errc::corrupt, "the listing is not one");
+    for (const json::value& each : objects->as<json::array>("objects")) {
+      out.objects.push_back({each.get<std::string>("name"), each.get<std::uint64_t>("size")});
+    }
+    const json::value* const next = said.find("nextStartWith");
+    if (next != nullptr && next->type() != json::kind::null) {
+      cloud_call more = list(asked.key);
+      more.url += "&start=" + net::percent_encode(next->as<std::string>("nextStartWith"));
+      out.more.push_back(std::move(more));
+    }
+    return out;
+  }
+
+  void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+             diagnostics& where, store_handler<> done) const override {
+    put(client, std::move(key), bytes, nullptr, std::move(stop), where, std::move(done));
+  }
+
+  /// Writes the object unless there is one of that key; completes with whether it did.
+  void create(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+              diagnostics& where, store_handler<bool> done) const {
+    auto there = std::make_shared<std::atomic<bool>>(false);
+    put(client, std::move(key), bytes, there, std::move(stop), where,
+        [there, &where, done = std::move(done)](std::error_code code) mutable {
+          if (!*there) return done(code, !code);
+          where = {};
+          done({}, false);
+        });
+  }
+
+ private:
+  [[nodiscard]] std::string bucket() const {
+    const std::lock_guard lock(mutex_);
+    return settings_.endpoint + "/n/" + namespace_ + "/b/" + settings_.bucket;
+  }
+  [[nodiscard]] cloud_call object(std::string method, const std::string& key) const {
+    return {.method = std::move(method),
+            .url = bucket() + "/o/" + net::percent_encode(key),
+            .key = key};
+  }
+
+  /// Set where a call with a condition was answered that there is an object.
+  using was_there = std::shared_ptr<std::atomic<bool>>;
+
+  static void put_condition(cloud_call& call, was_there unless) {
+    if (!unless) return;
+    call.headers.push_back({"If-None-Match", "*"});
+    call.on_head = [unless = std::move(unless)](const net::http_response& head, net::http_sink&,
+                                                diagnostics&) {
+      if (head.status == 412) *unless = true;
+      return std::error_code();
+    };
+  }
+
+  void put(const cloud_client& client, std::string key, bytes_view bytes, was_there unless,
+           std::stop_token stop, diagnostics& where, store_handler<> done) const {
+    if (bytes.size() > plan_.part_bytes) {
+      return std::make_shared<part_upload>(client, plan_, part_steps(key, bytes, std::move(unless)),
+                                           bytes, std::move(stop), where, std::move(done))
+          ->begin();
+    }
+    cloud_call put = object("PUT", key);
+    put.headers.push_back({"Content-Type", "application/octet-stream"});
+    put.body = bytes;
+    put_condition(put, std::move(unless));
+    client.async_send(std::move(put), std::move(stop), where,
+                      [done = std::move(done)](std::error_code code,
+                                               const net::http_response&) mutable { done(code); });
+  }
+
+  /// An upload's name and the tags of its parts, in their order.
+  struct upload_state {
+    std::string place{};  ///< the URL of the object's uploads, without a query
+    std::string id{};     ///< for the query
+    std::mutex mutex{};
+    std::vector<std::string> tags{};
+  };
+
+  [[nodiscard]] upload_steps part_steps(const std::string& key, bytes_view bytes,
+                                        was_there unless) const {
+    auto state = std::make_shared<upload_state>();
+    state->place = bucket() + "/u/" + net::percent_encode(key);
+    const std::uint64_t size = plan_.part_size(bytes.size());
+    state->tags.resize(static_cast<std::size_t>((bytes.size() + size - 1) / size));
+    auto about =
+        std::make_shared<const std::string>(json::dump(json::value(json::object{{"object", key}})));
+    upload_steps steps;
+    steps.begin = [url = bucket() + "/u", key, about, unless] {
+      cloud_call out{.method = "POST", .url = url, .key = key, .text = about};
+      put_condition(out, unless);
+      return out;
+    };
+    steps.begun = [state](const net::http_response& answer) {
+      state->id = net::percent_encode(json::parse(answer.text).get<std::string>("uploadId"));
+      if (state->id.empty()) throw error(errc::corrupt, "the answer has no upload");
+    };
+    steps.part = [state, key](std::size_t number, std::uint64_t, bytes_view part) {
+      return cloud_call{.method = "PUT",
+                        .url = state->place + "?uploadId=" + state->id +
+                               "&uploadPartNum=" + std::to_string(number + 1),
+                        .key = key,
+                        .body = part};
+    };
+    steps.took = [state](std::size_t number, std::uint64_t, bytes_view,
+                         const net::http_response& answer) {
+      const std::lock_guard lock(state->mutex);
+      state->tags[number] = mdstream::detail::tag_of(answer.headers);
+      if (state->tags[number].empty()) throw error(errc::corrupt, "a part's answer has no ETag");
+    };
+    steps.finish = [state, key, unless] {
+      json::array parts;
+      for (std::size_t i = 0; i < state->tags.size(); ++i) {
+        parts.push_back(
+            json::object{{"partNum", static_cast<std::int64_t>(i + 1)}, {"etag", state->tags[i]}});
+      }
+      cloud_call out{.method = "POST",
+                     .url = state->place + "?uploadId=" + state->id,
+                     .key = key,
+                     .text = std::make_shared<const std::string>(json::dump(
+                         json::value(json::object{{"partsToCommit", std::move(parts)}})))};
+      put_condition(out, unless);
+      return out;
+    };
+    steps.abort = [state, key] {
+      return cloud_call{
+          .method = "DELETE", .url = state->place + "?uploadId=" + state->id, .key = key};
+    };
+    return steps;
+  }
+
+  const oci_settings settings_;
+  const upload_plan plan_;
+  mutable std::mutex mutex_;
+  mutable std::string namespace_;
+};
+
+}  // namespace mdstream::inline v0::store
