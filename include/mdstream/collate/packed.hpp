@@ -95,6 +95,6 @@ struct packed {
   }
 };
 
-static_assert(collator<packed<{.row = 1}>>);
+static_assert(collator<packed<packing{.row = 1}>>);
 
 }  // namespace mdstream::inline v0::collate
