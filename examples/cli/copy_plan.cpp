@@ -24,10 +24,26 @@ std::string key_of(std::string_view url, std::string_view text) {
 }
 
 struct url_parts {
-  std::string_view front;  // scheme and authority; empty for local paths
+  std::string_view front;  // scheme and authority, or volume; empty for local paths
   std::string_view path;
   std::string_view query;  // with its `?`; local paths have none
 };
+
+// How much of a URL names the place of its keys: for `scheme://authority/key` up to the key, for
+// `dbfs:/key` the scheme, for `dbfs:/Volumes/catalog/schema/volume/key` the volume.
+std::size_t front_of(std::string_view url) {
+  std::size_t end = url.find(':') + 1;
+  int slashes = 0;
+  if (url.substr(end).starts_with("//")) {
+    slashes = 3;
+  } else if (url.substr(end).starts_with("/Volumes/")) {
+    slashes = 5;
+  }
+  for (int i = 0; i < slashes && end < url.size(); ++i) {
+    end = std::min(url.find('/', i == 0 ? end : end + 1), url.size());
+  }
+  return end;
+}
 
 url_parts parts_of(std::string_view url) {
   url_parts out;
@@ -35,10 +51,7 @@ url_parts parts_of(std::string_view url) {
     const std::size_t question = std::min(url.find('?'), url.size());
     out.query = url.substr(question);
     url = url.substr(0, question);
-    const std::size_t authority = url.find("://");
-    const std::size_t slash =
-        authority == std::string_view::npos ? 0 : url.find('/', authority + 3);
-    out.front = url.substr(0, std::min(slash, url.size()));
+    out.front = url.substr(0, front_of(url));
     url.remove_prefix(out.front.size());
   }
   out.path = url;

@@ -5,9 +5,12 @@
 
 #include <mdstream/format/row_shard.hpp>
 #include <mdstream/full.hpp>
+#include <mdstream/store/retrying.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,7 +28,11 @@ class dataset_files {
  public:
   /// Throws mds::error where there is no index or it cannot be believed.
   dataset_files(const std::string& url, const std::string& split, bool allow_unsafe_types)
-      : store_(store::open(split.empty() ? url : url + "/" + split)) {
+      : threads_(std::make_unique<mds::runtime>(1)),
+        store_(
+            *threads_,
+            mds::full_store::open(split.empty() ? url : url + "/" + split, *threads_).on(*threads_),
+            {.attempts = 4, .pause = std::chrono::milliseconds(200)}) {
     const std::vector<std::byte> text = read_index();
     index_ = mds::dataset_index::parse(
         mds::as_text(text),
@@ -96,8 +103,6 @@ class dataset_files {
   [[nodiscard]] std::string url(const std::string& name) const { return store_.url(name); }
 
  private:
-  using store = mds::full_policies::store;
-
   [[nodiscard]] std::vector<std::byte> read_index() const {
     try {
       return mds::read_all(store_, "index.json");
@@ -126,7 +131,8 @@ class dataset_files {
     return bytes;
   }
 
-  store store_;
+  std::unique_ptr<mds::runtime> threads_;
+  mds::retrying<mds::any_async_store> store_;  // what may pass is asked for again
   mds::dataset_index index_;
 };
 

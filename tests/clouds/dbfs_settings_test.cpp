@@ -68,7 +68,7 @@ TEST_CASE("profiles of Databricks", "[clouds][dbfs]") {
   const std::string file = (directory / "cfg").string();
   std::ofstream(file) << "[DEFAULT]\nhost = https://one.example\ntoken = hush1\n"
                          "[robot]\nhost = https://two.example/\nclient_id = me\n"
-                         "client_secret = hush2\n[odd]\nhost = h\nauth_type = azure-cli\n";
+                         "client_secret = hush #2\n[odd]\nhost = h\nauth_type = azure-cli\n";
   const variables here{{"DATABRICKS_CONFIG_FILE", file}};
   const auto plain = resolved("dbfs:/x", here);
   CHECK(plain.host == "https://one.example");
@@ -78,7 +78,7 @@ TEST_CASE("profiles of Databricks", "[clouds][dbfs]") {
   CHECK(robot.host == "https://two.example");
   CHECK(robot.token.empty());
   CHECK(robot.client_id == "me");
-  CHECK(robot.client_secret == "hush2");
+  CHECK(robot.client_secret == "hush #2");
   CHECK(robot.client_source == "the profile robot in " + file);
   auto with_host = here;
   with_host["DATABRICKS_HOST"] = "https://three.example";

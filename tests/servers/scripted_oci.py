@@ -24,7 +24,7 @@ import uuid
 
 here = pathlib.Path(sys.argv[1])
 ahead = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
-pass_phrase, session_token = "hush of the pass phrase", "hush-of-the-session"
+pass_phrase, session_token = "hush of the pass phrase #1", "hush-of-the-session"
 who = {"tenancy": "ocid1.tenancy.oc1..test", "user": "ocid1.user.oc1..test", "fingerprint": ":".join(["20"] * 16)}
 objects, uploads, refused = {}, {}, set()
 lock = threading.Lock()

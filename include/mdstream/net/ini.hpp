@@ -39,13 +39,18 @@ namespace detail {
 
 }  // namespace detail
 
+/// Where a `#` or `;` begins a comment: AWS's tools also know those behind a value, Python's
+/// configparser, by which others read theirs, has them in the value.
+enum class ini_comments { own_lines, behind_values };
+
 /// Reads such a text as AWS's tools do: `[section]`, `name = value`, lines that begin with `#` or
 /// `;` are comments, a line indented more than the setting above it goes on with that (as
 /// `name.sub = value`),
 /// equal sections are one, the last of equal settings counts. Names are lower-cased. `file` is for
 /// messages, which name the line and quote nothing: it may hold a secret. Throws
 /// `errc::invalid_argument` for anything else.
-[[nodiscard]] inline ini_sections parse_ini(std::string_view text, const std::string& file) {
+[[nodiscard]] inline ini_sections parse_ini(std::string_view text, const std::string& file,
+                                            ini_comments comments = ini_comments::behind_values) {
   ini_sections out;
   ini_section* section = nullptr;
   std::string above;
@@ -83,7 +88,9 @@ namespace detail {
       above = name;
       above_indent = indent;
     }
-    (*section)[name] = detail::without_comment(detail::trimmed(line.substr(equals + 1)));
+    const std::string_view value = detail::trimmed(line.substr(equals + 1));
+    (*section)[name] =
+        comments == ini_comments::behind_values ? detail::without_comment(value) : value;
   }
   return out;
 }

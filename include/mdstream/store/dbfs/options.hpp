@@ -63,7 +63,8 @@ inline void place(std::string_view url, const cloud_detail::cloud_url& parts, db
   file = net::detail::in_home(variables,
                               variables("DATABRICKS_CONFIG_FILE").value_or("~/.databrickscfg"));
   const auto text = net::detail::read_secret(file, warn);
-  net::ini_sections sections = net::parse_ini(text.value_or(""), file);
+  net::ini_sections sections =
+      net::parse_ini(text.value_or(""), file, net::ini_comments::own_lines);
   const auto at = sections.find(name);
   if (at != sections.end()) return std::move(at->second);
   if (!required) return {};

@@ -77,7 +77,8 @@ namespace oci_detail {
   const auto chosen = net::first_set(variables, {"OCI_CLI_CONFIG_FILE", "OCI_CONFIG_FILE"});
   const std::string file = net::detail::in_home(variables, chosen.value_or("~/.oci/config"));
   const auto text = net::detail::read_settings(file);
-  const net::ini_sections sections = net::parse_ini(text.value_or(""), file);
+  const net::ini_sections sections =
+      net::parse_ini(text.value_or(""), file, net::ini_comments::own_lines);
   const auto at = sections.find(name), common = sections.find("DEFAULT");
   if (at == sections.end() && (required || (chosen && !text))) {
     throw error(errc::invalid_argument, {.what = "there is no profile " + name, .url = file});

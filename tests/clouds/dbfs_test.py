@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""dbfs_test.py MDSTREAM, under tests/servers/with.sh dbfs: tokens, service principals and profiles that let in, and what is
+said where they do not. No output may hold a secret."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+program = sys.argv[1]
+place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
+host, token = os.environ["DATABRICKS_HOST"], os.environ["DATABRICKS_TOKEN"]
+plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+
+
+def run(*words, status=0, **variables):
+    done = subprocess.run([program, *map(str, words)], text=True, capture_output=True, timeout=120, env=variables)
+    said = done.stdout + done.stderr
+    assert done.returncode == status, (words, done.returncode, said)
+    assert os.environ["MDSTREAM_TEST_SECRETS"] not in said, said
+    return said
+
+
+with tempfile.TemporaryDirectory() as name:
+    work = pathlib.Path(name)
+    (work / "object").write_bytes(b"an object")
+    by_token = plain | {"DATABRICKS_HOST": host, "DATABRICKS_TOKEN": token}
+    run("copy", work / "object", f"{place}/object", **by_token)
+
+    def fetched(url=f"{place}/object", status=0, **variables):
+        (work / "fetched").unlink(missing_ok=True)
+        said = run("copy", url, work / "fetched", status=status, **variables)
+        assert status or (work / "fetched").read_bytes() == b"an object"
+        return said
+
+    fetched(f"{place}/object", **by_token)
+    principal = plain | {"DATABRICKS_HOST": host, "DATABRICKS_CLIENT_ID": "the-principal",
+                         "DATABRICKS_CLIENT_SECRET": "hush-of-the-principal"}
+    fetched(**principal)
+    # A token of a principal is good for thirty requests here: the others want another, asked for once.
+    (work / "many").mkdir()
+    for i in range(60):
+        (work / "many" / str(i)).write_bytes(b"one of many")
+    run("copy", "--jobs", 4, work / "many", f"{place}/many", **principal)
+    run("copy", "--jobs", 4, f"{place}/many", work / "back", **principal)
+    assert len(list((work / "back").iterdir())) == 60
+
+    # Volumes are stores of their own; any other path is the file system's.
+    run("copy", work / "object", "dbfs:/mnt/object", **by_token)
+    (work / "list").write_text(f"{place}/object\ndbfs:/mnt/object\n")
+    run("copy", "--list", work / "list", work / "listed", **by_token)
+    assert (work / "listed" / "root/keys/object").read_bytes() == (work / "listed" / "mnt/object").read_bytes() == b"an object"
+
+    profiles = work / ".databrickscfg"
+    profiles.write_text(f"[DEFAULT]\nhost = {host}\ntoken = {token}\n[robot]\nhost = {host}\nclient_id = the-principal\n"
+                        f"client_secret = hush-of-the-principal\n[wrong]\nhost = {host}\ntoken = dapi-hush-wrong\n")
+    profiles.chmod(0o600)
+    at_home = plain | {"HOME": name}
+    fetched(**at_home)
+    fetched(f"{place}/object?profile=robot", **at_home)
+
+    said = fetched(status=1, **at_home | {"DATABRICKS_CONFIG_PROFILE": "wrong"})
+    assert "401" in said and f"the profile wrong in {profiles}" in said, said
+    said = fetched(status=1, **by_token | {"DATABRICKS_TOKEN": "dapi-hush-revoked"})
+    assert "403" in said and "DATABRICKS_TOKEN" in said, said
+    said = fetched(status=1, **principal | {"DATABRICKS_CLIENT_SECRET": "hush-that-is-wrong"})
+    assert "invalid_client" in said and "DATABRICKS_CLIENT_SECRET" in said, said
+    assert "anonymous" in fetched(status=1, **plain | {"DATABRICKS_HOST": host})
+    assert "DATABRICKS_HOST" in fetched(status=1, **plain)
+    said = fetched("dbfs:/Volumes/main/test/other/object", status=1, **by_token)
+    assert "dbfs:/Volumes/main/test/other/object" in said, said
+    profiles.write_text("[DEFAULT]\nhush this is no setting\n")
+    profiles.chmod(0o644)
+    said = fetched(status=1, **at_home)
+    assert "line 2" in said and "may be read by everybody" in said, said
