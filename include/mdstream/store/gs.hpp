@@ -59,13 +59,13 @@ class gs : public any_async_store {
       }
       endpoint = value;
     }
-    const auto id = options.variables("GCS_KEY"), secret = options.variables("GCS_SECRET");
-    if (!options.keys && id && secret)
-      return by_s3(threads, parts, endpoint, *id, *secret, options);
     const auto emulator = options.variables("STORAGE_EMULATOR_HOST");
     const bool emulated = endpoint.empty() && emulator;
     if (emulated)
       endpoint = emulator->find("://") == emulator->npos ? "http://" + *emulator : *emulator;
+    const auto id = options.variables("GCS_KEY"), secret = options.variables("GCS_SECRET");
+    if (!options.keys && id && secret)
+      return by_s3(threads, parts, endpoint, *id, *secret, options);
     gs_settings settings{.bucket = parts.place, .root = parts.prefix};
     if (!endpoint.empty()) settings.endpoint = cloud_detail::checked_endpoint(endpoint, "gs://");
     const upload_plan plan{.part_bytes = options.part_bytes.value, .retry = options.part_retry};
