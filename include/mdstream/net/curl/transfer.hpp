@@ -134,6 +134,9 @@ class http_transfer {
       case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return errc::permission_denied;
       case CURLE_WEIRD_SERVER_REPLY:
       case CURLE_BAD_CONTENT_ENCODING:
+#if LIBCURL_VERSION_NUM >= 0x080600
+      case CURLE_TOO_LARGE:
+#endif
       case CURLE_TOO_MANY_REDIRECTS: return errc::corrupt;
       case CURLE_OUT_OF_MEMORY:
       case CURLE_BAD_FUNCTION_ARGUMENT:
