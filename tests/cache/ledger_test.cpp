@@ -1,10 +1,11 @@
 // What processes tell each other: members, journal, scan, ledger. Two ledgers in one process are
 // two processes to each other, because flock tells open files apart.
 
-#include <mdstream/cache/ledger_transaction.hpp>
+#include <mdstream/cache/cache_ledger.hpp>
 
 #include <mdstream/cache/cache_directory.hpp>
 #include <mdstream/cache/describe_streams.hpp>
+#include <mdstream/cache/ledger_transaction.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <fstream>
