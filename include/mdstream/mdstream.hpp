@@ -18,5 +18,6 @@
 #include <mdstream/store/memory.hpp>
 #include <mdstream/stream/dataset.hpp>
 #include <mdstream/stream/loader.hpp>
+#include <mdstream/stream/open.hpp>
 #include <mdstream/version.hpp>
 #include <mdstream/writer/writer.hpp>

@@ -1,6 +1,13 @@
 #include <mdstream/cache/shard_requests.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <vector>
 
@@ -82,6 +89,167 @@ TEST_CASE("a request that was stopped before is cancelled at once", "[cache]") {
   const auto entry = requests.add(1, urgency::now, stop.get_token(), one.where, one.handler());
   CHECK(one.answers == std::vector<std::error_code>{errc::canceled});
   CHECK(entry->stop.stop_requested());
+}
+
+/// Requests for one shard beside a plain account of who waits for which way.
+class account {
+ public:
+  enum event : std::uint8_t {
+    ask_now,
+    ask_ahead,
+    cancel_oldest,
+    cancel_newest,
+    finish_oldest,
+    fail_newest,
+    dismiss_newest,
+    stop_all,
+    count
+  };
+
+  void happens(event what) {
+    switch (what) {
+      case ask_now: return ask(urgency::now);
+      case ask_ahead: return ask(urgency::ahead);
+      case cancel_oldest: return cancel(0);
+      case cancel_newest: return cancel(waiting().empty() ? 0 : waiting().size() - 1);
+      case finish_oldest: return finish(0, {});
+      case fail_newest: return finish(live().empty() ? 0 : live().size() - 1, errc::corrupt);
+      case dismiss_newest: return dismiss();
+      default: break;
+    }
+    requests_.stop_all();
+    for (way& each : ways_)
+      if (!each.ended && !each.left) each.stopped = true;
+  }
+
+  void check() const {
+    for (const request& each : asked_)
+      REQUIRE(each.who.answers ==
+              (each.answer ? std::vector{*each.answer} : std::vector<std::error_code>()));
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      REQUIRE(ways_[i].entry->stop.stop_requested() == ways_[i].stopped);
+      REQUIRE(requests_.wanted_now(*ways_[i].entry) ==
+              std::ranges::any_of(asked_, [i](const request& each) {
+                return each.way == i && !each.answer && each.why == urgency::now;
+              }));
+    }
+  }
+
+ private:
+  struct request {
+    asked who{};
+    std::stop_source stop{};
+    urgency why{};
+    std::size_t way = 0;
+    std::optional<std::error_code> answer{};
+  };
+  struct way {
+    std::shared_ptr<mds::shard_requests::entry> entry;
+    bool stopped = false;  // its stop was requested
+    bool left = false;     // by all who waited: who asks next begins anew
+    bool ended = false;
+  };
+
+  [[nodiscard]] std::vector<request*> waiting() {
+    std::vector<request*> out;
+    for (request& each : asked_)
+      if (!each.answer) out.push_back(&each);
+    return out;
+  }
+  [[nodiscard]] std::vector<std::size_t> live() const {
+    std::vector<std::size_t> out;
+    for (std::size_t i = 0; i < ways_.size(); ++i)
+      if (!ways_[i].ended) out.push_back(i);
+    return out;
+  }
+  [[nodiscard]] bool is_waited_for(std::size_t number) const {
+    return std::ranges::any_of(
+        asked_, [number](const request& each) { return each.way == number && !each.answer; });
+  }
+
+  void ask(urgency why) {
+    request& it = asked_.emplace_back();
+    it.why = why;
+    auto begun = requests_.add(1, why, it.stop.get_token(), it.who.where, it.who.handler());
+    const bool anew = ways_.empty() || ways_.back().ended || ways_.back().left;
+    REQUIRE((begun != nullptr) == anew);
+    if (begun) ways_.push_back({.entry = std::move(begun)});
+    it.way = ways_.size() - 1;
+  }
+  void cancel(std::size_t which) {
+    const auto all = waiting();
+    if (all.empty()) return;
+    request& it = *all[which];
+    it.answer = errc::canceled;
+    it.stop.request_stop();
+    way& of = ways_[it.way];
+    if (!is_waited_for(it.way)) of.stopped = of.left = true;
+  }
+  void finish(std::size_t which, std::error_code code) {
+    const auto all = live();
+    if (all.empty()) return;
+    way& it = ways_[all[which]];
+    it.ended = true;
+    for (request& each : asked_)
+      if (each.way == all[which] && !each.answer) each.answer = code;
+    requests_.finish(1, it.entry, code, {}, {});
+  }
+  void dismiss() {
+    const auto all = live();
+    if (all.empty()) return;
+    way& it = ways_[all.back()];
+    for (request& each : asked_)
+      if (each.way == all.back() && !each.answer && each.why == urgency::ahead)
+        each.answer = errc::cache_too_small;
+    it.ended = !is_waited_for(all.back());
+    REQUIRE(requests_.dismiss_ahead(1, it.entry, errc::cache_too_small, {}) == it.ended);
+  }
+
+  mds::shard_requests requests_;
+  std::deque<request> asked_;  // stays where it is: handlers write there
+  std::deque<way> ways_;
+};
+
+TEST_CASE("every event in every state of the requests for a shard", "[cache]") {
+  constexpr std::size_t length = 5;
+  std::array<std::uint8_t, length> events{};
+  for (std::size_t number = 0;; ++number) {
+    account book;
+    for (const std::uint8_t each : events) {
+      INFO("sequence " << number << ", event " << int{each});
+      book.happens(static_cast<account::event>(each));
+      book.check();
+    }
+    std::size_t at = 0;
+    while (at < length && ++events[at] == account::count) events[at++] = 0;
+    if (at == length) break;
+  }
+}
+
+TEST_CASE("work that ends tells who does not wait", "[cache]") {
+  mds::work_count work;
+  int told = 0;
+  work.when_idle([&told] { ++told; });  // nothing is in progress
+  CHECK(told == 1);
+  for (int i = 0; i < 3; ++i) work.begin();
+  work.when_idle([&told] { ++told; });
+  work.end();
+  work.begin();
+  for (int i = 0; i < 2; ++i) work.end();
+  CHECK(told == 1);
+  work.end();
+  CHECK(told == 2);
+  work.begin();
+  work.end();
+  CHECK(told == 2);
+  work.wait_idle();
+
+  auto owned = std::make_unique<mds::work_count>();
+  mds::work_count& it = *owned;
+  it.begin();
+  it.when_idle([&owned] { owned.reset(); });
+  it.end();  // which destroys it
+  CHECK(owned == nullptr);
 }
 
 }  // namespace shard_requests_test

@@ -53,16 +53,21 @@ TEST_CASE("what is here already is not fetched") {
 
 TEST_CASE("without room fetching pauses until the window moves, and begins with the same shard") {
   mds::fetch_window window(4, 2);
+  CHECK(window.all_asked());
   for (const std::uint32_t shard : {0U, 1U, 2U}) window.want(shard);
   CHECK(window.next() == 0);
   CHECK(window.next() == 1);
+  CHECK_FALSE(window.all_asked());
   window.no_room(0);
+  CHECK(window.paused());
   CHECK_FALSE(window.next());
   window.fetched(1);
   CHECK_FALSE(window.next());
   window.moved();
+  CHECK_FALSE(window.paused());
   CHECK(window.next() == 0);
   CHECK(window.next() == 2);
+  CHECK(window.all_asked());
 }
 
 TEST_CASE("random events never lose, repeat or leak a shard") {

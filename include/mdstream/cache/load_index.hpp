@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -105,6 +106,42 @@ inline void keep_index(const std::string& directory, bytes_view bytes) {
 
 }  // namespace detail
 
+/// The index that lies in the stream's directory; none where there is none, or a damaged one, and a
+/// remote that has it. Throws as `load_index`.
+[[nodiscard]] inline std::optional<dataset_index> find_index(const index_source& source,
+                                                             bool has_remote) {
+  const std::string path = source.directory + "/index.json";
+  if (const unique_fd fd = detail::try_open(path, O_RDONLY)) {
+    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
+    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
+    try {
+      return detail::parse_index(text, source, path);
+    } catch (const error& e) {
+      if (e.code() != errc::corrupt || !has_remote) throw;
+    }
+  } else if (errno != ENOENT && errno != ENOTDIR) {
+    throw system_failure(errno, "cannot open", path);
+  } else if (!has_remote) {
+    throw error(errc::not_found, {.what = "there is no index here, and the stream has no remote",
+                                  .stream = source.name,
+                                  .url = path});
+  }
+  return std::nullopt;
+}
+
+/// Checks an index that was fetched from `url` and puts it into the stream's directory, whole or
+/// not at all; where nothing can be written it is not kept. Throws as `load_index`.
+[[nodiscard]] inline dataset_index accept_index(bytes_view bytes, const index_source& source,
+                                                const std::string& url) {
+  dataset_index index = detail::parse_index(as_text(bytes), source, url);
+  try {
+    detail::keep_index(source.directory, bytes);
+  } catch (const error& e) {
+    if (e.code() != errc::permission_denied) throw;
+  }
+  return index;
+}
+
 /// The dataset's index: the file `index.json` in the stream's directory, or, where there is none,
 /// that of the remote, which is checked and then put there whole or not at all. An index that lies
 /// there is never refreshed; one that is damaged is fetched anew when there is a remote. Where
@@ -115,31 +152,10 @@ inline void keep_index(const std::string& directory, bytes_view bytes) {
 /// Blocks; may be called for many streams side by side, and by several processes at once.
 template <object_store S>
 [[nodiscard]] dataset_index load_index(const S* remote, const index_source& source) {
-  const std::string path = source.directory + "/index.json";
-  if (const unique_fd fd = detail::try_open(path, O_RDONLY)) {
-    std::string text(static_cast<std::size_t>(detail::file_size(fd.get(), path)), '\0');
-    text.resize(detail::read_at(fd.get(), 0, std::as_writable_bytes(std::span(text)), path));
-    try {
-      return detail::parse_index(text, source, path);
-    } catch (const error& e) {
-      if (e.code() != errc::corrupt || remote == nullptr) throw;
-    }
-  } else if (errno != ENOENT && errno != ENOTDIR) {
-    throw system_failure(errno, "cannot open", path);
-  } else if (remote == nullptr) {
-    throw error(errc::not_found, {.what = "there is no index here, and the stream has no remote",
-                                  .stream = source.name,
-                                  .url = path});
-  }
+  if (std::optional<dataset_index> here = find_index(source, remote != nullptr))
+    return *std::move(here);
   const std::string key = join_key(source.prefix, "index.json");
-  const std::vector<std::byte> bytes = detail::fetch_index(*remote, key, source);
-  dataset_index index = detail::parse_index(as_text(bytes), source, remote->url(key));
-  try {
-    detail::keep_index(source.directory, bytes);
-  } catch (const error& e) {
-    if (e.code() != errc::permission_denied) throw;
-  }
-  return index;
+  return accept_index(detail::fetch_index(*remote, key, source), source, remote->url(key));
 }
 
 }  // namespace mdstream::inline v0

@@ -47,7 +47,8 @@ namespace mdstream::inline v0 {
 /// the same root share one copy of each shard and one limit, and may be killed at any time.
 ///
 /// All members are thread-safe. References may outlive the cache; its destructor cancels what is in
-/// progress and waits for it. The runtime and the indexes have to outlive the cache.
+/// progress and waits for it: on a thread of the runtime call `async_end` before. The runtime and
+/// the indexes have to outlive the cache.
 template <object_store Store, codec_policy Codec, hash_policy Hash>
 class shard_cache {
  public:
@@ -74,6 +75,14 @@ class shard_cache {
     stop_.request_stop();
     requests_.stop_all();
     work_.wait_idle();
+  }
+
+  /// Cancels what is in progress and calls `ended`, which may destroy the cache, when that has come
+  /// to its end: at once, or on the thread of the last of it. The last call of all.
+  void async_end(unique_function<void()> ended) {
+    stop_.request_stop();
+    requests_.stop_all();
+    work_.when_idle(std::move(ended));
   }
 
   /// Number of shards of all streams.

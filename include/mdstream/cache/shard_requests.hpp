@@ -31,17 +31,36 @@ class work_count {
     ++count_;
   }
   void end() {
-    const std::lock_guard lock(mutex_);
-    if (--count_ == 0) idle_.notify_all();
+    unique_function<void()> then;
+    {
+      const std::lock_guard lock(mutex_);
+      if (--count_ != 0) return;
+      idle_.notify_all();
+      then = std::exchange(then_, {});
+    }
+    if (then) then();
   }
   void wait_idle() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [this] { return count_ == 0; });
   }
+  /// Instead of waiting: calls `then`, which may destroy this, at once where nothing is in
+  /// progress, else when the last of it ends. Nothing begins any more, but by what is in progress.
+  void when_idle(unique_function<void()> then) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (count_ != 0) {
+        then_ = std::move(then);
+        return;
+      }
+    }
+    then();
+  }
 
  private:
   std::mutex mutex_;
   std::condition_variable idle_;
+  unique_function<void()> then_;
   std::size_t count_ = 0;
 };
 

@@ -82,6 +82,10 @@ class fetch_window {
   /// The window has moved on: there may be room again.
   void moved() noexcept { paused_ = false; }
 
+  /// Whether all shards that were wanted have been asked for, some perhaps not answered yet.
+  [[nodiscard]] bool all_asked() const noexcept { return queue_.empty(); }
+  /// Whether fetching waits for room.
+  [[nodiscard]] bool paused() const noexcept { return paused_; }
   [[nodiscard]] bool wanted(std::uint32_t shard) const noexcept {
     return shards_[shard].wanted != 0;
   }

@@ -80,6 +80,9 @@ class batch_reader {
     return true;
   }
 
+  /// Batches of the epoch.
+  [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
+
   /// Samples that are read for one batch: those of the node.
   [[nodiscard]] std::uint64_t samples_read() const noexcept {
     return rules_.in_stretches ? order_.global_batch_size()

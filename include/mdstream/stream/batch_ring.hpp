@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -64,11 +65,14 @@ class batch_ring {
   using job = batch_job<Batch>;
   using handler = unique_function<void(std::exception_ptr, Batch)>;
 
-  batch_ring(Source& source, runtime& threads, std::size_t workers, ring_limits limits)
+  /// `when_spent` is called, under a lock, when the last batch of the epoch has been taken.
+  batch_ring(Source& source, runtime& threads, std::size_t workers, ring_limits limits,
+             std::function<void()> when_spent = {})
       : source_(source),
         threads_(threads),
         workers_(std::max<std::size_t>(workers, 1)),
-        limits_(limits) {}
+        limits_(limits),
+        when_spent_(std::move(when_spent)) {}
   batch_ring(const batch_ring&) = delete;
   batch_ring& operator=(const batch_ring&) = delete;
   ~batch_ring() {
@@ -76,6 +80,26 @@ class batch_ring {
     std::unique_lock lock(mutex_);
     if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
     idle_.wait(lock, [this] { return active_ == 0; });
+  }
+
+  /// As `delivery::async_end`.
+  void async_end(unique_function<void()> ended) {
+    stop_.request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
+      if (active_ != 0) {
+        ended_ = std::move(ended);
+        return;
+      }
+    }
+    ended();
+  }
+
+  /// Begins to put batches together before the first one is asked for.
+  void start() {
+    std::unique_lock lock(mutex_);
+    pump(lock);
   }
 
   /// Waits for the next batch; false at the end of the epoch. Throws what went wrong with it, again
@@ -119,6 +143,11 @@ class batch_ring {
     }
   }
 
+  /// Whether nothing is under way that the destructor would wait for.
+  [[nodiscard]] bool is_idle() const {
+    const std::lock_guard lock(mutex_);
+    return active_ == 0;
+  }
   /// Time that `next` has waited.
   [[nodiscard]] std::chrono::nanoseconds stalled() const {
     const std::lock_guard lock(mutex_);
@@ -161,7 +190,13 @@ class batch_ring {
     finished_bytes_ -= first.bytes;
     spare_ = std::move(jobs_.front());
     jobs_.pop_front();
+    tell_if_spent();
     return out;
+  }
+
+  void tell_if_spent() {
+    if (when_spent_ && jobs_.empty() && no_more_ && code_of(no_more_) == errc::end_of_epoch)
+      when_spent_();
   }
 
   /// Batches that still hold their shards.
@@ -226,6 +261,7 @@ class batch_ring {
     ask_alone_ = failure && !asked_alone_ && code_of(failure) == errc::corrupt;
     if (failure && !ask_alone_) {
       no_more_ = std::move(failure);
+      tell_if_spent();
       tell();
     }
     pump(lock);
@@ -314,16 +350,20 @@ class batch_ring {
 
   // The destructor goes on as soon as the lock is given up.
   void finish_one() {
-    if (--active_ == 0) idle_.notify_all();
+    if (--active_ != 0) return;
+    idle_.notify_all();
+    if (ended_) threads_.post(std::exchange(ended_, {}));
   }
 
   Source& source_;
   runtime& threads_;
   std::size_t workers_;
   ring_limits limits_;
+  std::function<void()> when_spent_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable idle_;
+  unique_function<void()> ended_;
   std::stop_source stop_;
   std::deque<std::shared_ptr<job>> jobs_;  // in order
   std::shared_ptr<job> spare_;             // its memory is used again

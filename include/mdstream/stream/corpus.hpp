@@ -4,27 +4,20 @@
 /// each sample lies.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/cache/load_index.hpp>
 #include <mdstream/cache/shard_cache.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/row_to_mds.hpp>
 #include <mdstream/policies.hpp>
-#include <mdstream/store/any_store.hpp>
+#include <mdstream/stream/opened_streams.hpp>
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/places.hpp>
 #include <mdstream/stream/shard_locator.hpp>
 #include <mdstream/stream/shard_samples.hpp>
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,32 +38,51 @@ class corpus {
   /// Throws `errc::invalid_argument` for options that contradict each other, `errc::not_found`
   /// where there is no index, `errc::corrupt` for a damaged or empty one, and
   /// `errc::schema_mismatch`; each names the stream.
-  explicit corpus(options given)
+  explicit corpus(options given) : corpus(std::move(given), nullptr) {}
+
+  /// The same on streams that were opened from the same options, which are used up; null: opens
+  /// them.
+  corpus(options given, opened_streams<store_type>* opened)
       : own_runtime_(given.shared_runtime == nullptr ? std::make_unique<runtime>(given.threads)
                                                      : nullptr),
         threads_(given.shared_runtime == nullptr ? *own_runtime_ : *given.shared_runtime) {
-    std::vector<stream_options<store_type>> streams = streams_of(given);
-    const dataset_places places =
-        settle_places(requests(streams), local_of(given),
-                      needs_temporary(streams, local_of(given)) ? temporary() : std::string());
+    std::optional<opened_streams<store_type>> own;
+    if (opened == nullptr) {
+      opened = &own.emplace(given, threads_);
+      opened->load();
+    }
     std::vector<cache_stream<store_type>> cached;
     std::vector<std::uint64_t> sizes;
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      cached.push_back(open(given, std::move(streams[i]), places.streams[i]));
-      const std::vector<std::uint64_t> own = cached.back().index->shard_sizes();
-      stream_shards_.push_back(own);
-      sizes.insert(sizes.end(), own.begin(), own.end());
+    for (opened_stream<store_type>& each : opened->streams()) {
+      cached.push_back(take(std::move(each)));
+      const std::vector<std::uint64_t> of_stream = cached.back().index->shard_sizes();
+      stream_shards_.push_back(of_stream);
+      sizes.insert(sizes.end(), of_stream.begin(), of_stream.end());
     }
-    cache_root_ = places.root;
+    cache_root_ = opened->root();
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
     only_layout_ = common_layout();
     cache_ = std::make_unique<cache_type>(
-        threads_, cache_options{.root = places.root, .limit = given.cache_limit.value},
+        threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value},
         std::move(cached));
   }
 
+  corpus(const corpus&) = delete;
+  corpus& operator=(const corpus&) = delete;
+  /// Cancels what is in progress and waits for it, but not on a thread of a shared runtime, where
+  /// it would wait for itself: there the cache is destroyed by what ends last.
+  ~corpus() {
+    if (own_runtime_ || !threads_.runs_here()) return;
+    std::vector<std::shared_ptr<const dataset_index>> indexes;
+    for (const stream_part& part : parts_) indexes.push_back(part.index);
+    cache_type* const cache = cache_.release();
+    cache->async_end([cache, indexes = std::move(indexes)] { delete cache; });
+  }
+
   [[nodiscard]] runtime& threads() const noexcept { return threads_; }
+  /// Whether they end with this.
+  [[nodiscard]] bool owns_threads() const noexcept { return own_runtime_ != nullptr; }
   [[nodiscard]] cache_type& cache() const noexcept { return *cache_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& cache_root() const noexcept { return cache_root_; }
@@ -169,88 +181,21 @@ class corpus {
             locate_.shard_samples(number)};
   }
 
-  static std::vector<stream_options<store_type>> streams_of(const options& given) {
-    if (given.streams.empty()) {
-      if (given.remote.empty() && given.local.empty())
-        throw error(errc::invalid_argument, "give streams, or a remote or local directory");
-      return {{.remote = given.remote, .local = given.local, .split = given.split}};
-    }
-    if (!given.remote.empty() || !given.split.empty())
-      throw error(errc::invalid_argument,
-                  "give either streams, each with its own remote and split, or one remote");
-    return given.streams;
-  }
-
-  // With one stream in short form, `local` is that stream's own directory.
-  static std::string local_of(const options& given) {
-    return given.streams.empty() ? std::string() : given.local;
-  }
-
-  /// Below the system's temporary directory, where others may write too: made for this user alone,
-  /// because whoever writes there decides what is read.
-  static std::string temporary() {
-    const std::string path = std::filesystem::temp_directory_path().native() + "/mdstream-" +
-                             std::to_string(::geteuid());
-    struct stat found{};
-    if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0)
-      throw system_failure(errno, "cannot make a cache; give local", path);
-    if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
-      throw error(errc::permission_denied,
-                  diagnostics{.what = "others may write to this cache; give local", .url = path});
-    return path;
-  }
-
-  static bool needs_temporary(const std::vector<stream_options<store_type>>& streams,
-                              const std::string& local) {
-    return local.empty() &&
-           std::ranges::any_of(streams, [](const auto& stream) { return stream.local.empty(); });
-  }
-
-  static std::vector<stream_request> requests(
-      const std::vector<stream_options<store_type>>& streams) {
-    std::vector<stream_request> out;
-    for (const auto& stream : streams) {
-      if (stream.store && !stream.remote.empty())
-        throw error(errc::invalid_argument,
-                    diagnostics{.what = "a stream has either a remote or an opened store",
-                                .stream = stream.remote});
-      out.push_back({.name = stream.name,
-                     .remote = stream.store ? stream.store->url("") : stream.remote,
-                     .local = stream.local,
-                     .split = stream.split,
-                     .has_store = stream.store.has_value()});
-    }
-    return out;
-  }
-
-  cache_stream<store_type> open(const options& given, stream_options<store_type> stream,
-                                const stream_place& place) {
-    const std::chrono::nanoseconds timeout =
-        stream.download_timeout.value_or(given.download_timeout);
-    const unsigned attempts = stream.download_retry.value_or(given.download_retry);
-    if (attempts == 0)
-      throw error(errc::invalid_argument,
-                  diagnostics{.what = "download_retry counts all attempts, so it is at least 1",
-                              .stream = place.name});
-    std::optional<store_type> remote = std::move(stream.store);
-    if (!remote && !place.remote.empty()) remote = open_store<store_type>(place.remote, threads_);
-    auto index = std::make_shared<const dataset_index>(
-        load_index<store_type>(remote ? &*remote : nullptr, {.name = place.name,
-                                                             .directory = place.directory,
-                                                             .prefix = place.split,
-                                                             .attempts = attempts}));
+  cache_stream<store_type> take(opened_stream<store_type> opened) {
+    const std::shared_ptr<const dataset_index> index = std::move(opened.index);
+    const stream_place& place = opened.place;
     parts_.push_back({place.name, place.directory, index, next_shard_, check(*index, place)});
     has_rows_ = has_rows_ || !parts_.back().mds_forms.empty();
     next_shard_ += static_cast<std::uint32_t>(index->shards());
     return {.name = place.name,
             .directory = place.directory,
-            .remote = std::move(remote),
+            .remote = std::move(opened.remote),
             .prefix = place.split,
             .index = index.get(),
-            .keep_zip = stream.keep_zip.value_or(given.keep_zip),
-            .validate_hash = stream.validate_hash.value_or(given.validate_hash),
-            .download_retry = attempts,
-            .download_timeout = timeout};
+            .keep_zip = opened.keep_zip,
+            .validate_hash = std::move(opened.validate_hash),
+            .download_retry = opened.download_retry,
+            .download_timeout = opened.download_timeout};
   }
 
   /// Checks the columns of every configuration and returns them in MDS form, where there are rows.

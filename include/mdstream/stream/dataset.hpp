@@ -13,6 +13,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -29,15 +30,19 @@ namespace mdstream::inline v0 {
 template <class Policies = default_policies>
 class dataset {
  public:
+  using policies = Policies;
   using schema = typename Policies::schema;
   using sample_type = sample<schema>;
   using options = dataset_options<typename Policies::store>;
 
   /// Opens the streams, see `corpus`. Fetches their indexes, no shards.
-  explicit dataset(options given) : ranges_cost_(given.range_request_cost.value) {
-    corpus_ = std::make_unique<corpus<Policies>>(std::move(given));
-    if (ranges_cost_ != 0) ranges_ = std::make_unique<ranges>(*corpus_, ranges_cost_);
-  }
+  explicit dataset(options given) : dataset(nullptr, std::move(given)) {}
+
+  /// The streams of these options.
+  [[nodiscard]] static const options& streams_of(const options& given) noexcept { return given; }
+  /// The same on streams that were opened from these options, which are used up.
+  dataset(opened_streams<typename Policies::store>& opened, options given)
+      : dataset(&opened, std::move(given)) {}
 
   /// Number of samples of all streams.
   [[nodiscard]] std::uint64_t size() const noexcept { return corpus_->samples(); }
@@ -75,6 +80,23 @@ class dataset {
   [[nodiscard]] cache_counters counters() const noexcept { return corpus_->cache().counters(); }
 
  private:
+  dataset(opened_streams<typename Policies::store>* opened, options given)
+      : ranges_cost_(given.range_request_cost.value) {
+    corpus_.reset(new corpus<Policies>(std::move(given), opened));
+    if (ranges_cost_ != 0) ranges_ = std::make_unique<ranges>(*corpus_, ranges_cost_);
+  }
+
+  /// A handler that holds the last reference destroys the dataset on one of its own threads, which
+  /// can not end themselves.
+  struct off_own_threads {
+    void operator()(corpus<Policies>* gone) const {
+      if (gone->owns_threads() && gone->threads().runs_here())
+        std::thread([gone] { delete gone; }).detach();
+      else
+        delete gone;
+    }
+  };
+
   struct get_call {
     std::stop_source stop;
     diagnostics where{};
@@ -161,7 +183,7 @@ class dataset {
   using ranges = sample_ranges<corpus<Policies>>;
 
   std::uint64_t ranges_cost_;
-  std::unique_ptr<corpus<Policies>> corpus_;
+  std::unique_ptr<corpus<Policies>, off_own_threads> corpus_;
   std::unique_ptr<ranges> ranges_;  // where samples may be read by themselves
 };
 

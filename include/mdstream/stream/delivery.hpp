@@ -8,17 +8,20 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/schedule/fetch_window.hpp>
+#include <mdstream/stream/delivery_limits.hpp>
 #include <mdstream/stream/held_shards.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/recovery.hpp>
 #include <mdstream/stream/waiting_call.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,20 +31,6 @@
 #include <vector>
 
 namespace mdstream::inline v0 {
-
-/// How far a rank looks and fetches ahead.
-struct delivery_limits {
-  std::uint64_t predownload = 0;  ///< samples ahead whose shards are fetched
-  std::uint64_t horizon = 0;      ///< samples ahead whose order eviction knows, where it evicts
-  std::size_t requests = 1;       ///< shards that are fetched ahead at the same time
-  bool substitute = false;        ///< other shards are read in place of those that can not be
-};
-
-/// What became of the shards that batches needed.
-struct shard_counters {
-  std::uint64_t needed = 0;  ///< shards, counted once for each batch
-  std::uint64_t missed = 0;  ///< of these, such that the batch had to wait for
-};
 
 /// `Source` has a `cache()` that hands out shards as `shard_cache` does, and `view(ref, number)`,
 /// which makes a mapped shard its samples and throws for bytes that are no shard.
@@ -76,10 +65,54 @@ class delivery {
     idle_.wait(lock, [this] { return active_ == 0; });
   }
 
+  /// What the destructor does, without waiting: `ended`, which may destroy this, is called when
+  /// there is nothing left to wait for, here or on the pool. The last call of all.
+  void async_end(unique_function<void()> ended) {
+    stop_.request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
+      if (active_ != 0) {
+        ended_ = std::move(ended);
+        return;
+      }
+    }
+    ended();
+  }
+
+  // Before the first batch is asked for, by one thread at a time.
+
+  /// Reads the order of the first batches.
+  void read_first() {
+    const std::lock_guard lock(mutex_);
+    extend();
+  }
+  /// Asks for their shards, but for those that `needed_before` says others need before: who finds
+  /// one of those to be bad could not give it up while it is looked at here. None is held.
+  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) {
+    std::unique_lock lock(mutex_);
+    needed_before_ = &needed_before;
+    try {
+      look_ahead(lock);
+    } catch (...) {
+      needed_before_ = nullptr;
+      throw;
+    }
+    needed_before_ = nullptr;
+  }
+  /// Goes on with that where it waits for room. Any thread.
+  void fetch_on() {
+    std::unique_lock lock(mutex_);
+    if (!window_.paused()) return;
+    window_.moved();
+    fetch(lock);
+  }
+
   /// Waits until the next batch can be built; false at the end of the epoch. Throws what went
   /// wrong with one of its shards; the next call tries again.
   bool wait() {
     std::unique_lock lock(mutex_);
+    begun_ = true;
     while (true) {
       look_ahead(lock);
       if (ahead_.empty()) return false;
@@ -103,6 +136,7 @@ class delivery {
     auto waiter = std::make_shared<pending>(next_call{std::move(build), std::move(done)});
     waiter->wait_for_stop(*this, std::move(stop));
     std::unique_lock lock(mutex_);
+    begun_ = true;
     gather_for(std::move(waiter), lock);
   }
 
@@ -134,6 +168,17 @@ class delivery {
     for (std::size_t i = 0; i < batch.own_needs; ++i)
       out.push_back(held_.ref(batch.needs[i].shard));
   }
+  /// Whether nothing is under way that the destructor would wait for.
+  [[nodiscard]] bool is_idle() const {
+    const std::lock_guard lock(mutex_);
+    return active_ == 0;
+  }
+  /// How much is left to read ahead. Any thread.
+  [[nodiscard]] epoch_outlook outlook() const noexcept {
+    return outlook_.load(std::memory_order_relaxed);
+  }
+  /// Batches of the epoch.
+  [[nodiscard]] std::uint64_t batches() const noexcept { return ahead_.of_epoch(); }
   /// Time that `wait` has waited for shards.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
   /// Shards in whose place others are read, ascending. Any thread.
@@ -234,7 +279,9 @@ class delivery {
 
   void want(std::uint32_t shard) {
     if (!window_.want(shard)) return;
-    if (held_.holds(shard)) return window_.found(shard);
+    if (held_.holds(shard) || (needed_before_ != nullptr && (*needed_before_)(shard)))
+      return window_.found(shard);
+    if (!begun_) return;
     if (std::optional<shard_ref> here = source_.cache().try_acquire(shard)) {
       window_.found(shard);
       if (source_.cache().limited()) return;
@@ -281,6 +328,15 @@ class delivery {
       lock.lock();
     }
     fetching_ = false;
+    look_out();
+  }
+
+  void look_out() noexcept {
+    const bool all = ahead_.unread() == 0 && wanted_batches_ == ahead_.batches();
+    outlook_.store(all && window_.all_asked()                 ? epoch_outlook::all_fetched
+                   : ahead_.unread() <= ahead_.of_epoch() / 8 ? epoch_outlook::near_end
+                                                              : epoch_outlook::far,
+                   std::memory_order_relaxed);
   }
 
   /// Without the lock, on any thread. What failed, other than for room, is tried again and
@@ -470,7 +526,9 @@ class delivery {
 
   // The destructor goes on as soon as the lock is given up.
   void finish_one() {
-    if (--active_ == 0) idle_.notify_all();
+    if (--active_ != 0) return;
+    idle_.notify_all();
+    if (ended_) threads_.post(std::exchange(ended_, {}));
   }
 
   Source& source_;
@@ -479,6 +537,7 @@ class delivery {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::condition_variable idle_;
+  unique_function<void()> ended_;
   std::stop_source stop_;
   lookahead ahead_;
   fetch_window window_;
@@ -493,6 +552,9 @@ class delivery {
   std::size_t missing_ = 0;        // shards of the first batch that are on their way
   std::size_t active_ = 0;         // completions and pool tasks that will still touch this object
   std::chrono::nanoseconds stalled_{0};
+  const std::function<bool(std::uint32_t)>* needed_before_ = nullptr;
+  std::atomic<epoch_outlook> outlook_{epoch_outlook::far};
+  bool begun_ = false;     // a batch was asked for
   bool gathered_ = false;  // the first batch's shards were asked for
   bool fetching_ = false;
 };

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -42,9 +43,10 @@ class epoch_feed {
   using assembler_type = assembler<Policies>;
 
   /// `from`, `batches` and `prepare` have to outlive this. `first_number` is that of the first
-  /// global batch of `ahead`.
+  /// global batch of `ahead`. `when_spent`: as that of `batch_ring`.
   epoch_feed(corpus_type& from, assembler_type& batches, const preparation_type& prepare,
-             lookahead ahead, epoch_seed seed, std::uint64_t first_number, feed_limits limits)
+             lookahead ahead, epoch_seed seed, std::uint64_t first_number, feed_limits limits,
+             std::function<void()> when_spent = {})
       : corpus_(from),
         assembler_(batches),
         prepare_(prepare),
@@ -55,10 +57,32 @@ class epoch_feed {
       ring_.emplace(*this, from.threads(), from.threads().threads(),
                     ring_limits{.bytes = limits.ahead_bytes,
                                 .batches = stage::batches_ahead<typename Policies::stager>,
-                                .one_at_a_time = from.cache().limited()});
+                                .one_at_a_time = from.cache().limited()},
+                    std::move(when_spent));
   }
   epoch_feed(const epoch_feed&) = delete;
   epoch_feed& operator=(const epoch_feed&) = delete;
+
+  /// As `delivery::async_end`.
+  void async_end(unique_function<void()> ended) {
+    if (!ring_) return delivery_.async_end(std::move(ended));
+    ring_->async_end(
+        [this, ended = std::move(ended)]() mutable { delivery_.async_end(std::move(ended)); });
+  }
+
+  // Before the first batch is asked for; on any thread, one at a time.
+
+  /// As those of `delivery`.
+  void read_first() { delivery_.read_first(); }
+  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) {
+    delivery_.fetch_first(needed_before);
+  }
+  void fetch_on() { delivery_.fetch_on(); }
+  /// Begins to put batches together where that is done ahead. The assembler serves one epoch at a
+  /// time: the one before has to be spent.
+  void build_first() {
+    if (ring_) ring_->start();
+  }
 
   /// As `loader::epoch_type::next`.
   bool next(batch_type& into) {
@@ -85,6 +109,10 @@ class epoch_feed {
   }
   /// Finished batches that wait to be taken.
   [[nodiscard]] std::size_t ready() const { return ring_ ? ring_->ready() : 0; }
+  /// Whether nothing is under way that the destructor would wait for.
+  [[nodiscard]] bool is_idle() const { return (!ring_ || ring_->is_idle()) && delivery_.is_idle(); }
+  [[nodiscard]] epoch_outlook outlook() const noexcept { return delivery_.outlook(); }
+  [[nodiscard]] std::uint64_t batches() const noexcept { return delivery_.batches(); }
   [[nodiscard]] shard_counters counters() const { return delivery_.counters(); }
   [[nodiscard]] std::vector<std::uint32_t> excluded() const { return delivery_.excluded(); }
   /// As `delivery::next_use`. Any thread.

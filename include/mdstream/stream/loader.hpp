@@ -121,6 +121,13 @@ class loader {
   explicit loader(options given, transform_type transform = {}, observer_type observer = {})
       : engine_(new engine(std::move(given), std::move(transform), std::move(observer))) {}
 
+  /// The streams of these options.
+  [[nodiscard]] static auto streams_of(const options& given) { return detail::dataset_part(given); }
+  /// The same on streams that were opened from `streams_of(given)`, which are used up.
+  loader(opened_streams<typename Policies::store>& opened, options given,
+         transform_type transform = {}, observer_type observer = {})
+      : engine_(new engine(std::move(given), std::move(transform), std::move(observer), &opened)) {}
+
   /// The next epoch, which must not outlive the loader; moving the loader is no harm.
   [[nodiscard]] epoch_type epoch() & noexcept { return epoch_type(*engine_); }
   epoch_type epoch() && = delete;  // `for (auto& batch : open().epoch())` would dangle
@@ -149,18 +156,20 @@ class loader {
   bool load_state(std::string_view text) { return engine_->load_state(parse_state(text)); }
 
  private:
-  /// A handler that holds the last reference destroys the loader on one of its own threads, which
-  /// can not end themselves.
-  struct off_own_threads {
+  /// A handler that holds the last reference destroys the loader on one of the threads that it
+  /// would wait for: on its own, which can not end themselves, or on shared ones.
+  struct ends_anywhere {
     void operator()(engine* gone) const {
-      if (gone->runs_here())
+      if (!gone->threads().runs_here())
+        delete gone;
+      else if (gone->owns_threads())
         std::thread([gone] { delete gone; }).detach();
       else
-        delete gone;
+        gone->async_end([gone] { delete gone; });
     }
   };
 
-  std::unique_ptr<engine, off_own_threads> engine_;  // stays where it is when a loader is moved
+  std::unique_ptr<engine, ends_anywhere> engine_;  // stays where it is when a loader is moved
 };
 
 }  // namespace mdstream::inline v0

@@ -49,9 +49,14 @@ class lookahead {
     else
       replace(spare_);
     samples_ahead_ += spare_.ids.size();
+    read_ = spare_.number + 1;
     batches_.push_back(std::move(spare_));
     return true;
   }
+
+  /// Batches of the epoch, and those of them that were not read yet.
+  [[nodiscard]] std::uint64_t of_epoch() const noexcept { return order_.batches(); }
+  [[nodiscard]] std::uint64_t unread() const noexcept { return order_.batches() - read_; }
 
   [[nodiscard]] bool empty() const noexcept { return batches_.empty(); }
   [[nodiscard]] std::size_t batches() const noexcept { return batches_.size(); }
@@ -153,6 +158,7 @@ class lookahead {
   std::deque<upcoming_batch> batches_;
   upcoming_batch spare_;  // its memory is used again
   std::uint64_t samples_ahead_ = 0;
+  std::uint64_t read_ = 0;  // batches
 };
 
 }  // namespace mdstream::inline v0

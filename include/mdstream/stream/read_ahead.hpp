@@ -27,7 +27,9 @@ class read_ahead {
 
   /// Without an executor batches are read when they are asked for.
   explicit read_ahead(batch_reader reader, executor elsewhere = {})
-      : elsewhere_(std::move(elsewhere)), work_(std::make_shared<work>(std::move(reader))) {}
+      : elsewhere_(std::move(elsewhere)),
+        batches_(reader.batches()),
+        work_(std::make_shared<work>(std::move(reader))) {}
   read_ahead(read_ahead&&) noexcept = default;
   read_ahead& operator=(read_ahead&&) = delete;
   ~read_ahead() {
@@ -35,6 +37,9 @@ class read_ahead {
     const std::lock_guard lock(work_->mutex);
     work_->is_due = false;
   }
+
+  /// Batches of the epoch.
+  [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
 
   /// As `batch_reader::read`, and what it throws; the next call tries again then.
   bool read(upcoming_batch& into) {
@@ -96,6 +101,7 @@ class read_ahead {
   }
 
   executor elsewhere_;
+  std::uint64_t batches_;
   std::shared_ptr<work> work_;
   block block_;
   std::size_t used_ = 0;  // batches of `block_` that were handed out

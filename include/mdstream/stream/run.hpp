@@ -9,6 +9,7 @@
 #include <mdstream/stream/assembler.hpp>
 #include <mdstream/stream/corpus.hpp>
 #include <mdstream/stream/epoch_feed.hpp>
+#include <mdstream/stream/next_epoch.hpp>
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/plan_keeper.hpp>
 #include <mdstream/stream/run_order.hpp>
@@ -44,12 +45,16 @@ class batch_engine {
 
   using observer_type = typename Policies::observer;
 
-  batch_engine(options given, transform_type transform, observer_type observer)
+  using feed_type = epoch_feed<Policies>;
+
+  /// `opened`: see `corpus`.
+  batch_engine(options given, transform_type transform, observer_type observer,
+               opened_streams<typename Policies::store>* opened = nullptr)
       : position_(detail::position_of(given)),
         batch_size_(detail::batch_size_of(given, position_)),
         predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
         canonical_nodes_(given.num_canonical_nodes.value_or(0)),
-        corpus_(detail::dataset_part(given)),
+        corpus_(detail::dataset_part(given), opened),
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                given.phases, global_batch_size(),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
@@ -62,18 +67,35 @@ class batch_engine {
             given, epoch_feed<Policies>::preparation_type::changes || corpus_.has_rows())),
         prepare_(std::move(transform)),
         assembler_(prepare_.layout(corpus_.layout())),
+        next_(corpus_.threads(),
+              [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
         handed_out_(std::make_shared<hand_out>(std::move(observer))) {
     detail::check_block_size(given);
     require_equal_columns();
   }
   batch_engine(const batch_engine&) = delete;
   batch_engine& operator=(const batch_engine&) = delete;
-  ~batch_engine() { corpus_.cache().set_next_use_from(nullptr); }
+  ~batch_engine() {
+    corpus_.cache().set_next_use_from(nullptr);
+    next_.take_any().reset();  // it asks the epoch at hand what that needs
+  }
+
+  /// Cancels what is in progress and calls `ended`, which may destroy this, when nothing is left
+  /// that the destructor would wait for. The last call of all.
+  void async_end(unique_function<void()> ended) {
+    corpus_.cache().set_next_use_from(nullptr);
+    ending_.push_back(next_.take_any());  // first: it asks the epoch at hand what that needs
+    ending_.push_back(std::move(feed_));
+    std::erase(ending_, nullptr);
+    end_feeds(std::move(ended));
+  }
 
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine().epoch_size(); }
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }
-  [[nodiscard]] bool runs_here() const noexcept { return corpus_.threads().runs_here(); }
+  [[nodiscard]] runtime& threads() const noexcept { return corpus_.threads(); }
+  /// Whether they end with this.
+  [[nodiscard]] bool owns_threads() const noexcept { return corpus_.owns_threads(); }
   [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept {
     return stalled_before_ + (feed_ ? feed_->stalled() : std::chrono::nanoseconds(0));
@@ -84,26 +106,16 @@ class batch_engine {
     require_idle();
     progress begun = progress_;  // kept only once the order is there: a failure begins nothing
     const epoch_start start = begun.begin_epoch(position_);
-    auto part = order_.epoch(position_, batch_size_, start, plans_);
+    const substitutions bad = excluded();
+    std::unique_ptr<feed_type> made = next_.take({start, bad.bad()});
+    if (!made) made = make_feed(start, bad);
     end_epoch();
     ++ticket_;
     handed_out_->samples = 0;
     progress_ = begun;
-    const std::uint64_t first_number = start.sample_in_epoch / global_batch_size();
-    feed_.emplace(
-        corpus_, assembler_, prepare_,
-        lookahead(corpus_.locate(), corpus_.shards(), std::move(part.order), position_, batch_size_,
-                  {.in_stretches = collate::packs_groups<typename Policies::collator>,
-                   .places = epoch_feed<Policies>::preparation_type::changes,
-                   .most_batches = part.batches},
-                  bad_, elsewhere()),
-        epoch_seed{.seed = start.shuffle_seed,
-                   .epoch = start.epoch,
-                   .first_place = start.sample_in_epoch,
-                   .global_batch_size = global_batch_size()},
-        first_number, limits());
+    feed_ = std::move(made);
     corpus_.cache().set_next_use_from(
-        [this](std::uint32_t shard, std::uint64_t from) { return feed_->next_use(shard, from); });
+        [this](std::uint32_t shard, std::uint64_t from) { return next_use(shard, from); });
     order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
     return ticket_;
   }
@@ -112,6 +124,7 @@ class batch_engine {
     require_current(ticket);
     require_idle();
     const auto call = begin_call();
+    look_beyond();
     if (!feed_->next(into)) return false;
     handed_out_->samples += into.size();
     end_call(*handed_out_, call, into, [this] { return totals(); }, feed_->ready());
@@ -248,6 +261,71 @@ class batch_engine {
     return out;
   }
 
+  /// Any thread: only reads what does not change.
+  [[nodiscard]] std::unique_ptr<feed_type> make_feed(const epoch_start& start,
+                                                     const substitutions& bad) {
+    auto part = order_.epoch(position_, batch_size_, start, plans_);
+    return std::make_unique<feed_type>(
+        corpus_, assembler_, prepare_,
+        lookahead(corpus_.locate(), corpus_.shards(), std::move(part.order), position_, batch_size_,
+                  {.in_stretches = collate::packs_groups<typename Policies::collator>,
+                   .places = feed_type::preparation_type::changes,
+                   .most_batches = part.batches},
+                  bad, elsewhere()),
+        epoch_seed{.seed = start.shuffle_seed,
+                   .epoch = start.epoch,
+                   .first_place = start.sample_in_epoch,
+                   .global_batch_size = global_batch_size()},
+        start.sample_in_epoch / global_batch_size(), limits(),
+        [this] { next_.want(readiness::built); });
+  }
+
+  /// Gets the next epoch ready while this one is read to its end: its order when this one nears it,
+  /// its first shards when those of this one have all been asked for, so that the fetching goes on.
+  void look_beyond() {
+    const epoch_outlook now = feed_->outlook();
+    if (now == epoch_outlook::far) [[likely]]
+      return;
+    if (!next_.has_begun()) {
+      // A single worker is left to what this epoch still fetches.
+      if (now != epoch_outlook::all_fetched && corpus_.threads().threads() < 2) return;
+      begin_next();
+    }
+    if (now != epoch_outlook::all_fetched) return;
+    next_.want(readiness::fetched);
+    if (corpus_.cache().limited()) next_.fetch_on();
+  }
+
+  void begin_next() {
+    try {
+      progress after = progress_;
+      const epoch_start start = after.begin_epoch(position_);
+      substitutions bad = excluded();
+      epoch_key key{start, bad.bad()};
+      next_.begin(std::move(key),
+                  [this, start, bad = std::move(bad)] { return make_feed(start, bad); });
+    } catch (const error&) {
+      // Who begins that epoch meets the same failure.
+    }
+  }
+
+  void end_feeds(unique_function<void()> ended) {
+    if (ending_.empty()) return ended();
+    ending_.back()->async_end([this, ended = std::move(ended)]() mutable {
+      ending_.pop_back();
+      end_feeds(std::move(ended));
+    });
+  }
+
+  /// Any thread.
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
+    const std::uint64_t use = feed_->next_use(shard, from);
+    if (use != never) return use;
+    const std::uint64_t batches = feed_->batches();
+    const std::uint64_t later = next_.next_use(shard, from - std::min(from, batches));
+    return later == never ? never : batches + later;
+  }
+
   void end_epoch() {
     corpus_.cache().set_next_use_from(nullptr);
     stalled_before_ = stalled();
@@ -256,7 +334,7 @@ class batch_engine {
       shards_before_.missed += feed_->counters().missed;
     }
     bad_ = excluded();
-    feed_.reset();
+    next_.retire(std::move(feed_));
   }
 
   /// A batch has one set of columns, so the streams have too.
@@ -343,6 +421,7 @@ class batch_engine {
   }
 
   void start(const std::shared_ptr<next_call>& call) {
+    look_beyond();
     feed_->async_next(call->stop.get_token(), [call](std::exception_ptr failure, batch_type got) {
       call->done(std::move(failure), std::move(got));
     });
@@ -379,7 +458,9 @@ class batch_engine {
   std::uint64_t ahead_;
   typename epoch_feed<Policies>::preparation_type prepare_;
   assembler<Policies> assembler_;
-  std::optional<epoch_feed<Policies>> feed_;  // the epoch at hand
+  next_epoch<feed_type> next_;
+  std::unique_ptr<feed_type> feed_;  // the epoch at hand; goes first, because it tells `next_`
+  std::vector<std::unique_ptr<feed_type>> ending_;
   std::uint64_t ticket_ = 0;
   std::shared_ptr<hand_out> handed_out_;
   std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand

@@ -1,0 +1,244 @@
+#pragma once
+
+/// The streams of a dataset, opened: their stores and indexes.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/load_index.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/unique_function.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/store/any_store.hpp>
+#include <mdstream/store/blocking.hpp>
+#include <mdstream/store/retrying.hpp>
+#include <mdstream/stream/options.hpp>
+#include <mdstream/stream/places.hpp>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+template <class Store>
+struct opened_stream {
+  stream_place place{};
+  std::optional<Store> remote{};
+  std::shared_ptr<const dataset_index> index{};
+  bool keep_zip = false;
+  std::string validate_hash{};
+  unsigned download_retry = 2;
+  std::chrono::nanoseconds download_timeout{};
+};
+
+/// Not thread-safe.
+template <class Store>
+class opened_streams {
+ public:
+  using options = dataset_options<Store>;
+
+  /// Settles where everything lies and opens the stores; nothing is fetched yet.
+  /// Throws `errc::invalid_argument` for options that contradict each other.
+  opened_streams(const options& given, runtime& threads) : threads_(threads) {
+    std::vector<stream_options<Store>> streams = streams_of(given);
+    dataset_places places =
+        settle_places(requests(streams), local_of(given),
+                      needs_temporary(streams, local_of(given)) ? temporary() : std::string());
+    root_ = std::move(places.root);
+    for (std::size_t i = 0; i < streams.size(); ++i)
+      streams_.push_back(open(given, std::move(streams[i]), std::move(places.streams[i])));
+  }
+
+  /// Loads the index of every stream, see `load_index`. Blocks; never on a thread of the runtime.
+  void load() {
+    for (opened_stream<Store>& each : streams_)
+      each.index = std::make_shared<const dataset_index>(
+          load_index<Store>(each.remote ? &*each.remote : nullptr, source_of(each)));
+  }
+
+  /// The same without blocking: completes once, on the pool, with nothing or what `load` throws,
+  /// `errc::canceled` after a stop. To be called on the pool; this has to stay until then.
+  void async_load(std::stop_token stop, unique_function<void(std::exception_ptr)> done) {
+    std::make_shared<loading>(*this, std::move(stop), std::move(done))->go_on();
+  }
+
+  [[nodiscard]] std::vector<opened_stream<Store>>& streams() noexcept { return streams_; }
+  /// The cache directory; empty where no stream has a remote.
+  [[nodiscard]] const std::string& root() const noexcept { return root_; }
+
+ private:
+  /// Stream after stream; its steps run on the pool.
+  struct loading : std::enable_shared_from_this<loading> {
+    using store = retrying<async_store_t<Store>>;
+
+    loading(opened_streams& streams, std::stop_token token,
+            unique_function<void(std::exception_ptr)> handler)
+        : all(streams), stop(std::move(token)), done(std::move(handler)) {}
+
+    void go_on() {
+      try {
+        for (; at < all.streams_.size(); ++at) {
+          if (stop.stop_requested()) throw error(errc::canceled, "opening was canceled");
+          opened_stream<Store>& each = all.streams_[at];
+          std::optional<dataset_index> here =
+              find_index(all.source_of(each), each.remote.has_value());
+          if (!here) return fetch(each);
+          each.index = std::make_shared<const dataset_index>(*std::move(here));
+        }
+      } catch (...) {
+        return done(std::current_exception());
+      }
+      done(nullptr);
+    }
+
+    void fetch(const opened_stream<Store>& each) {
+      from.emplace(all.threads_, make_async(all.threads_, *each.remote),
+                   retry_policy{.attempts = each.download_retry});
+      key = join_key(each.place.split, "index.json");
+      from->async_size(key, stop, where,
+                       [self = this->shared_from_this()](std::error_code code, std::uint64_t size) {
+                         if (code) return self->fetched(code, 0);
+                         self->bytes.resize(static_cast<std::size_t>(size));
+                         self->from->async_read(self->key, 0, self->bytes, self->stop, self->where,
+                                                [self](std::error_code failure, std::size_t got) {
+                                                  self->fetched(failure, got);
+                                                });
+                       });
+    }
+
+    /// On any thread.
+    void fetched(std::error_code code, std::size_t got) {
+      all.threads_.post([self = this->shared_from_this(), code, got] {
+        try {
+          self->accept(code, got);
+        } catch (...) {
+          return self->done(std::current_exception());
+        }
+        ++self->at;
+        self->go_on();
+      });
+    }
+
+    void accept(std::error_code code, std::size_t got) {
+      opened_stream<Store>& each = all.streams_[at];
+      const index_source source = all.source_of(each);
+      const std::string url = each.remote->url(key);
+      if (stop.stop_requested()) throw error(errc::canceled, "opening was canceled");
+      if (code) {
+        const error cause(code, std::move(where));
+        throw error(code, diagnostics{.what = "cannot fetch the index",
+                                      .stream = source.name,
+                                      .url = url,
+                                      .cause = cause.what()});
+      }
+      if (got != bytes.size())
+        throw error(errc::corrupt,
+                    {.what = "the object became shorter while it was read", .url = url});
+      each.index = std::make_shared<const dataset_index>(accept_index(bytes, source, url));
+    }
+
+    opened_streams& all;
+    std::stop_token stop;
+    unique_function<void(std::exception_ptr)> done;
+    std::size_t at = 0;
+    std::optional<store> from;
+    std::string key;
+    std::vector<std::byte> bytes;
+    diagnostics where;
+  };
+
+  [[nodiscard]] static index_source source_of(const opened_stream<Store>& stream) {
+    return {.name = stream.place.name,
+            .directory = stream.place.directory,
+            .prefix = stream.place.split,
+            .attempts = stream.download_retry};
+  }
+
+  [[nodiscard]] opened_stream<Store> open(const options& given, stream_options<Store> stream,
+                                          stream_place place) const {
+    opened_stream<Store> out{
+        .remote = std::move(stream.store),
+        .keep_zip = stream.keep_zip.value_or(given.keep_zip),
+        .validate_hash = stream.validate_hash.value_or(given.validate_hash),
+        .download_retry = stream.download_retry.value_or(given.download_retry),
+        .download_timeout = stream.download_timeout.value_or(given.download_timeout)};
+    if (out.download_retry == 0)
+      throw error(errc::invalid_argument,
+                  diagnostics{.what = "download_retry counts all attempts, so it is at least 1",
+                              .stream = place.name});
+    if (!out.remote && !place.remote.empty())
+      out.remote = open_store<Store>(place.remote, threads_);
+    out.place = std::move(place);
+    return out;
+  }
+
+  static std::vector<stream_options<Store>> streams_of(const options& given) {
+    if (given.streams.empty()) {
+      if (given.remote.empty() && given.local.empty())
+        throw error(errc::invalid_argument, "give streams, or a remote or local directory");
+      return {{.remote = given.remote, .local = given.local, .split = given.split}};
+    }
+    if (!given.remote.empty() || !given.split.empty())
+      throw error(errc::invalid_argument,
+                  "give either streams, each with its own remote and split, or one remote");
+    return given.streams;
+  }
+
+  // With one stream in short form, `local` is that stream's own directory.
+  static std::string local_of(const options& given) {
+    return given.streams.empty() ? std::string() : given.local;
+  }
+
+  /// Below the system's temporary directory, where others may write too: made for this user alone,
+  /// because whoever writes there decides what is read.
+  static std::string temporary() {
+    const std::string path = std::filesystem::temp_directory_path().native() + "/mdstream-" +
+                             std::to_string(::geteuid());
+    struct stat found{};
+    if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0)
+      throw system_failure(errno, "cannot make a cache; give local", path);
+    if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
+      throw error(errc::permission_denied,
+                  diagnostics{.what = "others may write to this cache; give local", .url = path});
+    return path;
+  }
+
+  static bool needs_temporary(const std::vector<stream_options<Store>>& streams,
+                              const std::string& local) {
+    return local.empty() &&
+           std::ranges::any_of(streams, [](const auto& stream) { return stream.local.empty(); });
+  }
+
+  static std::vector<stream_request> requests(const std::vector<stream_options<Store>>& streams) {
+    std::vector<stream_request> out;
+    for (const auto& stream : streams) {
+      if (stream.store && !stream.remote.empty())
+        throw error(errc::invalid_argument,
+                    diagnostics{.what = "a stream has either a remote or an opened store",
+                                .stream = stream.remote});
+      out.push_back({.name = stream.name,
+                     .remote = stream.store ? stream.store->url("") : stream.remote,
+                     .local = stream.local,
+                     .split = stream.split,
+                     .has_store = stream.store.has_value()});
+    }
+    return out;
+  }
+
+  runtime& threads_;
+  std::string root_;
+  std::vector<opened_stream<Store>> streams_;
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,189 @@
+#include <mdstream/stream/next_epoch.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+
+// The epoch after the one at hand: every wish in every state, failures at every step, and takers
+// that come at any moment.
+
+namespace mds = mdstream;
+
+namespace next_epoch_test {
+
+/// What was done to feeds, as one letter each: made, read, fetched, on, built, gone.
+struct journal {
+  std::mutex mutex;
+  std::string lines;
+  void note(char what) {
+    const std::lock_guard lock(mutex);
+    lines += what;
+  }
+  [[nodiscard]] std::string text() {
+    const std::lock_guard lock(mutex);
+    return lines;
+  }
+};
+
+struct feed {
+  journal& book;
+  char fails;  // at this step
+  bool idle = true;
+  std::atomic<int> inside{0};
+
+  feed(journal& to, char at) : book(to), fails(at) { step('m'); }
+  ~feed() {
+    CHECK(inside == 0);
+    book.note('g');
+  }
+  void step(char what) {
+    CHECK(++inside == 1);  // one thread at a time
+    book.note(what);
+    --inside;
+    if (what == fails) throw std::runtime_error("the script says no");
+  }
+  void read_first() { step('r'); }
+  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) {
+    CHECK(needed_before(1));
+    step('f');
+  }
+  void fetch_on() { book.note('o'); }
+  void build_first() { step('b'); }
+  [[nodiscard]] bool is_idle() const { return idle; }
+  [[nodiscard]] static std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
+    return shard + from;
+  }
+};
+
+using next = mds::next_epoch<feed>;
+
+mds::epoch_key key(std::uint64_t epoch) { return {.start = {.epoch = epoch}}; }
+
+/// Waits until what was posted before has run.
+void drain(mds::runtime& threads) {
+  std::promise<void> run;
+  threads.post([&] { run.set_value(); });
+  run.get_future().wait();
+}
+
+}  // namespace next_epoch_test
+
+TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is wanted") {
+  using namespace next_epoch_test;
+  const char fails = GENERATE(' ', 'm', 'r', 'f', 'b');
+  const auto wanted = GENERATE(mds::readiness::none, mds::readiness::read, mds::readiness::fetched,
+                               mds::readiness::built);
+  INFO("fails at " << fails << ", wanted " << static_cast<int>(wanted));
+  const std::string all = "mrfb";
+  std::string expected =
+      all.substr(0, std::max<std::size_t>(static_cast<std::size_t>(wanted), 1) + 1);
+  if (const std::size_t at = expected.find(fails); at != std::string::npos) expected.resize(at + 1);
+  const bool made = fails != 'm' && fails != 'r';
+  const bool fetched = made && expected.find('f') != std::string::npos;
+  const mds::epoch_key taken = GENERATE(key(1), key(2), mds::epoch_key{key(1).start, {7}});
+  mds::runtime threads(1);
+  journal book;
+  {
+    next it(threads, [](std::uint32_t shard) { return shard == 1; });
+    it.want(wanted);  // nothing has begun
+    drain(threads);
+    CHECK(book.text().empty());
+    CHECK_FALSE(it.has_begun());
+    CHECK_FALSE(it.take(key(1)));
+    it.begin(key(1), [&] { return std::make_unique<feed>(book, fails); });
+    CHECK(it.has_begun());
+    for (int twice = 0; twice < 2; ++twice) {
+      it.want(wanted);
+      drain(threads);
+    }
+    CHECK(book.text() == expected + (fails == 'r' ? "g" : ""));
+    CHECK(it.next_use(3, 4) == (made ? 7 : mds::never));
+    it.fetch_on();
+    CHECK((book.text().back() == 'o') == fetched);
+    CHECK((it.take(taken) != nullptr) == (made && taken == key(1)));
+    CHECK_FALSE(it.has_begun());
+    CHECK(it.next_use(3, 4) == mds::never);
+    CHECK_FALSE(it.take(key(1)));
+  }
+  CHECK(std::ranges::count(book.text(), 'g') == (fails == 'm' ? 0 : 1));
+}
+
+TEST_CASE("an epoch that ended is destroyed on the pool, or here where it has to be waited for") {
+  using namespace next_epoch_test;
+  const bool by_pool = GENERATE(true, false);  // or by the end of the loader
+  mds::runtime threads(1);
+  journal book;
+  std::promise<void> go;
+  const std::shared_future<void> gone_on = go.get_future().share();
+  {
+    next it(threads, [](std::uint32_t shard) { return shard == 1; });
+    threads.post([gone_on] { gone_on.wait(); });
+    auto busy = std::make_unique<feed>(book, ' ');
+    busy->idle = false;
+    it.retire(std::move(busy));
+    CHECK(book.text() == "mg");
+    it.retire(std::make_unique<feed>(book, ' '));
+    CHECK(book.text() == "mgm");
+    it.retire(std::make_unique<feed>(book, ' '));  // one waits at a time
+    CHECK(book.text() == "mgmmg");
+    if (by_pool) {
+      go.set_value();
+      drain(threads);
+      CHECK(book.text() == "mgmmgg");
+    }
+  }
+  if (!by_pool) go.set_value();
+  CHECK(book.text() == "mgmmgg");
+}
+
+TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy pool") {
+  using namespace next_epoch_test;
+  const auto seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  mds::runtime threads(3);
+  journal book;
+  std::size_t made = 0;
+  std::atomic<bool> over{false};
+  {
+    next it(threads, [](std::uint32_t shard) { return shard == 1; });
+    std::thread others([&] {
+      while (!over) {
+        const std::uint64_t use = it.next_use(1, 2);
+        CHECK((use == 3 || use == mds::never));
+        it.want(mds::readiness::built);
+      }
+    });
+    for (int i = 0; i < 300; ++i) {
+      it.begin(key(static_cast<std::uint64_t>(i)), [&book, fails = "  mrfb"[random() % 6]] {
+        return std::make_unique<feed>(book, fails);
+      });
+      for (unsigned k = 0; k < random() % 50; ++k) std::this_thread::yield();
+      if (random() % 4 == 0) it.want(mds::readiness::fetched);
+      if (random() % 4 == 0) it.fetch_on();
+      if (random() % 3 == 0) continue;  // the next one takes its place
+      if (auto got = it.take(key(static_cast<std::uint64_t>(i)))) {
+        ++made;
+        it.retire(std::move(got));
+      }
+    }
+    over = true;
+    others.join();
+  }
+  const std::string text = book.text();
+  const auto of = [&text](char what) { return std::ranges::count(text, what); };
+  INFO(made << " were taken");
+  CHECK(of('g') <= of('m'));
+  CHECK(of('r') <= of('m'));
+  CHECK(of('f') <= of('r'));
+  CHECK(of('b') <= of('f'));
+}
