@@ -81,6 +81,20 @@ TEST_CASE("a large object goes up in parts and comes back whole", "[clouds][serv
   store.write("large", bytes);
   CHECK(store.size("large") == bytes.size());
   CHECK(mds::read_all(store, "large") == bytes);
+  const mds::any_async_store async = store.on(threads);
+  if (!async.streams()) return;
+  std::vector<std::byte> came;
+  const auto found =
+      mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
+        async.async_stream(
+            "large", {}, 0, bytes.size() + 1,
+            [&](const mds::object_version&, mds::bytes_view some) {
+              came.insert(came.end(), some.begin(), some.end());
+            },
+            {}, where, std::move(done));
+      });
+  CHECK(found.bytes == bytes.size());
+  CHECK(came == bytes);
 }
 
 TEST_CASE("reads hold on to a version", "[clouds][server]") {

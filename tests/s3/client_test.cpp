@@ -1,4 +1,4 @@
-#include <mdstream/store/s3/client.hpp>
+#include <mdstream/store/s3/access.hpp>
 
 #include <mdstream/store/s3.hpp>
 

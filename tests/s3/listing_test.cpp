@@ -1,4 +1,4 @@
-#include <mdstream/store/s3/listing.hpp>
+#include <mdstream/store/cloud/listing.hpp>
 
 #include <mdstream/store/s3.hpp>
 

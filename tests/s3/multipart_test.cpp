@@ -1,4 +1,4 @@
-#include <mdstream/store/s3/multipart.hpp>
+#include <mdstream/store/s3/api.hpp>
 
 #include <mdstream/store/s3.hpp>
 
@@ -48,10 +48,10 @@ std::string stored(fake_s3::server& fake) { return fake.objects()["large"]; }
 std::string sent() { return std::string(mds::as_text(large)); }
 
 TEST_CASE("parts are large enough that S3 takes their number", "[s3]") {
-  const mds::store::s3_upload_plan plan{.part_bytes = 16 << 20};
+  const mds::store::upload_plan plan{.part_bytes = 16 << 20};
   CHECK(plan.part_size(1) == 16 << 20);
   CHECK(plan.part_size(std::uint64_t{5} << 40) == ((std::uint64_t{5} << 40) + 9999) / 10000);
-  CHECK(mds::store::s3_upload_plan{}.part_size(0) == 1);
+  CHECK(mds::store::upload_plan{.part_bytes = 0}.part_size(0) == 1);
 }
 
 TEST_CASE("an upload in parts is the object, with every part sent once", "[s3]") {

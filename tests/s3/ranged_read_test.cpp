@@ -1,4 +1,4 @@
-#include <mdstream/store/s3/ranged_read.hpp>
+#include <mdstream/store/cloud/read.hpp>
 
 #include <mdstream/store/s3.hpp>
 

@@ -23,23 +23,17 @@ inline std::string variable(const char* name) {
 /// Which one it is: seaweedfs, moto, ….
 inline std::string name() { return variable("MDSTREAM_TEST_SERVER"); }
 
-/// Sends one request that the store has no name for, and waits.
-inline void send(mds::runtime& threads, const std::string& url, mds::store::s3_call call) {
-  mds::store::s3_options options;
-  const mds::store::s3_settings settings = mds::store::resolve_s3(url, options);
-  const mds::store::s3_client client(threads, settings, options,
-                                     mds::store::default_s3_keys(threads, options));
-  mds::detail::wait_for<mds::net::http_response>([&](mds::diagnostics& where, auto done) {
-    client.async_send(std::move(call), {}, where, std::move(done));
-  });
-}
-
 /// The URL of a bucket that no other test has, new and empty.
 inline std::string new_bucket(mds::runtime& threads) {
   static std::atomic<int> number{0};
-  const std::string url =
-      "s3://test-" + std::to_string(::getpid()) + '-' + std::to_string(number++);
-  send(threads, url, {.method = "PUT"});
+  std::string url = "s3://test-" + std::to_string(::getpid()) + '-' + std::to_string(number++);
+  mds::store::s3_options options;
+  const mds::store::s3_settings settings = mds::store::resolve_s3(url, options);
+  const mds::store::cloud_client client = mds::store::s3_client(threads, settings, options);
+  mds::detail::wait_for<mds::net::http_response>([&](mds::diagnostics& where, auto done) {
+    const auto& api = static_cast<const mds::store::s3_api&>(client.api());
+    client.async_send(api.request("PUT", ""), {}, where, std::move(done));
+  });
   return url;
 }
 

@@ -276,4 +276,5 @@ if [ -n "${MDSTREAM_TEST_URL:-}" ]; then
   exit
 fi
 ready make_bucket  # some need a moment more after their port is open
+export MDSTREAM_TEST_URL=s3://test/root MDSTREAM_TEST_ABSENT_URL=s3://absent/root
 "$@"

@@ -110,7 +110,7 @@ template <mds::object_store S>
 void check_replacing(const S& store) {
   const std::vector<std::byte> one(50'000, std::byte{1}), two(50'000, std::byte{2});
   mds::store_write(store, "changing", one);
-  std::thread writer([&] {
+  std::jthread writer([&] {
     for (int i = 0; i < 20; ++i) mds::store_write(store, "changing", i % 2 == 0 ? two : one);
   });
   bool whole = true;

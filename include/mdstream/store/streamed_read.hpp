@@ -39,9 +39,9 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
         done_(std::move(done)) {}
 
   /// Gives `take` the object's bytes from its first on, `most` at most, and completes with the
-  /// object that they are of. An attempt that brought bytes counts as the first again. What `take`
-  /// throws is final. `take` is called from one thread at a time; it and `where` stay until `done`,
-  /// and the runtime outlives that.
+  /// object that they are of. An attempt that brought bytes counts as the first again, and is final
+  /// where they are corrupt; so is what `take` throws. `take` is called from one thread at a time;
+  /// it and `where` stay until `done`, and the runtime outlives that.
   static void start(runtime& threads, S store, std::string key, std::uint64_t most, byte_taker take,
                     retry_policy retry, std::stop_token stop, diagnostics& where,
                     store_handler<object_version> done) {
@@ -53,6 +53,7 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
  private:
   void attempt() {
     where_ = {};
+    gave_ = false;
     store_.async_stream(
         key_, held_, got_, most_ - got_,
         [self = this->shared_from_this()](const object_version& found, bytes_view bytes) {
@@ -67,6 +68,7 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   void take(const object_version& found, bytes_view bytes) {
     if (!held_) held_ = found;
     failed_ = 0;
+    gave_ = true;
     refused_ = true;
     take_(found, bytes);
     refused_ = false;
@@ -75,7 +77,9 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
 
   void ended(std::error_code code, object_version found) {
     if (!code) return done_({}, held_ ? *held_ : std::move(found));
-    if (!refused_ && !stop_.stop_requested()) {
+    // Bytes that were given cannot be taken back.
+    const bool is_final = refused_ || (gave_ && code == errc::corrupt);
+    if (!is_final && !stop_.stop_requested()) {
       if (const auto pause =
               pause_before_retry(retry_, ++failed_, code, detail::chance(), where_.retry_after)) {
         return threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
@@ -99,6 +103,7 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   std::optional<object_version> held_{};
   std::uint64_t got_ = 0;
   unsigned failed_ = 0;
+  bool gave_ = false;  // bytes, in this attempt
   bool refused_ = false;
 };
 

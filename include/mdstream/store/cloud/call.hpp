@@ -40,13 +40,33 @@ struct cloud_call {
   unsigned redirects = 0;
   int also_good = 0;     ///< a status that is no failure, besides 2xx
   bool keyless = false;  ///< the URL lets it in by itself
+  std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual
+  /// Set: the service answers 200 before it knows how the call ends, and may be silent for minutes
+  /// then. Gives the status that it would have answered.
+  std::function<int(const net::http_response&)> late_status{};
+  std::string region{};  ///< for which the call was made, where a cloud tells regions apart
 };
 
 /// What a cloud says about a failure, in its own words.
 struct cloud_refusal {
   std::string code{};
   std::string message{};
-  bool keys_expired = false;  ///< other keys of the same provider may be taken
+  bool keys_expired = false;         ///< other keys of the same provider may be taken
+  std::optional<bool> wrong_time{};  ///< the request's time is the reason; unset: nothing is said
+  std::optional<errc> failure{};     ///< where the words tell more than the status
+  std::string advice{};              ///< what can be done
+};
+
+/// Looks at all bytes of an object, in their order, and holds them against what the service said.
+class cloud_check {
+ public:
+  cloud_check() = default;
+  cloud_check(const cloud_check&) = delete;
+  cloud_check& operator=(const cloud_check&) = delete;
+  virtual ~cloud_check() = default;
+  virtual void put(bytes_view bytes) = 0;
+  /// Throws `mdstream::error` where the object has other bytes.
+  virtual void finish() = 0;
 };
 
 /// A part of a listing.
@@ -77,6 +97,11 @@ class cloud_api {
   [[nodiscard]] virtual std::chrono::seconds clock_tolerance() const {
     return std::chrono::minutes(14);
   }
+  /// Takes from a refusal what has to be known of the service; whether `call`, which this may
+  /// change, is to be sent again.
+  [[nodiscard]] virtual bool cure(cloud_call&, const net::http_response&) const { return false; }
+  /// Whether keys read a call's body to let it in.
+  [[nodiscard]] virtual bool signs_bodies() const { return false; }
 
   /// Asks for the object's version, and reads the answer.
   [[nodiscard]] virtual cloud_call look(const std::string& key) const = 0;
@@ -87,10 +112,11 @@ class cloud_api {
   [[nodiscard]] virtual cloud_call get(const std::string& key,
                                        const object_version* held) const = 0;
   [[nodiscard]] virtual bool tags_are_etags() const { return true; }
-  /// Whether `check_whole` has to see an object that was read as a whole by one call. It runs on
-  /// the pool.
-  [[nodiscard]] virtual bool checks_whole(const net::http_response&) const { return false; }
-  virtual void check_whole(const net::http_response&, bytes_view) const {}
+  /// What looks at an object that is read as a whole by one call; nothing where it cannot be
+  /// checked.
+  [[nodiscard]] virtual std::unique_ptr<cloud_check> check(const net::http_response&) const {
+    return nullptr;
+  }
 
   /// Throws where the cloud is read only.
   [[nodiscard]] virtual cloud_call remove(const std::string& key) const = 0;

@@ -9,7 +9,9 @@
 #include <mdstream/net/quote.hpp>
 #include <mdstream/store/cloud/call.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -93,7 +95,15 @@ class cloud_client {
         return done(code, {});
       }
       keys = *std::move(found);
-      send();
+      submit();
+    }
+
+    /// A large body is signed on the pool: an io thread would hold up all transfers.
+    void submit() {
+      constexpr std::size_t quick = 128 * 1024;  // about 0.1 ms, less than a trip to the pool
+      const bool signs = call.body && call.body->size() > quick && !keys.anonymous();
+      if (!signs || !common->api->signs_bodies()) return send();
+      common->threads.post([self = this->shared_from_this()] { self->send(); });
     }
 
     void send() {
@@ -127,9 +137,19 @@ class cloud_client {
       }
       request.most_text = call.most_text;
       request.redirects = call.redirects;
+      if (call.most_time || call.late_status) request.time = time_of_call();
       sent_at = common->now();
       if (keys.authorize) keys.authorize(request, sent_at);
       return request;
+    }
+
+    [[nodiscard]] net::http_time_limits time_of_call() const {
+      net::http_time_limits out = common->http.options().time;
+      if (call.most_time) out.total = *call.most_time;
+      if (call.late_status && out.window.count() != 0) {
+        out.window = std::max<std::chrono::seconds>(out.window, std::chrono::minutes(10));
+      }
+      return out;
     }
 
     void take_answer(std::error_code code, net::http_response answer) {
@@ -137,6 +157,7 @@ class cloud_client {
         where.url = common->api->url(call.key);  // the request's own may be signed
         return done(code, std::move(answer));
       }
+      if (answer.ok() && call.late_status) answer.status = call.late_status(answer);
       if (answer.ok() || (answer.status == call.also_good && answer.status != 0)) {
         return done({}, std::move(answer));
       }
@@ -147,26 +168,32 @@ class cloud_client {
 
     /// Sends the call again if the answer says what was wrong, each cure once.
     bool correct(net::http_response& answer) {
-      if (answer.status != 401 && answer.status != 403) return false;
-      if (const auto there = clock(answer); there && !std::exchange(set_clock, true)) {
-        common->set_time(*there);
-        send();
+      if (!cured && common->api->cure(call, answer)) {
+        cured = true;
+        submit();
         return true;
       }
-      const bool expired = answer.status == 401 || common->api->refusal(answer).keys_expired;
+      const cloud_refusal said = common->api->refusal(answer);
+      if (const auto there = clock(said, answer); there && !std::exchange(set_clock, true)) {
+        common->set_time(*there);
+        submit();
+        return true;
+      }
+      const bool expired = answer.status == 401 || said.keys_expired;
       if (!expired || std::exchange(renewed, true)) return false;
       renew(std::move(answer));
       return true;
     }
 
-    /// The service's time, where it is too far from that of the request.
+    /// The service's time, where it says or may mean that that of the request is too far from it.
     [[nodiscard]] std::optional<net::wall_clock::time_point> clock(
-        const net::http_response& answer) const {
+        const cloud_refusal& said, const net::http_response& answer) const {
+      if (answer.status != 401 && answer.status != 403) return std::nullopt;
       const auto text = answer.headers.find("Date");
       const auto there = text ? net::parse_http_date(*text) : std::nullopt;
       const bool apart =
           there && std::chrono::abs(*there - sent_at) > common->api->clock_tolerance();
-      return apart ? there : std::nullopt;
+      return said.wrong_time.value_or(apart) ? there : std::nullopt;
     }
 
     /// Asks for other keys; the same ones again are not sent again.
@@ -185,8 +212,9 @@ class cloud_client {
 
     [[nodiscard]] std::error_code explain(const net::http_response& answer) {
       const cloud_api& api = *common->api;
-      const std::error_code code = net::failure_of(answer, "", where);
+      std::error_code code = net::failure_of(answer, "", where);
       const cloud_refusal said = api.refusal(answer);
+      if (said.failure) code = *said.failure;
       const std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
       where.what = api.name() + " answers " + std::to_string(answer.status);
       if (!said.code.empty()) where.what += ' ' + net::quotable(said.code, secrets);
@@ -194,6 +222,7 @@ class cloud_client {
       if (code == errc::permission_denied && !call.keyless) {
         where.what += "; the keys are those of " + keys.source;
       }
+      where.cause = said.advice;
       where.url = api.url(call.key);
       return code;
     }
@@ -205,7 +234,7 @@ class cloud_client {
     handler done;
     net::access keys{};
     net::wall_clock::time_point sent_at{};
-    bool set_clock = false, renewed = false;
+    bool cured = false, set_clock = false, renewed = false;
   };
 
   std::shared_ptr<shared> shared_;

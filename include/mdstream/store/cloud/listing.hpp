@@ -82,15 +82,17 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
       const bool folder = each.key.empty() || (each.bytes == 0 && each.key.ends_with('/'));
       if (!folder) found_.push_back(std::move(each));
     }
+    const bool brings = !page.objects.empty() || page.more.empty();
+    const std::size_t more = page.more.size();
     for (cloud_call& each : page.more) {
       if (!asked_.insert(each.url).second) fail("the listing goes round in circles");
       left_.push_back(std::move(each));
     }
-    empty_pages_ = page.objects.empty() && !page.more.empty() ? empty_pages_ + 1 : 0;
-    if (empty_pages_ > most_empty_pages) fail("the listing does not come forward");
+    // Pages that follow each other, and directories: of these there may be many without an object.
+    pages_in_vain_ = brings || more > 1 ? 0 : pages_in_vain_ + 1;
+    empty_pages_ = brings ? 0 : empty_pages_ + 1;
+    if (pages_in_vain_ > 1'000 || empty_pages_ > 100'000) fail("the listing goes round in circles");
   }
-
-  static constexpr std::size_t most_empty_pages = 100'000;
 
   const cloud_client client_;
   const std::string root_, prefix_;
@@ -100,7 +102,7 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
   std::vector<object_info> found_{};
   std::vector<cloud_call> left_{};
   std::unordered_set<std::string> asked_{};
-  std::size_t empty_pages_ = 0;
+  std::size_t pages_in_vain_ = 0, empty_pages_ = 0;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -17,27 +17,33 @@
 namespace mdstream::inline v0::store {
 
 /// A read on its way; keeps itself until it completes. The answer's head is checked before its
-/// first byte is taken.
+/// first byte is taken. Completes with what came also where the way broke.
 class cloud_read : public std::enable_shared_from_this<cloud_read> {
  public:
-  cloud_read(cloud_client client, std::string key, std::uint64_t offset, mutable_bytes into,
+  cloud_read(cloud_client client, std::string key, std::uint64_t offset, detail::range_target into,
              std::optional<object_version> held, std::stop_token stop, diagnostics& where,
-             store_handler<std::size_t> done)
+             detail::range_handler done)
       : client_(std::move(client)),
         key_(std::move(key)),
         held_(std::move(held)),
-        asked_{offset, into.size(), held_},
-        into_(into),
+        asked_{offset, into.most, held_},
         stop_(std::move(stop)),
         where_(where),
-        done_(std::move(done)) {
+        done_(std::move(done)),
+        target(std::move(into)) {
     if (asked_.version && !client_.api().tags_are_etags()) asked_.version->tag.clear();
+    if (!target.take) return;
+    target.take = [this, take = std::move(target.take)](const object_version& found,
+                                                        bytes_view bytes) {
+      if (check_) check_->put(bytes);
+      take(found, bytes);
+    };
   }
 
   void begin() {
     cloud_call call = client_.api().get(key_, held_ ? &*held_ : nullptr);
     call.headers.push_back({"Range", asked_.header()});
-    call.sink = net::http_sink{.into = into_};
+    call.sink = target.sink(shared_from_this());
     call.on_head = [self = shared_from_this()](const net::http_response& head, net::http_sink& sink,
                                                diagnostics& about) {
       return self->take_head(head, sink, about);
@@ -57,18 +63,20 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
     if (head.status == 206 && detail::content_length(head.headers) == 0) {
       return take_empty_range(about);
     }
-    if (const auto code = detail::check_range(asked_, head, promise_, what)) {
+    if (const auto code = detail::check_range(asked_, head, promise, what)) {
       about = {.what = std::move(what), .url = client_.api().url(key_)};
       return code;
     }
-    sink.skip = promise_.skip;
+    sink.skip = promise.skip;
     sink.until_full = head.status == 200;
+    const bool whole = asked_.offset == 0 && promise.expected == promise.found.bytes;
+    check_ = whole ? client_.api().check(head) : nullptr;
     return {};
   }
 
   /// Some have a range of no bytes where others answer 416.
   std::error_code take_empty_range(diagnostics& about) {
-    promise_.expected = 0;
+    promise.expected = 0;
     std::string what;
     const std::error_code code = detail::check_beyond_end(asked_, std::nullopt, what);
     if (code) about = {.what = std::move(what), .url = client_.api().url(key_)};
@@ -80,63 +88,57 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
     if (code && answer.status == 412 && held_) {
       return fail(errc::corrupt, "the object changed while it was read");
     }
-    if (code) return done_(code, 0);
     const auto got = static_cast<std::size_t>(answer.received);
-    if (got != promise_.expected.value_or(into_.size())) {
+    if (code) return done_(code, answer.status == 206 ? got : 0, promise.found);
+    if (got != promise.expected.value_or(target.most)) {
       return fail(errc::unavailable,
                   "the body ended after " + std::to_string(got) + " bytes of the range");
     }
-    if (asked_.offset != 0 || !is_whole(answer, got) || !client_.api().checks_whole(answer)) {
-      return done_({}, got);
-    }
-    client_.threads().post([self = shared_from_this(), answer, got] { self->check(answer, got); });
+    if (!check_) return done_({}, got, promise.found);
+    // On the pool: looking at a large object takes as long as reading it.
+    client_.threads().post([self = shared_from_this(), got] { self->finish_check(got); });
   }
 
-  void check(const net::http_response& answer, std::size_t got) {
+  void finish_check(std::size_t got) {
     try {
-      client_.api().check_whole(answer, into_.first(got));
+      if (!target.into.empty()) check_->put(target.into.first(got));
+      check_->finish();
     } catch (const error& e) {
       where_ = e.where();
       where_.url = client_.api().url(key_);
-      return done_(e.code(), 0);
+      return done_(e.code(), 0, {});
     }
-    done_({}, got);
-  }
-
-  [[nodiscard]] static bool is_whole(const net::http_response& answer, std::size_t got) {
-    const auto text = answer.headers.find("Content-Range");
-    const auto range = text ? net::content_range::parse(*text) : std::nullopt;
-    const auto total = range ? range->total : detail::content_length(answer.headers);
-    return total == got;
+    done_({}, got, promise.found);
   }
 
   /// Nothing is left at the offset, unless the answer itself or the version held says that there
   /// is.
   void take_beyond_end(const net::http_response& answer) {
-    const auto text = answer.headers.find("Content-Range");
-    const auto range = text ? net::content_range::parse(*text) : std::nullopt;
+    const auto total = detail::object_bytes(answer);
     std::string what;
-    const std::error_code code =
-        detail::check_beyond_end(asked_, range ? range->total : std::nullopt, what);
+    const std::error_code code = detail::check_beyond_end(asked_, total, what);
     where_ = {};
     if (code) where_ = {.what = std::move(what), .url = client_.api().url(key_)};
-    done_(code, 0);
+    done_(code, 0, {.bytes = total.value_or(0)});
   }
 
   void fail(errc code, std::string what) {
     where_ = {.what = std::move(what), .url = client_.api().url(key_)};
-    done_(code, 0);
+    done_(code, 0, promise.found);
   }
 
   const cloud_client client_;
   const std::string key_;
   const std::optional<object_version> held_;
   detail::range_question asked_;
-  const mutable_bytes into_;
   const std::stop_token stop_;
   diagnostics& where_;
-  store_handler<std::size_t> done_;
-  detail::range_promise promise_{};
+  detail::range_handler done_;
+  std::unique_ptr<cloud_check> check_{};
+
+ public:  // for the sink
+  detail::range_target target;
+  detail::range_promise promise{};
 };
 
 }  // namespace mdstream::inline v0::store

@@ -32,10 +32,7 @@ class cloud_store {
 
   void async_size(std::string key, std::stop_token stop, diagnostics& where,
                   store_handler<std::uint64_t> done) const {
-    async_version(std::move(key), std::move(stop), where,
-                  [done = std::move(done)](std::error_code code, object_version found) mutable {
-                    done(code, found.bytes);
-                  });
+    async_version(std::move(key), std::move(stop), where, detail::size_only(std::move(done)));
   }
 
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
@@ -58,13 +55,23 @@ class cloud_store {
 
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
                   diagnostics& where, store_handler<std::size_t> done) const {
-    read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
+         where, detail::length_only(std::move(done)));
   }
 
   void async_read_version(std::string key, object_version held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
-    read(std::move(key), std::move(held), offset, into, std::move(stop), where, std::move(done));
+    read(std::move(key), std::move(held), offset, detail::range_target::memory(into),
+         std::move(stop), where, detail::length_only(std::move(done)));
+  }
+
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const {
+    read(std::move(key), std::move(held), offset,
+         detail::range_target::stream(std::move(take), count), std::move(stop), where,
+         detail::version_only(std::move(done)));
   }
 
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
@@ -96,7 +103,9 @@ class cloud_store {
     return client_.api().url(whole(key));
   }
 
- private:
+ protected:
+  [[nodiscard]] const cloud_client& client() const noexcept { return client_; }
+
   [[nodiscard]] bool refused(std::string_view key, diagnostics& where) const {
     if (key_is_safe(key)) return false;
     where = {.what = "the key \"" + std::string(key) + "\" leaves the store or names nothing in it",
@@ -108,16 +117,16 @@ class cloud_store {
     return join_key(client_.api().root(), key);
   }
 
+ private:
   void read(std::string key, std::optional<object_version> held, std::uint64_t offset,
-            mutable_bytes into, std::stop_token stop, diagnostics& where,
-            store_handler<std::size_t> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, 0);
-    if (into.empty()) {  // there is no range of no bytes; whether there is an object is still told
-      return async_size(
-          std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
+            detail::range_target target, std::stop_token stop, diagnostics& where,
+            detail::range_handler done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, 0, {});
+    if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
+      return async_version(std::move(key), std::move(stop), where,
+                           detail::without_length(std::move(done)));
     }
-    std::make_shared<cloud_read>(client_, whole(key), offset, into, std::move(held),
+    std::make_shared<cloud_read>(client_, whole(key), offset, std::move(target), std::move(held),
                                  std::move(stop), where, std::move(done))
         ->begin();
   }
@@ -125,6 +134,6 @@ class cloud_store {
   cloud_client client_;
 };
 
-static_assert(versioned_store<cloud_store>);
+static_assert(versioned_store<cloud_store> && streaming_store<cloud_store>);
 
 }  // namespace mdstream::inline v0::store

@@ -5,15 +5,16 @@
 
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/detail/chance.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -46,10 +47,11 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
 
  private:
   void take(std::error_code code, net::http_response answer) {
-    if (code && !stop_.stop_requested()) {
+    // A condition that is not met will not be met.
+    if (code && answer.status != 412 && !stop_.stop_requested()) {
       ++failed_;
-      const double chance = std::uniform_real_distribution<>()(random_);
-      const auto pause = pause_before_retry(retry_, failed_, code, chance, where_.retry_after);
+      const auto pause =
+          pause_before_retry(retry_, failed_, code, detail::chance(), where_.retry_after);
       if (pause) {
         return client_.threads().after(
             *pause, stop_, [self = shared_from_this()](std::error_code) { self->send(); });
@@ -65,7 +67,6 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
   handler done_;
   diagnostics where_{};
   unsigned failed_ = 0;
-  std::minstd_rand random_{std::random_device{}()};
 };
 
 /// The calls of an upload in parts. Functions may throw `mdstream::error`, which fails the upload.
@@ -81,6 +82,13 @@ struct upload_steps {
       took{};
   std::function<cloud_call()> finish{};  ///< unset: the last part is the end
   std::function<cloud_call()> abort{};   ///< unset: what was sent goes by itself
+  /// Whether the finish failed because of another object that was not to be replaced. The upload is
+  /// aborted then, and has not failed.
+  std::function<bool(const net::http_response&)> stands_back{};
+  /// Where the finish found no upload: asks for the object, and whether it is the uploaded one. An
+  /// answer that was lost may have been of a finish that came.
+  std::function<cloud_call()> look{};
+  std::function<bool(const net::http_response&)> is_it{};
 };
 
 struct upload_plan {
@@ -188,17 +196,45 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
     if (!all_over) return start_part();
     if (failed) return abort();
     if (!steps_.finish) return complete();
-    send(steps_.finish, [self = shared_from_this()](std::error_code code, const net::http_response&,
-                                                    const diagnostics& about) {
-      if (self->took(code, about, [] {})) return self->complete();
-      self->abort();
-    });
+    finish();
   }
 
+  void finish() {
+    send(steps_.finish,
+         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                     const diagnostics& about) {
+           if (code && self->steps_.stands_back && self->steps_.stands_back(answer)) {
+             return self->abort();
+           }
+           if (self->took(code, about, [] {})) return self->complete();
+           if (code == errc::not_found && self->steps_.look) return self->look();
+           self->abort();
+         });
+  }
+
+  void look() {
+    send(steps_.look,
+         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                     const diagnostics&) {
+           if (code || !self->steps_.is_it(answer)) return self->abort();
+           self->failure_ = {};
+           self->complete();
+         });
+  }
+
+  /// Also after a stop; the caller waits for it then, so it is tried once.
   void abort() {
     if (!steps_.abort) return complete();
+    const bool once = stop_.stop_requested();
+    retry_policy retry = plan_.retry;
+    if (once) retry.attempts = 1;
+    auto make = [self = shared_from_this(), once] {
+      cloud_call call = self->steps_.abort();
+      if (once) call.most_time = std::chrono::seconds(5);
+      return call;
+    };
     std::make_shared<repeated_call>(
-        client_, plan_.retry, steps_.abort, std::stop_token(),  // also after a stop
+        client_, retry, std::move(make), std::stop_token(),
         [self = shared_from_this()](std::error_code, const net::http_response&,
                                     const diagnostics&) { self->complete(); })
         ->send();

@@ -61,6 +61,20 @@ namespace gs_detail {
   return std::nullopt;
 }
 
+class crc_check final : public cloud_check {
+ public:
+  explicit crc_check(std::string wanted) : wanted_(std::move(wanted)) {}
+  void put(bytes_view bytes) override { crc_ = net::crc32c(bytes, crc_); }
+  void finish() override {
+    if (crc_text(crc_) == wanted_) return;
+    throw error(errc::corrupt, "the bytes that came have another CRC32C than the object");
+  }
+
+ private:
+  const std::string wanted_;
+  std::uint32_t crc_ = 0;
+};
+
 }  // namespace gs_detail
 
 class gs_api final : public cloud_api {
@@ -111,14 +125,12 @@ class gs_api final : public cloud_api {
   }
   [[nodiscard]] bool tags_are_etags() const override { return false; }
 
-  [[nodiscard]] bool checks_whole(const net::http_response& answer) const override {
+  [[nodiscard]] std::unique_ptr<cloud_check> check(const net::http_response& head) const override {
     // Of an object that is unpacked on the way the checksum is that of the packed bytes.
-    const auto packed = answer.headers.find("x-goog-stored-content-encoding");
-    return gs_detail::crc_of(answer.headers) && (!packed || *packed == "identity");
-  }
-  void check_whole(const net::http_response& answer, bytes_view bytes) const override {
-    if (gs_detail::crc_text(net::crc32c(bytes)) == gs_detail::crc_of(answer.headers)) return;
-    throw error(errc::corrupt, "the bytes that came have another CRC32C than the object");
+    const auto packed = head.headers.find("x-goog-stored-content-encoding");
+    auto crc = gs_detail::crc_of(head.headers);
+    if (!crc || (packed && *packed != "identity")) return nullptr;
+    return std::make_unique<gs_detail::crc_check>(*std::move(crc));
   }
 
   [[nodiscard]] cloud_call remove(const std::string& key) const override {

@@ -1,0 +1,151 @@
+#pragma once
+
+/// Signs requests to S3. Needs OpenSSL: link mdstream::s3.
+
+#include <mdstream/net/access.hpp>
+#include <mdstream/net/credential_chain.hpp>
+#include <mdstream/net/signature_v4.hpp>
+#include <mdstream/net/v4_chunked_body.hpp>
+#include <mdstream/store/s3/options.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0::store {
+
+/// What a store's requests are signed for. The region is the bucket's, as far as it is known.
+/// Thread-safe.
+class s3_signer {
+ public:
+  s3_signer(std::string region, s3_payload payload)
+      : payload_(payload), region_(std::move(region)) {}
+
+  [[nodiscard]] std::string region() const {
+    const std::lock_guard lock(mutex_);
+    return region_;
+  }
+  void set_region(std::string region) {
+    const std::lock_guard lock(mutex_);
+    region_ = std::move(region);
+  }
+  [[nodiscard]] bool reads_bodies() const noexcept { return payload_ == s3_payload::whole; }
+
+  /// Adds the headers that sign the request, and frames its body where chunks are signed.
+  void sign(net::http_request& request, const net::aws_credentials& keys,
+            net::wall_clock::time_point at) {
+    net::v4_request signed_part = signed_part_of(request);
+    const bool chunks = signed_part.payload_hash == net::streaming_payload;
+    const bytes_view body = request.body.span;
+    if (chunks) {
+      signed_part.headers.emplace_back("Content-Encoding", "aws-chunked");
+      signed_part.headers.emplace_back("x-amz-decoded-content-length", std::to_string(body.size()));
+    }
+    const net::v4_signing_key key = signing_key(keys, at);
+    std::string seed = net::v4_sign(signed_part, keys, key, at);
+    request.headers.clear();
+    for (auto& [name, value] : signed_part.headers) {
+      request.headers.push_back({std::move(name), std::move(value)});
+    }
+    if (!chunks) return;
+    auto framed = std::make_shared<net::v4_chunked_body>(
+        net::v4_chunk_signer(key, at, std::move(seed)), body);
+    request.body = net::http_body::from([framed](mutable_bytes into) { return framed->pull(into); },
+                                        net::v4_chunked_body::framed_size(body.size()));
+  }
+
+ private:
+  /// The URL is taken apart as `place_of` and `v4_query` put it together.
+  [[nodiscard]] net::v4_request signed_part_of(const net::http_request& request) const {
+    net::v4_request out{.method = request.method};
+    std::string_view url = request.url;
+    url.remove_prefix(url.find("://") + 3);
+    const std::size_t slash = url.find('/'), question = url.find('?');
+    out.host = url.substr(0, slash);
+    out.path = url.substr(slash, question - slash);
+    url.remove_prefix(question == std::string_view::npos ? url.size() : question + 1);
+    while (!url.empty()) {
+      const std::string_view one = url.substr(0, url.find('&'));
+      const std::size_t equals = one.find('=');
+      out.query.emplace_back(net::percent_decode(one.substr(0, equals)).value_or(""),
+                             net::percent_decode(one.substr(equals + 1)).value_or(""));
+      url.remove_prefix(std::min(one.size() + 1, url.size()));
+    }
+    for (const net::http_header& each : request.headers) {
+      out.headers.emplace_back(each.name, each.value);
+    }
+    out.payload_hash = hash_of(request.body);
+    return out;
+  }
+
+  /// What is signed in place of the body's bytes.
+  [[nodiscard]] std::string hash_of(const net::http_body& body) const {
+    if (!body.present || body.size() == 0) return std::string(net::empty_payload);
+    switch (payload_) {
+      case s3_payload::none: return std::string(net::unsigned_payload);
+      case s3_payload::chunks: return std::string(net::streaming_payload);
+      default: return net::sha256_hex(body.span);
+    }
+  }
+
+  /// The key of a day and region is made once.
+  [[nodiscard]] net::v4_signing_key signing_key(const net::aws_credentials& keys,
+                                                net::wall_clock::time_point at) {
+    const std::lock_guard lock(mutex_);
+    std::string name = net::basic_timestamp(at).substr(0, 8) + region_ + ' ' + keys.access_key_id +
+                       ' ' + keys.secret_access_key;
+    if (!key_ || key_name_ != name) {
+      key_.emplace(keys, at, region_);
+      key_name_ = std::move(name);
+    }
+    return *key_;
+  }
+
+  const s3_payload payload_;
+  mutable std::mutex mutex_;  // over what follows
+  std::string region_;
+  std::optional<net::v4_signing_key> key_;
+  std::string key_name_;
+};
+
+/// AWS's keys as what lets a store's requests in.
+class s3_access {
+ public:
+  s3_access(net::any_aws_credentials keys, std::shared_ptr<s3_signer> signer)
+      : keys_(std::move(keys)), signer_(std::move(signer)) {}
+
+  void async_find(std::stop_token stop, diagnostics& where, net::access_handler done) const {
+    keys_.async_find(std::move(stop), where,
+                     [signer = signer_, done = std::move(done)](
+                         std::error_code code, std::optional<net::aws_credentials> found) mutable {
+                       if (code || !found) return done(code, std::nullopt);
+                       done({}, access_of(*std::move(found), std::move(signer)));
+                     });
+  }
+
+ private:
+  [[nodiscard]] static net::access access_of(net::aws_credentials found,
+                                             std::shared_ptr<s3_signer> signer) {
+    net::access out{.expires = found.expires, .source = found.source};
+    if (found.anonymous()) return out;
+    out.secrets = {found.session_token, found.secret_access_key, found.access_key_id};
+    out.authorize = [signer = std::move(signer),
+                     keys = std::make_shared<const net::aws_credentials>(std::move(found))](
+                        net::http_request& request, net::wall_clock::time_point at) {
+      signer->sign(request, *keys, at);
+    };
+    return out;
+  }
+
+  net::any_aws_credentials keys_;
+  std::shared_ptr<s3_signer> signer_;
+};
+
+}  // namespace mdstream::inline v0::store

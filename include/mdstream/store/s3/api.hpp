@@ -1,0 +1,248 @@
+#pragma once
+
+/// S3 as a `cloud_api`. Needs libcurl and OpenSSL: link mdstream::s3. Source: Amazon S3 API
+/// Reference.
+
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/s3/access.hpp>
+#include <mdstream/store/s3/credentials.hpp>
+#include <mdstream/store/s3/messages.hpp>
+#include <mdstream/store/s3/options.hpp>
+#include <mdstream/store/s3/part_tags.hpp>
+#include <mdstream/store/s3/refusal.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::store {
+
+class s3_api final : public cloud_api {
+ public:
+  s3_api(s3_settings settings, upload_plan plan, std::shared_ptr<s3_signer> signer)
+      : settings_(std::move(settings)), plan_(plan), signer_(std::move(signer)) {}
+
+  [[nodiscard]] std::string name() const override { return "S3"; }
+  [[nodiscard]] const std::string& root() const override { return settings_.root; }
+  [[nodiscard]] std::string url(std::string_view key) const override {
+    return "s3://" + settings_.bucket + (key.empty() ? "" : "/") + std::string(key);
+  }
+  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
+    return s3_refusal(answer).words(settings_.requester_pays);
+  }
+  [[nodiscard]] bool signs_bodies() const override { return signer_->reads_bodies(); }
+
+  /// A bucket of another region says which.
+  [[nodiscard]] bool cure(cloud_call& call, const net::http_response& answer) const override {
+    const std::string elsewhere = s3_refusal(answer).region();
+    if (!s3_detail::is_region(elsewhere) || elsewhere == call.region) return false;
+    signer_->set_region(elsewhere);
+    const std::size_t path = call.url.find('/', call.url.find("://") + 3);
+    const std::string host = place_of(settings_, elsewhere, "").host;
+    call.url = settings_.endpoint.scheme + "://" + host + call.url.substr(path);
+    call.region = elsewhere;
+    return true;
+  }
+
+  /// A request of the store's own region, for what a store has no name for too. An empty key is the
+  /// bucket.
+  [[nodiscard]] cloud_call request(std::string method, const std::string& key,
+                                   const std::vector<net::name_value>& query = {}) const {
+    cloud_call out{.method = std::move(method), .key = key, .region = signer_->region()};
+    out.url = place_of(settings_, out.region, key).url(settings_);
+    if (!query.empty()) out.url += '?' + net::v4_query(query);
+    if (settings_.requester_pays) out.headers.push_back({"x-amz-request-payer", "requester"});
+    return out;
+  }
+
+  [[nodiscard]] cloud_call look(const std::string& key) const override {
+    return request("HEAD", key);
+  }
+  [[nodiscard]] object_version version(const net::http_response& answer) const override {
+    const auto bytes = mdstream::detail::content_length(answer.headers);
+    if (!bytes) throw error(errc::corrupt, "S3 does not tell the object's size");
+    return {*bytes, mdstream::detail::tag_of(answer.headers)};
+  }
+
+  [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
+    cloud_call out = request("GET", key);
+    if (held != nullptr && held->tag.starts_with('"')) {
+      out.headers.push_back({"If-Match", held->tag});
+    }
+    return out;
+  }
+
+  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+    return request("DELETE", key);
+  }
+  [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
+    return answer.status == 404 && parse_s3_error(answer.text).code != "NoSuchBucket";
+  }
+
+  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
+    return page_call(prefix, "");
+  }
+  [[nodiscard]] cloud_page page(const cloud_call& asked,
+                                const net::http_response& answer) const override {
+    s3_page found = parse_s3_page(answer.text, {.url = url(asked.key)});
+    cloud_page out{.objects = std::move(found.objects)};
+    if (!found.next.empty()) out.more.push_back(page_call(asked.key, found.next));
+    return out;
+  }
+
+  void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+             diagnostics& where, store_handler<> done) const override {
+    put(client, std::move(key), bytes, {}, std::move(stop), where,
+        [done = std::move(done)](std::error_code code, bool) mutable { done(code); });
+  }
+
+  /// Completes with whether the object was written: false where there is another.
+  void create(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
+              diagnostics& where, store_handler<bool> done) const {
+    put(client, std::move(key), bytes, {{"If-None-Match", "*"}}, std::move(stop), where,
+        std::move(done));
+  }
+
+ private:
+  using header_list = std::vector<net::http_header>;
+
+  [[nodiscard]] cloud_call page_call(const std::string& prefix, const std::string& token) const {
+    std::vector<net::name_value> query = {
+        {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
+    if (!token.empty()) query.emplace_back("continuation-token", token);
+    cloud_call out = request("GET", "", query);
+    out.key = prefix;
+    return out;
+  }
+
+  /// A request that makes an object.
+  [[nodiscard]] cloud_call making(std::string method, const std::string& key,
+                                  const std::vector<net::name_value>& query = {}) const {
+    cloud_call out = request(std::move(method), key, query);
+    if (!settings_.canned_acl.empty()) out.headers.push_back({"x-amz-acl", settings_.canned_acl});
+    return out;
+  }
+
+  void put(const cloud_client& client, std::string key, bytes_view bytes, header_list condition,
+           std::stop_token stop, diagnostics& where, store_handler<bool> done) const {
+    if (bytes.size() > plan_.part_bytes) {
+      auto written = std::make_shared<bool>(true);
+      upload_steps steps = part_steps(std::move(key), bytes.size(), std::move(condition), written);
+      return std::make_shared<part_upload>(
+                 client, plan_, std::move(steps), bytes, std::move(stop), where,
+                 [written, done = std::move(done)](std::error_code code) mutable {
+                   done(code, !code && *written);
+                 })
+          ->begin();
+    }
+    cloud_call call = making("PUT", key);
+    call.headers.insert(call.headers.end(), condition.begin(), condition.end());
+    call.body = bytes;
+    client.async_send(std::move(call), std::move(stop), where,
+                      [conditional = !condition.empty(), done = std::move(done)](
+                          std::error_code code, const net::http_response& answer) mutable {
+                        if (conditional && answer.status == 412) return done({}, false);
+                        done(code, !code);
+                      });
+  }
+
+  /// `written` is set to false where `condition` is not met at the end. The steps refer to this.
+  [[nodiscard]] upload_steps part_steps(std::string key, std::uint64_t bytes, header_list condition,
+                                        std::shared_ptr<bool> written) const {
+    struct progress {
+      std::string id{};
+      std::vector<std::string> tags{};
+    };
+    auto upload = std::make_shared<progress>();
+    const std::uint64_t part_size = plan_.part_size(bytes);
+    upload->tags.resize(static_cast<std::size_t>((bytes + part_size - 1) / part_size));
+    upload_steps steps;
+    steps.begin = [this, key] {
+      cloud_call call = making("POST", key, {{"uploads", ""}});
+      call.body = bytes_view();
+      return call;
+    };
+    steps.begun = [this, key, upload](const net::http_response& answer) {
+      upload->id = parse_s3_upload_id(answer.text, {.url = url(key)});
+    };
+    steps.part = [this, key, upload](std::size_t number, std::uint64_t, bytes_view part) {
+      cloud_call call = request(
+          "PUT", key, {{"partNumber", std::to_string(number + 1)}, {"uploadId", upload->id}});
+      call.body = part;
+      return call;
+    };
+    steps.took = [this, key, upload](std::size_t number, std::uint64_t, bytes_view,
+                                     const net::http_response& answer) {
+      const auto tag = answer.headers.find("ETag");
+      if (!tag) {
+        throw error(errc::corrupt,
+                    {.what = "S3 took a part of an upload without an ETag", .url = url(key)});
+      }
+      upload->tags[number] = *tag;
+    };
+    steps.finish = [this, key, upload, condition] {
+      cloud_call call = request("POST", key, {{"uploadId", upload->id}});
+      call.headers.insert(call.headers.end(), condition.begin(), condition.end());
+      call.text = std::make_shared<const std::string>(s3_parts_message(upload->tags));
+      call.late_status = &status_at_end;
+      return call;
+    };
+    steps.abort = [this, key, upload] {
+      return request("DELETE", key, {{"uploadId", upload->id}});
+    };
+    if (!condition.empty()) {
+      steps.stands_back = [written](const net::http_response& answer) {
+        *written = answer.status != 412;
+        return !*written;
+      };
+    }
+    steps.look = [this, key] { return look(key); };
+    // Another object of the same size is not it; where ETags do not tell, the caller tries again.
+    steps.is_it = [upload, bytes](const net::http_response& answer) {
+      const auto ours = tag_of_parts(upload->tags);
+      return ours && answer.headers.find("ETag") == *ours &&
+             mdstream::detail::content_length(answer.headers) == bytes;
+    };
+    return steps;
+  }
+
+  /// An answer 200 may hold an error.
+  [[nodiscard]] static int status_at_end(const net::http_response& answer) {
+    const std::string code = parse_s3_error(answer.text).code;
+    if (code.empty()) return answer.status;
+    return code == "PreconditionFailed" ? 412 : 500;
+  }
+
+  const s3_settings settings_;
+  const upload_plan plan_;
+  const std::shared_ptr<s3_signer> signer_;
+};
+
+/// A client of a bucket.
+[[nodiscard]] inline cloud_client s3_client(runtime& threads, const s3_settings& settings,
+                                            const s3_options& options) {
+  s3_payload payload = options.payload;
+  if (payload == s3_payload::automatic) {
+    payload = settings.endpoint.scheme == "https" ? s3_payload::none : s3_payload::whole;
+  }
+  const auto signer = std::make_shared<s3_signer>(settings.region, payload);
+  return {threads,
+          std::make_shared<s3_api>(settings,
+                                   upload_plan{.part_bytes = options.part_bytes.value,
+                                               .parallel = options.parallel_parts,
+                                               .retry = options.part_retry},
+                                   signer),
+          options.http,
+          s3_access(options.credentials ? *options.credentials : default_s3_keys(threads, options),
+                    signer)};
+}
+
+}  // namespace mdstream::inline v0::store
