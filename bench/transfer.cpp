@@ -10,112 +10,27 @@
 #include "support/program.hpp"
 #include "tests/support/nginx.hpp"
 #include "transfer_burst.hpp"
+#include "transfer_files.hpp"
+#include "transfer_stores.hpp"
 
-#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
-#include <random>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace {
 
 namespace fs = std::filesystem;
+using bench::at_once;
+using bench::check;
 using bench::contender;
+using bench::download;
+using bench::folder;
+using bench::mib;
+using bench::objects;
 using bench::turn;
-
-constexpr std::size_t mib = std::size_t{1} << 20;
-const std::string at_once = "16";
-
-/// A directory that goes with this object.
-class folder {
- public:
-  explicit folder(fs::path where) : path_(std::move(where)) { empty(); }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() { fs::remove_all(path_); }
-
-  void empty() const {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] std::string path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-/// Objects of one size with different bytes, as files of `bucket/`.
-struct objects {
-  objects(const folder& where, std::size_t count, std::size_t size) : bytes(size) {
-    std::vector<std::uint64_t> words(size / sizeof(std::uint64_t));
-    std::mt19937_64 random(1);
-    for (std::uint64_t& word : words) word = random();
-    fs::create_directories(where / "bucket");
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t at = i % 64; at < words.size(); at += 64) words[at] += i;
-      names.push_back("object-" + std::to_string(i));
-      std::ofstream(where / ("bucket/" + names.back()), std::ios::binary)
-          .write(reinterpret_cast<const char*>(words.data()), static_cast<std::streamsize>(size));
-    }
-  }
-  [[nodiscard]] std::uint64_t total() const { return bytes * names.size(); }
-
-  std::vector<std::string> names{};
-  std::size_t bytes;
-};
-
-void write_lines(const std::string& path, const std::vector<std::string>& names,
-                 const std::function<std::string(const std::string&)>& line) {
-  std::ofstream out(path);
-  for (const std::string& name : names) out << line(name) << '\n';
-}
-
-bool same_bytes(const fs::path& a, const fs::path& b) {
-  std::ifstream left(a, std::ios::binary), right(b, std::ios::binary);
-  std::vector<char> x(mib), y(mib);
-  while (left && right) {
-    left.read(x.data(), static_cast<std::streamsize>(x.size()));
-    right.read(y.data(), static_cast<std::streamsize>(y.size()));
-    if (left.gcount() != right.gcount() ||
-        !std::equal(x.begin(), x.begin() + left.gcount(), y.begin())) {
-      return false;
-    }
-  }
-  return !left && !right;
-}
-
-/// The files that have the names of objects, wherever a program has put them, are those objects:
-/// all bytes of them the first time, their number and sizes later.
-void check(const fs::path& from, const fs::path& into, const objects& expected, bool every_byte) {
-  std::size_t found = 0;
-  for (const auto& each : fs::recursive_directory_iterator(into)) {
-    if (!each.is_regular_file() || each.path().filename().string().starts_with(".")) continue;
-    if (each.file_size() != expected.bytes ||
-        (every_byte && !same_bytes(each.path(), from / each.path().filename()))) {
-      throw std::runtime_error("a copy has other bytes: " + each.path().string());
-    }
-    ++found;
-  }
-  if (found != expected.names.size()) throw std::runtime_error("objects are missing in a copy");
-}
-
-/// A program that fills an empty folder with the objects.
-contender download(const std::string& who, std::vector<std::string> words, const folder& from,
-                   const folder& into, const objects& expected) {
-  auto first = std::make_shared<bool>(true);
-  return contender::measured(who, [=, &from, &into, &expected] {
-    into.empty();
-    const bench::program_cost cost = bench::run_program(words);
-    check(from / "bucket", into.path(), expected, std::exchange(*first, false));
-    into.empty();
-    return turn{static_cast<double>(expected.total()), cost.seconds, cost.cpu_s, cost.resident_mb};
-  });
-}
+using bench::write_lines;
 
 /// A program of MDSTREAM_BENCH_TOOLS; empty where there is none.
 std::string tool(const std::string& name) {
@@ -249,6 +164,7 @@ int main(int argc, char** argv) {
     bench_download(scratch, where, "download, 20000 x 64 KiB" + to, 20000, mib / 16);
   }
   bench_ranges(scratch, "download, 2 GiB in ranges");
+  bench::run_stores(scratch / "stores");
   bench::run_burst(scratch / "burst");
   bench_upload(scratch, "upload, 16 x 32 MiB", 16, 32 * mib);
   bench_upload(scratch, "upload, 256 x 1 MiB", 256, mib);

@@ -30,12 +30,13 @@ struct url_parts {
 };
 
 // How much of a URL names the place of its keys: for `scheme://authority/key` up to the key, for
-// `dbfs:/key` the scheme, for `dbfs:/Volumes/catalog/schema/volume/key` the volume.
+// `hf://datasets/org/name/key` the dataset, for `dbfs:/key` the scheme, for
+// `dbfs:/Volumes/catalog/schema/volume/key` the volume.
 std::size_t front_of(std::string_view url) {
   std::size_t end = url.find(':') + 1;
   int slashes = 0;
   if (url.substr(end).starts_with("//")) {
-    slashes = 3;
+    slashes = url.starts_with("hf:") ? 5 : 3;
   } else if (url.substr(end).starts_with("/Volumes/")) {
     slashes = 5;
   }

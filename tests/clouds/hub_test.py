@@ -40,6 +40,9 @@ def check(work, port):
     run("copy", remote, work / "copied")
     for each in (work / "repo" / "text").iterdir():
         assert (work / "copied" / each.name).read_bytes() == each.read_bytes()
+    (work / "list").write_text(f"{remote}/index.json\n")
+    run("copy", "--list", work / "list", work / "listed")
+    assert (work / "listed/text/index.json").read_bytes() == (work / "repo/text/index.json").read_bytes()
 
     token_file = work / "token"
     token_file.write_text(token + "\n")
