@@ -234,7 +234,9 @@ void scaling(const std::string& where) {
   const std::string name = "transform, 1 KiB";
   if (!bench::is_wanted(name)) return;
   const auto open = [&](unsigned threads) {
-    return mds::loader<transformed>({.local = where, .batch_size = 32, .threads = threads});
+    // What is put together ahead while the other has its turn is little of an epoch.
+    return mds::loader<transformed>(
+        {.local = where, .batch_size = 32, .ahead = mds::byte_size(1 << 20), .threads = threads});
   };
   auto two = open(2), one = open(1);
   bench::run_case("loader", name, "samples/s",

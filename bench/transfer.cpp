@@ -63,7 +63,7 @@ void bench_download(const folder& scratch, const fs::path& destination, const st
     if (!words.front().empty()) turns.push_back(download(who, std::move(words), data, into, all));
   };
   add("mdstream", {BENCH_MDSTREAM, "copy", "--list", urls, into.path(), "--jobs", at_once});
-  add("curl -Z", {"curl", "-sSfZ", "--parallel-max", at_once, "-K", config});
+  add("curl -Z", {"curl", "-sSfZ", "--no-progress-meter", "--parallel-max", at_once, "-K", config});
   add("s5cmd", {tool("s5cmd"), "--endpoint-url", server.url(), "--no-sign-request", "--numworkers",
                 at_once, "run", cp});
   add("rclone",
@@ -102,8 +102,9 @@ void bench_ranges(const folder& scratch, const std::string& name) {
     turns.push_back(contender::measured(
         "curl -Z, " + std::to_string(connections) + " connections", [=, &into, &all] {
           into.empty();
-          const bench::program_cost cost = bench::run_program(
-              {"curl", "-sSfZ", "--parallel-immediate", "--parallel-max", at_once, "-K", config});
+          const bench::program_cost cost =
+              bench::run_program({"curl", "-sSfZ", "--no-progress-meter", "--parallel-immediate",
+                                  "--parallel-max", at_once, "-K", config});
           into.empty();
           return turn{static_cast<double>(all.bytes), cost.seconds, cost.cpu_s, cost.resident_mb};
         }));

@@ -16,7 +16,7 @@
 namespace bench {
 
 void run_stores(const std::string& scratch) {
-  const std::string name = "stores, download, 2000 x 1 MiB, to memory";
+  const std::string name = "stores, 2000 x 1 MiB, to memory";
   if (!is_wanted(name)) return;
   const folder all(scratch), data(all / "data"), state(all / "nginx"), into(all / "into");
   const objects expected(data, 2000, mib);
