@@ -94,7 +94,7 @@ macro(mdstream_find_s3)
 endmacro()
 
 macro(mdstream_find_hf)
-  mdstream_find_curl()
+  mdstream_find_s3()
 endmacro()
 
 macro(mdstream_find_dbfs)
@@ -122,6 +122,22 @@ macro(mdstream_find_cuda)
   find_package(CUDAToolkit 12.4 QUIET)
   if(NOT TARGET CUDA::cudart OR NOT TARGET CUDA::cudart_static)
     set(mdstream_missing "the CUDA toolkit, 12.4 or newer (set CUDAToolkit_ROOT to its directory)")
+  endif()
+endmacro()
+
+# A part of the toolkit, or apart from it where NVJPEG_ROOT, a variable or the environment's, says; PyPI's
+# package has the library under its version alone.
+macro(mdstream_find_nvjpeg)
+  mdstream_find_cuda()
+  if(NOT mdstream_missing)
+    mdstream_find_jpeg()
+  endif()
+  if(NOT mdstream_missing)
+    set(mdstream_nvjpeg_hints ${NVJPEG_ROOT} $ENV{NVJPEG_ROOT} ${CUDAToolkit_TARGET_DIR})
+    find_path(MDSTREAM_NVJPEG_LIBRARY_INCLUDE_DIR nvjpeg.h HINTS ${mdstream_nvjpeg_hints} PATH_SUFFIXES include)
+    find_library(MDSTREAM_NVJPEG_LIBRARY_LIBRARY NAMES nvjpeg libnvjpeg.so.13 libnvjpeg.so.12
+      HINTS ${mdstream_nvjpeg_hints} ${CUDAToolkit_LIBRARY_DIR} PATH_SUFFIXES lib64 lib)
+    mdstream_import(nvjpeg_library nvjpeg.h nvjpeg)
   endif()
 endmacro()
 

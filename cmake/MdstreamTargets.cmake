@@ -53,16 +53,18 @@ mdstream_component(openssl mdstream::crypto_library)
 mdstream_component(jpeg mdstream::jpeg_library)
 mdstream_component(png mdstream::png_library)
 mdstream_component(curl mdstream::curl_library)
-mdstream_component(hf mdstream::curl_library)
 mdstream_component(dbfs mdstream::curl_library)
 mdstream_component(sftp mdstream::curl_library)
-foreach(cloud IN ITEMS s3 azure gs oci)
+foreach(cloud IN ITEMS s3 azure gs oci hf)
   mdstream_component(${cloud} mdstream::curl_library mdstream::crypto_library)
 endforeach()
 
 # The GPU's component, for stage/pinned.hpp and stage/cuda.hpp, adds the CUDA runtime: the one that nvcc
 # links into the program, by CMake's default the static one, because two of them would not know of each
 # other. It is no part of mdstream::full, whose programs run without.
+set(mdstream_device_components "")
+set(mdstream_cuda_runtime
+  $<IF:$<STREQUAL:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>,Shared>,CUDA::cudart,CUDA::cudart_static>)
 mdstream_find(cuda)
 if(mdstream_missing)
   message(STATUS "mdstream: component cuda is left out, not found: ${mdstream_missing}")
@@ -70,8 +72,21 @@ else()
   add_library(mdstream_cuda INTERFACE)
   add_library(mdstream::cuda ALIAS mdstream_cuda)
   set_property(TARGET mdstream_cuda PROPERTY EXPORT_NAME cuda)
-  target_link_libraries(mdstream_cuda INTERFACE mdstream
-    $<IF:$<STREQUAL:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>,Shared>,CUDA::cudart,CUDA::cudart_static>)
-  set(mdstream_cuda_component cuda)
+  target_link_libraries(mdstream_cuda INTERFACE mdstream ${mdstream_cuda_runtime})
+  list(APPEND mdstream_device_components cuda)
+endif()
+
+# JPEG files decoded by the GPU's engines, for image/nvjpeg.hpp: nvJPEG, and libjpeg for what they do not
+# take. No part of mdstream::full either.
+mdstream_find(nvjpeg)
+if(mdstream_missing)
+  message(STATUS "mdstream: component nvjpeg is left out, not found: ${mdstream_missing}")
+else()
+  add_library(mdstream_nvjpeg INTERFACE)
+  add_library(mdstream::nvjpeg ALIAS mdstream_nvjpeg)
+  set_property(TARGET mdstream_nvjpeg PROPERTY EXPORT_NAME nvjpeg)
+  target_link_libraries(mdstream_nvjpeg INTERFACE mdstream mdstream::nvjpeg_library mdstream::jpeg_library
+    ${mdstream_cuda_runtime})
+  list(APPEND mdstream_device_components nvjpeg)
 endif()
 include(MdstreamKernels)

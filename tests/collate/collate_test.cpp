@@ -63,6 +63,21 @@ TEST_CASE("a dense batch of one column is its samples back to back") {
   CHECK(out.values<std::uint16_t>(0) == expected);
 }
 
+TEST_CASE("samples of one column are copied whole, whatever their size, and nothing beyond them") {
+  const std::size_t bytes = GENERATE(1, 4, 7, 8, 16, 24, 32, 64, 100, 128, 200);
+  INFO(bytes << " bytes");
+  const std::vector<collate::source_column> sources{
+      {.type = mds::dtype::uint8, .value_bytes = bytes}};
+  std::vector<collate_test::bytes> raw;
+  collate_test::bytes expected;
+  for (std::size_t i = 0; i < 5; ++i) {
+    raw.emplace_back(bytes);
+    for (std::size_t k = 0; k < bytes; ++k) raw.back()[k] = static_cast<std::byte>(i * 50 + k);
+    collate_test::append(expected, raw.back().data(), bytes);
+  }
+  CHECK(collate_test::run<collate::dense>(sources, raw).values<std::byte>(0) == expected);
+}
+
 TEST_CASE("fixed columns become dense, variable ones values and offsets") {
   const auto& sources = collate_test::mixed;
   std::vector<collate_test::bytes> raw;

@@ -41,6 +41,16 @@ TEST_CASE("the form for URLs has no padding, and characters that need no escapes
   CHECK(mds::to_base64(mds::as_bytes(bytes)) == "+//+");
   CHECK(mds::to_base64_url(mds::as_bytes(bytes)) == "-__-");
   CHECK(mds::to_base64_url(mds::as_bytes(bytes.substr(0, 1))) == "-w");
+  for (std::size_t size = 0; size <= bytes.size(); ++size) {
+    const auto back =
+        mds::from_base64_url(mds::to_base64_url(mds::as_bytes(bytes.substr(0, size))));
+    REQUIRE(back);
+    CHECK(text_of(*back) == bytes.substr(0, size));
+  }
+  for (const std::string_view text : {"-w==", "+w", "/w", "-", "-__-A", "-w "}) {
+    CAPTURE(text);
+    CHECK_FALSE(mds::from_base64_url(text));
+  }
 }
 
 TEST_CASE("any bytes come back", "[core]") {

@@ -1,5 +1,7 @@
 #include <mdstream/cuda/collate.cuh>
 
+#include <mdstream/stage/copy_crew.hpp>
+
 #include "cuda/batches.hpp"
 #include "support/catch.hpp"
 
@@ -54,6 +56,27 @@ void compare(const std::vector<collate::source_column>& sources, std::uint64_t l
   }
 }
 
+/// Large enough for several parts.
+template <class Collator>
+void compare_crew(const std::vector<collate::source_column>& sources, std::uint64_t longest) {
+  INFO(Collator::name);
+  mds::stage::copy_crew crew(3);
+  std::mt19937 random(3);
+  batch one{.sources = sources};
+  add_samples(one, 8000, longest, random);
+  lay_out<Collator>(one);
+  const memory slab(one.plan.slab_bytes);
+  collate::execute(one.plan, slab.data(), crew);
+  REQUIRE(first_difference({slab.data(), slab.data() + one.plan.slab_bytes}, by_host(one)) == -1);
+
+  const collate::staged_block block(one.plan);
+  const memory alone(block.block_bytes()), together(block.block_bytes());
+  const memory device(block.device_bytes());
+  (void)block.write(alone.data(), device.data());
+  (void)block.write(together.data(), device.data(), crew);
+  CHECK(std::memcmp(alone.data(), together.data(), block.block_bytes()) == 0);
+}
+
 }  // namespace cuda_collate_test
 
 using namespace cuda_collate_test;
@@ -88,6 +111,15 @@ TEST_CASE("kernels leave the host's bytes, padding included", "[cuda]") {
   }
 }
 
+TEST_CASE("a crew leaves the bytes of one thread", "[cuda]") {
+  compare_crew<collate::dense>(fixed, 0);
+  compare_crew<collate::dense>({{.type = mds::dtype::uint16, .value_bytes = 258}}, 0);
+  compare_crew<collate::padded<>>(mixed, 100);
+  compare_crew<collate::ragged>(mixed, 100);
+  compare_crew<collate::packed<{.row = 128}>>(mixed, 100);
+  compare_crew<collate::none>(mixed, 100);
+}
+
 TEST_CASE("samples that contradict themselves give zeros, and the first is told", "[cuda]") {
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
@@ -98,7 +130,7 @@ TEST_CASE("samples that contradict themselves give zeros, and the first is told"
       case 0:
       case 1: lay_out<collate::ragged>(one); break;
       case 2: lay_out<collate::padded<>>(one); break;
-      case 4: lay_out<collate::packed<{.row = 30}>>(one); break;
+      case 4: lay_out<collate::packed<{.row = 30, .fill = -1}>>(one); break;
       default: lay_out<collate::none>(one); break;
     }
     staged s(one);

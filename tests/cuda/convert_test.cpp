@@ -25,7 +25,10 @@ void compare_widen(std::uint64_t count, Out offset) {
   const auto in = random_numbers<In>(count, 1);
   std::vector<Out> host(count, 9), device(count, 8);
   collate::widen(in.data(), count, host.data(), offset);
-  kernels::widen(in.data(), count, device.data(), offset);
+  kernels::widen<In, Out, kernels::grain::stretch>(in.data(), count, device.data(), offset);
+  CHECK(host == device);
+  std::fill(device.begin(), device.end(), Out{8});
+  kernels::widen<In, Out, kernels::grain::word>(in.data(), count, device.data(), offset);
   CHECK(host == device);
   for (std::uint64_t i = 0; i < count; i += 97)
     CHECK(host[i] == static_cast<Out>(static_cast<Out>(in[i]) + offset));
@@ -35,10 +38,16 @@ template <class Out>
 void compare_normalise(const collate::image_rows& about) {
   const std::uint64_t count = about.images * about.pixels * about.channels;
   const auto in = random_numbers<std::uint8_t>(count, 7);
-  std::vector<Out> host(count), device(count);
+  std::vector<Out> host(count);
   collate::normalise(in.data(), about, host.data());
-  kernels::normalise(in.data(), about, device.data());
-  CHECK((count == 0 || std::memcmp(host.data(), device.data(), count * sizeof(Out)) == 0));
+  const auto compare = [&](const auto& kernel) {
+    std::vector<Out> device(count);
+    kernel(device.data());
+    CHECK((count == 0 || std::memcmp(host.data(), device.data(), count * sizeof(Out)) == 0));
+  };
+  compare(
+      [&](Out* out) { kernels::normalise<Out, kernels::grain::stretch>(in.data(), about, out); });
+  compare([&](Out* out) { kernels::normalise<Out, kernels::grain::word>(in.data(), about, out); });
 }
 
 }  // namespace cuda_convert_test
@@ -60,7 +69,10 @@ TEST_CASE("labels are the tokens that follow, in the same row and document", "[c
   std::vector<std::int64_t> host(8), device(8);
   const auto both = [&] {
     collate::shift_labels(tokens.data(), about, host.data());
-    kernels::shift_labels(tokens.data(), about, device.data());
+    kernels::shift_labels<std::uint16_t, kernels::grain::stretch>(tokens.data(), about,
+                                                                  device.data());
+    CHECK(host == device);
+    kernels::shift_labels<std::uint16_t, kernels::grain::word>(tokens.data(), about, device.data());
     CHECK(host == device);
     return host;
   };
@@ -79,14 +91,17 @@ TEST_CASE("images are normalised by channel, to the bit", "[cuda]") {
   const auto imagenet = collate::image_rows{.images = 3, .pixels = 35}.normalised_by(
       {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F, 1});
   for (const auto order : {collate::channel_order::first, collate::channel_order::last}) {
-    for (const std::uint64_t channels : {1U, 3U, 4U}) {
-      auto about = imagenet;
-      about.to = order;
-      about.channels = channels;
-      compare_normalise<float>(about);
-      compare_normalise<mds::float16>(about);
-      about.images = 0;
-      compare_normalise<float>(about);
+    for (const std::uint64_t channels : {1U, 2U, 3U, 4U}) {
+      for (const std::uint64_t pixels : {35U, 36U, 48U}) {  // of words of neither, one, both types
+        auto about = imagenet;
+        about.to = order;
+        about.channels = channels;
+        about.pixels = pixels;
+        compare_normalise<float>(about);
+        compare_normalise<mds::float16>(about);
+        about.images = 0;
+        compare_normalise<float>(about);
+      }
     }
   }
   // NHWC to NCHW, and the value of one pixel: (200 / 255 - 0.456) / 0.224.

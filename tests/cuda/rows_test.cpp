@@ -1,6 +1,7 @@
 #include <mdstream/cuda/rows.cuh>
 
 #include <mdstream/cuda/pool.cuh>
+#include <mdstream/cuda/word.cuh>
 
 #include "cuda/batches.hpp"
 #include "support/catch.hpp"
@@ -49,6 +50,23 @@ void check_gather(std::uint64_t rows, std::uint64_t row_bytes) {
 }  // namespace cuda_rows_test
 
 using namespace cuda_rows_test;
+
+TEST_CASE("words are made of bytes at any address", "[cuda]") {
+  const memory table = table_of(1, 64);
+  for (unsigned offset = 0; offset < 16; ++offset)
+    for (unsigned count = 1; count <= 16; ++count) {
+      INFO(count << " bytes from byte " << offset << " on");
+      const memory made(32);
+      kernels::store_word(made.data(), kernels::load_word(table.data() + offset, count), 16);
+      REQUIRE(std::memcmp(made.data(), table.data() + offset, count) == 0);
+      for (unsigned i = count; i < 16; ++i) REQUIRE(made.data()[i] == std::byte{});
+      // Up, and no farther than asked for.
+      const kernels::word up = kernels::shifted_up(kernels::load_word(table.data(), count), offset);
+      kernels::store_word(made.data(), up, count);
+      for (unsigned i = 0; i < count; ++i)
+        REQUIRE(made.data()[i] == (i < offset ? std::byte{} : table.data()[i - offset]));
+    }
+}
 
 TEST_CASE("rows are gathered by number; numbers of no row give zeros", "[cuda]") {
   for (const std::uint64_t rows : {1U, 2U, 77U})

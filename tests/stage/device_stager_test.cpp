@@ -151,6 +151,25 @@ TEST_CASE("whatever call fails, it is told once, and all else is as it should be
   }
 }
 
+TEST_CASE("several threads fill a batch", "[stage]") {
+  const auto m = std::make_shared<machine>(1);
+  device several{scripted::api(m), scripted::memory(m), 3};
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    std::vector<std::uint64_t> values(60'000);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = round << 32 | i;
+    const plans::one_column batch(values);
+    auto slot = several.stage(batch.plan());
+    const auto stream = m->trainer_stream(0);
+    slot.ready_on(stream);
+    bool same = false;
+    m->launch(stream, [&] {
+      same = std::memcmp(slot.data(), values.data(), values.size() * sizeof values[0]) == 0;
+    });
+    CHECK(m->finish());
+    CHECK(same);
+  }
+}
+
 TEST_CASE("a failure while a batch is given up is thrown by the next one, once", "[stage]") {
   const auto m = std::make_shared<machine>(1);
   device stager = make_device(m);

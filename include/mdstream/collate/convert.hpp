@@ -38,10 +38,9 @@ struct label_rows {
 
 namespace detail {
 
-/// Whether element `i` has the next one for its label.
+/// Whether element `i`, which is not the last of its row, has the next one for its label.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline bool has_label(const label_rows& about,
                                                          std::uint64_t i) noexcept {
-  if ((i + 1) % about.row_elements == 0) return false;
   if (about.mask != nullptr && (about.mask[i] == 0 || about.mask[i + 1] == 0)) return false;
   return about.documents == nullptr ||
          (about.documents[i] >= 0 && about.documents[i] == about.documents[i + 1]);
@@ -56,8 +55,9 @@ void shift_labels(const Token* tokens, const label_rows& about, std::int64_t* la
   for (std::uint64_t row = 0; row < about.rows; ++row) {
     const std::uint64_t begin = row * about.row_elements, end = begin + about.row_elements;
     for (std::uint64_t i = begin; i < end; ++i)
-      labels[i] =
-          detail::has_label(about, i) ? static_cast<std::int64_t>(tokens[i + 1]) : about.ignored;
+      labels[i] = i + 1 < end && detail::has_label(about, i)
+                      ? static_cast<std::int64_t>(tokens[i + 1])
+                      : about.ignored;
   }
 }
 

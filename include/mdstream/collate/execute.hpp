@@ -4,108 +4,150 @@
 
 #include <mdstream/collate/execute_packed.hpp>
 #include <mdstream/collate/measure.hpp>
+#include <mdstream/collate/parts.hpp>
 #include <mdstream/collate/plan.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <vector>
 
 namespace mdstream::inline v0::collate {
 
 namespace detail {
 
+/// Samples of a few cache lines at most are copied in a few instructions where their size is known
+/// to the compiler; a call of memcpy takes longer than that.
+template <std::uint64_t Bytes>
+void copy_small_samples(const collate_plan& plan, std::byte* to, std::uint64_t first,
+                        std::uint64_t last) noexcept {
+  for (std::uint64_t i = first; i < last; ++i)
+    std::memcpy(to + i * Bytes, plan.samples[i].data, Bytes);
+}
+
 /// A batch of one fixed-size column: each sample is its value.
-inline void copy_whole_samples(const collate_plan& plan, std::byte* to) noexcept {
+template <crew Crew>
+void copy_whole_samples(const collate_plan& plan, std::byte* to, Crew& crew) {
   const std::uint64_t bytes = plan.sources[0].value_bytes;
-  for (std::uint64_t i = 0; i < plan.sample_count; ++i)
-    std::memcpy(to + i * bytes, plan.samples[i].data, bytes);
+  const auto copy = [&plan, to, bytes](std::uint64_t first, std::uint64_t last) noexcept {
+    switch (bytes) {
+      case 4: return copy_small_samples<4>(plan, to, first, last);
+      case 8: return copy_small_samples<8>(plan, to, first, last);
+      case 16: return copy_small_samples<16>(plan, to, first, last);
+      case 32: return copy_small_samples<32>(plan, to, first, last);
+      case 64: return copy_small_samples<64>(plan, to, first, last);
+      case 128: return copy_small_samples<128>(plan, to, first, last);
+      default:
+        for (std::uint64_t i = first; i < last; ++i)
+          Crew::copy(to + i * bytes, plan.samples[i].data, bytes);
+    }
+  };
+  for_each_stretch(crew, plan.sample_count, plan.sample_count * bytes, copy);
 }
 
-/// The samples as they are.
-inline void copy_raw_samples(const collate_plan& plan, std::byte* slab) noexcept {
-  std::byte* offset = slab + plan.outputs[0].offsets_at;
-  std::byte* to = slab + plan.outputs[0].values_at;
-  std::int64_t end = 0;
-  store_to(offset, end);
+/// The samples as they are, back to back, and behind each other where they begin: sample_count + 1
+/// numbers of 64 bits. Samples that lie one after another, as those of an unshuffled dataset, are
+/// copied as one.
+template <crew Crew>
+void copy_raw_samples(const collate_plan& plan, std::byte* offsets, std::byte* to, Crew& crew) {
+  const auto offset_of = [offsets](std::uint64_t i) { return offsets + i * sizeof(std::uint64_t); };
+  std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < plan.sample_count; ++i) {
-    const sample_bytes& sample = plan.samples[i];
-    if (sample.size != 0) std::memcpy(to + end, sample.data, sample.size);
-    end += static_cast<std::int64_t>(sample.size);
-    store_to(offset += sizeof end, end);
+    store_to(offset_of(i), end);
+    end += plan.samples[i].size;
   }
+  store_to(offset_of(plan.sample_count), end);
+  for_each_stretch(crew, plan.sample_count, end, [&](std::uint64_t first, std::uint64_t last) {
+    while (first < last) {
+      const std::byte* const from = plan.samples[first].data;
+      const std::uint64_t at = load<std::uint64_t>(offset_of(first));
+      std::uint64_t bytes = 0;
+      for (; first < last && plan.samples[first].data == from + bytes; ++first)
+        bytes += plan.samples[first].size;
+      Crew::copy(to + at, from, bytes);
+    }
+  });
 }
 
-/// Where the next value of an output goes.
-class output_cursor {
- public:
-  output_cursor(const output_column& out, const source_column& source, std::byte* slab) noexcept
-      : out_(&out),
-        element_(size_of(source.type)),
-        values_(slab + out.values_at),
-        number_(slab + out.offsets_at),
-        mask_(slab + out.mask_at) {
-    if (out.kind == output_kind::ragged) write_number(0);
-  }
+/// Row `i` of a padded output, its length and its mask.
+inline void put_padded(const output_column& out, std::uint64_t width, std::byte* slab,
+                       std::uint64_t i, const std::byte* value, std::uint64_t elements) noexcept {
+  const std::uint64_t kept = std::min(elements, out.row_elements);
+  const std::uint64_t filled = out.row_elements - kept;
+  std::byte* const row = slab + out.values_at + i * out.row_elements * width;
+  if (kept != 0) std::memcpy(row, value, kept * width);
+  fill_elements(row + kept * width, filled, out.fill, width);
+  std::byte* const mask = slab + out.mask_at + i * out.row_elements;
+  std::fill_n(mask, kept, std::byte{1});
+  std::fill_n(mask + kept, filled, std::byte{0});
+  store_to(slab + out.offsets_at + i * sizeof(std::int64_t), static_cast<std::int64_t>(kept));
+}
 
-  void append(const source_column& source, const std::byte* value, std::uint64_t bytes) noexcept {
-    if (out_->kind == output_kind::packed) return;  // goes by segments
-    skip_shape(source, value, bytes);
-    if (out_->kind == output_kind::padded) return append_row(value, bytes / element_);
-    if (bytes != 0) std::memcpy(values_, value, bytes);
-    values_ += bytes;
-    if (out_->kind == output_kind::ragged) write_number(elements_ += bytes / element_);
-  }
+/// Elements of sample `i` of a ragged output, behind those of the one before, and where they end.
+inline void put_ragged(const output_column& out, std::uint64_t width, std::byte* slab,
+                       std::uint64_t i, const std::byte* value, std::uint64_t bytes) noexcept {
+  std::byte* const offset = slab + out.offsets_at + i * sizeof(std::int64_t);
+  const auto begin = load<std::uint64_t>(offset);
+  if (bytes != 0) std::memcpy(slab + out.values_at + begin * width, value, bytes);
+  store_to(offset + sizeof(std::int64_t), begin + bytes / width);
+}
 
- private:
-  void append_row(const std::byte* value, std::uint64_t elements) noexcept {
-    const std::uint64_t kept = std::min(elements, out_->row_elements);
-    const std::uint64_t filled = out_->row_elements - kept;
-    if (kept != 0) std::memcpy(values_, value, kept * element_);
-    fill_elements(values_ + kept * element_, filled, out_->fill, element_);
-    values_ += out_->row_elements * element_;
-    std::fill_n(mask_, kept, std::byte{1});
-    std::fill_n(mask_ + kept, filled, std::byte{0});
-    mask_ += out_->row_elements;
-    write_number(kept);
-  }
+inline void put_value(const output_column& out, const source_column& source, std::byte* slab,
+                      std::uint64_t i, const std::byte* value, std::uint64_t bytes) noexcept {
+  if (out.kind == output_kind::packed) return;  // goes by segments
+  skip_shape(source, value, bytes);
+  const std::uint64_t width = size_of(source.type);
+  if (out.kind == output_kind::padded) return put_padded(out, width, slab, i, value, bytes / width);
+  if (out.kind == output_kind::ragged) return put_ragged(out, width, slab, i, value, bytes);
+  if (bytes != 0) std::memcpy(slab + out.values_at + i * bytes, value, bytes);
+}
 
-  void write_number(std::uint64_t value) noexcept {
-    store_to(number_, static_cast<std::int64_t>(value));
-    number_ += sizeof(std::int64_t);
-  }
+/// Whether a sample's place in every output follows from its number.
+[[nodiscard]] inline bool has_rows_only(const collate_plan& plan) noexcept {
+  const std::span outputs(plan.outputs, plan.output_count);
+  return std::ranges::all_of(outputs, [](const output_column& out) {
+    return out.kind == output_kind::dense || out.kind == output_kind::padded;
+  });
+}
 
-  const output_column* out_;
-  std::uint64_t element_;
-  std::byte* values_;
-  std::byte* number_;  // the next offset or length
-  std::byte* mask_;
-  std::uint64_t elements_ = 0;
-};
+/// Samples [first, last), value by value.
+inline void put_samples(const collate_plan& plan, std::byte* slab, std::uint64_t first,
+                        std::uint64_t last) noexcept {
+  const std::span sources(plan.sources, plan.source_count);
+  for (const output_column& out : std::span(plan.outputs, plan.output_count))
+    if (out.kind == output_kind::ragged) store_to(slab + out.offsets_at, std::int64_t{0});
+  for (std::uint64_t i = first; i < last; ++i) {
+    for_each_value(sources, plan.variable_count, plan.samples[i],
+                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
+                     put_value(plan.outputs[column], sources[column], slab, i, value, bytes);
+                   });
+  }
+}
 
 }  // namespace detail
 
 /// Writes the batch that `plan` describes into `slab` (`plan.slab_bytes` bytes, aligned to
-/// `alignment`). Padding between columns is left as it was. Precondition: the samples passed
-/// `measure`, and the plan is as `collate_plan` says.
-inline void execute(const collate_plan& plan, std::byte* slab) {
+/// `alignment`). Padding between columns is left as it was. Rows and whole samples are copied by
+/// all of the crew, ragged and packed columns by the calling thread alone. Precondition: the
+/// samples passed `measure`, and the plan is as `collate_plan` says.
+template <crew Crew>
+void execute(const collate_plan& plan, std::byte* slab, Crew& crew) {
   if (plan.output_count != 0 && plan.outputs[0].kind == output_kind::samples)
-    return detail::copy_raw_samples(plan, slab);
+    return detail::copy_raw_samples(plan, slab + plan.outputs[0].offsets_at,
+                                    slab + plan.outputs[0].values_at, crew);
   if (plan.source_count == 1 && plan.sources[0].value_bytes != 0 && !plan.sources[0].shaped)
-    return detail::copy_whole_samples(plan, slab + plan.outputs[0].values_at);
-
-  const std::span sources(plan.sources, plan.source_count);
-  std::vector<detail::output_cursor> cursors;
-  cursors.reserve(sources.size());
-  for (std::size_t k = 0; k < sources.size(); ++k)
-    cursors.emplace_back(plan.outputs[k], sources[k], slab);
-  for (std::uint64_t i = 0; i < plan.sample_count; ++i) {
-    for_each_value(sources, plan.variable_count, plan.samples[i],
-                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
-                     cursors[column].append(sources[column], value, bytes);
-                   });
-  }
+    return detail::copy_whole_samples(plan, slab + plan.outputs[0].values_at, crew);
+  if (detail::has_rows_only(plan))
+    return detail::for_each_stretch(crew, plan.sample_count, plan.slab_bytes,
+                                    [&](std::uint64_t first, std::uint64_t last) {
+                                      detail::put_samples(plan, slab, first, last);
+                                    });
+  detail::put_samples(plan, slab, 0, plan.sample_count);
   if (plan.output_count > plan.source_count) detail::execute_packed(plan, slab);
+}
+
+inline void execute(const collate_plan& plan, std::byte* slab) {
+  alone self;
+  execute(plan, slab, self);
 }
 
 }  // namespace mdstream::inline v0::collate

@@ -8,6 +8,7 @@
 #include <mdstream/collate/staged_plan.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -48,15 +49,16 @@ class staged_block {
   /// Bytes of the device's memory in all.
   [[nodiscard]] std::uint64_t device_bytes() const noexcept { return block_at() + end_; }
 
-  /// Writes the block to `host` and returns the plan for the device's memory at `slab`, once the
-  /// block is copied there. Both are aligned to `alignment`; `host` has to live until the kernels
-  /// are launched.
-  [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab) const noexcept {
+  /// Writes the block to `host`, the samples by all of the crew, and returns the plan for the
+  /// device's memory at `slab`, once the block is copied there. Both are aligned to `alignment`;
+  /// `host` has to live until the kernels are launched.
+  template <crew Crew>
+  [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab, Crew& crew) const {
     std::byte* const device = slab + block_at();
     write_sources(host);
     const std::uint32_t regions = write_regions(host);
     write_runs(host);
-    write_samples(host);
+    detail::copy_raw_samples(plan_, host + offsets_at_, host + raw_at_, crew);
     store_to(host + bad_at_, staged_plan::no_bad_sample);
     staged_plan out{.raw = device + raw_at_,
                     .raw_bytes = raw_bytes_,
@@ -83,6 +85,10 @@ class staged_block {
       out.scratch_bytes = scratch_bytes();
     }
     return out;
+  }
+  [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab) const {
+    alone self;
+    return write(host, slab, self);
   }
 
  private:
@@ -116,8 +122,8 @@ class staged_block {
     auto* to = reinterpret_cast<staged_source*>(host + sources_at_);
     for (const source_column& source : sources()) {
       next.value_bytes = source.value_bytes;
-      next.element_bytes = static_cast<std::uint32_t>(size_of(source.type));
-      next.shaped = source.shaped;
+      next.element_log2 = static_cast<std::uint16_t>(std::countr_zero(size_of(source.type)));
+      next.shaped = source.shaped ? 1 : 0;
       ::new (to++) staged_source(next);
       next.fixed_before += source.value_bytes;
       next.variable_before += source.value_bytes == 0 ? 1 : 0;
@@ -144,7 +150,8 @@ class staged_block {
              .source = out.source,
              .at = out.mask_at,
              .bytes = plan_.sample_count * out.row_elements,
-             .row_elements = out.row_elements});
+             .row_elements = out.row_elements,
+             .by_row = by(out.row_elements)});
       } else if (out.kind == output_kind::samples) {
         add({.kind = region_kind::sample_offsets,
              .at = out.offsets_at,
@@ -167,10 +174,16 @@ class staged_block {
       const source_column& source = plan_.sources[out.source];
       const std::uint64_t width = size_of(source.type);
       if (out.kind == output_kind::dense) region.row_elements = source.value_bytes / width;
+      region.by_row = by(region.row_elements * width);
       detail::fill_elements(reinterpret_cast<std::byte*>(&region.fill), sizeof region.fill / width,
                             out.fill, width);
     }
     return region;
+  }
+
+  /// Rows of nothing are no region: what divides by them is not used.
+  [[nodiscard]] static divisor by(std::uint64_t row) noexcept {
+    return divisor(std::max<std::uint64_t>(row, 1));
   }
 
   [[nodiscard]] static region_kind kind_of(output_kind kind) noexcept {
@@ -204,32 +217,6 @@ class staged_block {
           });
     }
     ::new (to) staged_run{.at = end};
-  }
-
-  /// Samples that lie one after another, as those of an unshuffled dataset, are copied as one.
-  void write_samples(std::byte* host) const noexcept {
-    const std::byte* from = nullptr;
-    std::uint64_t bytes = 0;
-    std::byte* to = host + raw_at_;
-    const auto copy = [&] {
-      if (bytes != 0) std::memcpy(to, from, bytes);
-      to += bytes;
-    };
-    std::uint64_t end = 0;
-    for (std::uint64_t i = 0; i < plan_.sample_count; ++i) {
-      const sample_bytes& sample = plan_.samples[i];
-      store_to(host + offsets_at_ + i * sizeof end, end);
-      end += sample.size;
-      if (from != nullptr && sample.data == from + bytes) {
-        bytes += sample.size;
-        continue;
-      }
-      copy();
-      from = sample.data;
-      bytes = sample.size;
-    }
-    copy();
-    store_to(host + offsets_at_ + plan_.sample_count * sizeof end, end);
   }
 
   const collate_plan& plan_;

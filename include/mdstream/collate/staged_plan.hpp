@@ -4,23 +4,29 @@
 /// of the device. Plain data; made by collate/stage_block.hpp, carried out by cuda/collate.cuh.
 
 #include <mdstream/collate/plan.hpp>
+#include <mdstream/core/divisor.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace mdstream::inline v0::collate {
+
+// The tables have no padding, whose bytes would be those of the stack: equal plans give equal
+// tables.
 
 /// A column of the samples, and what lies before its values in a sample besides the size header.
 struct staged_source {
   std::uint64_t value_bytes = 0;  ///< in every sample; 0: the size header tells
   std::uint64_t fixed_before = 0;
   std::uint32_t variable_before = 0;  ///< columns
-  std::uint32_t element_bytes = 1;
-  bool shaped = false;
+  std::uint16_t element_log2 = 0;     ///< of the bytes of an element
+  std::uint16_t shaped = 0;           ///< 1: a shape lies before the elements
 };
+static_assert(std::has_unique_object_representations_v<staged_source>);
 
 /// What a region of the slab holds; see `output_kind`.
-enum class region_kind : std::uint8_t {
+enum class region_kind : std::uint32_t {
   dense,           ///< elements: rows of `row_elements`
   ragged,          ///< elements: back to back, from the offsets at `offsets_at` on
   padded,          ///< elements: rows of `row_elements`, then filling
@@ -41,9 +47,11 @@ struct staged_region {
   std::uint64_t at = 0;
   std::uint64_t bytes = 0;
   std::uint64_t row_elements = 0;
+  divisor by_row{};  ///< dense, padded: by the bytes of a row, which are those of a mask's
   std::uint64_t offsets_at = 0;  ///< ragged
   std::uint64_t fill = 0;        ///< eight bytes of filling
 };
+static_assert(std::has_unique_object_representations_v<staged_region>);
 
 /// A stretch of a packed block: a part of a sample, or filling.
 struct staged_run {
@@ -53,12 +61,14 @@ struct staged_run {
   std::uint64_t sample = filling;
   std::uint64_t first = 0;  ///< element of the sample's value
 };
+static_assert(std::has_unique_object_representations_v<staged_run>);
 
 /// What kernels get, by value. All pointers but `host_regions` are to the device's memory, aligned
 /// to `alignment`; what they point to may be read up to the next multiple of 16 bytes.
 ///
 /// The samples may be any bytes: kernels check every offset and size. A sample that contradicts
-/// itself gives zeros, ragged columns no elements, and its number if it is the smallest.
+/// itself gives zeros, padded columns filling, ragged ones no elements, and its number if it is the
+/// smallest. The tables are the host's, and are believed.
 struct staged_plan {
   const std::byte* raw = nullptr;  ///< the samples back to back
   std::uint64_t raw_bytes = 0;

@@ -69,4 +69,16 @@ inline constexpr std::string_view base64_digits =
   return out;
 }
 
+/// As `from_base64`, of the form that `to_base64_url` gives.
+[[nodiscard]] inline std::optional<std::vector<std::byte>> from_base64_url(std::string_view text) {
+  std::string plain(text);
+  for (char& c : plain) {
+    if (c == '+' || c == '/' || c == '=') return std::nullopt;
+    c = c == '-' ? '+' : c == '_' ? '/' : c;
+  }
+  if (plain.size() % 4 == 1) return std::nullopt;
+  plain.resize((plain.size() + 3) / 4 * 4, '=');
+  return from_base64(plain);
+}
+
 }  // namespace mdstream::inline v0

@@ -91,6 +91,9 @@ struct diagnostics {
   std::optional<std::uint64_t> byte{};    ///< offset within the object
   std::string cause{};                    ///< text of the layer beneath, one line a layer
   std::optional<std::chrono::milliseconds> retry_after{};  ///< the pause that the store asks for
+  /// To repeat this very call does not help: the object is another one by now, or the call has
+  /// repeated the requests that it is made of. Who asked for the call may begin anew.
+  bool is_final = false;
 
   /// The place in one phrase, `stream "c4", shard 3, sample 17, /data/shard.00003.mds, byte 72`;
   /// empty when nothing is known.

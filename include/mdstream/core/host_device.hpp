@@ -8,3 +8,11 @@
 #else
 #define MDSTREAM_HOST_DEVICE
 #endif
+
+/// Before a loop of a kernel that seldom runs: its code is not multiplied, which leaves more of the
+/// instruction cache to what runs often.
+#if defined(__CUDA_ARCH__)
+#define MDSTREAM_ROLLED _Pragma("unroll 1")
+#else
+#define MDSTREAM_ROLLED
+#endif

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <string>
 
 namespace mdstream::inline v0::observe {
 
@@ -40,11 +41,18 @@ struct stale_state {
   std::int64_t next_epoch = 0;  ///< that will begin instead
 };
 
+/// What can be worked with but should not be, such as a file of keys that everybody may read.
+struct warning {
+  std::string text{};
+};
+
 /// Nobody: the loader then reads no clock and keeps no count for it.
 struct none {};
 
 /// An observer is told of each step, on the thread that gets the batch and before it gets it. It
-/// must not throw. Optional: `operator()(const stale_state&)`.
+/// must not throw. Optional: `operator()(const stale_state&)`, and `operator()(const warning&)`, of
+/// warnings that came while the loader was made or before a step; without it they go to standard
+/// error.
 template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };

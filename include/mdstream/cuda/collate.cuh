@@ -12,29 +12,38 @@
 
 namespace mdstream::inline v0::kernels {
 
-/// Makes `Sink::bytes` of the slab, in whatever regions they are. Padding between columns is left
-/// as it was.
+/// Makes the pieces of the slab that are dealt to a number, in whatever regions they are. Padding
+/// between columns is left as it was.
 template <class Sink>
 class write_slab {
+  using pieces = dealt<Sink, 16>;
+
  public:
-  explicit write_slab(const collate::staged_plan& plan) noexcept : plan_(plan) {}
+  explicit write_slab(const collate::staged_plan& plan) noexcept
+      : plan_(plan), pieces_(plan.slab_bytes) {}
+
+  [[nodiscard]] std::uint64_t numbers() const noexcept { return pieces_.numbers(); }
 
   MDSTREAM_HOST_DEVICE void operator()(std::int64_t number) const noexcept {
-    const std::uint64_t begin = static_cast<std::uint64_t>(number) * Sink::bytes;
-    const std::uint64_t end = begin + Sink::bytes;
+    const std::uint64_t tile = pieces_.tile(number), tile_end = tile + pieces_.tile_bytes();
+    MDSTREAM_ROLLED
     for (std::uint32_t r = 0; r < plan_.region_count; ++r) {
       const collate::staged_region& region = plan_.regions[r];
-      const std::uint64_t from = region.at < begin ? begin : region.at;
-      const std::uint64_t to = region.at + region.bytes < end ? region.at + region.bytes : end;
-      if (from >= to) continue;
-      Sink sink(plan_.slab + from);
-      region_maker<Sink>(plan_, region, from - region.at, to - region.at, sink).make();
-      sink.finish(to - from);
+      const std::uint64_t region_end = region.at + region.bytes;
+      if (region_end <= tile || region.at >= tile_end) continue;
+      const std::uint64_t end = region_end < tile_end ? region_end : tile_end;
+      std::uint64_t at = pieces_.first(number);
+      if (at + Sink::bytes <= region.at)
+        at += (region.at - at - Sink::bytes) / pieces::step * pieces::step + pieces::step;
+      at = at < region.at ? region.at : at;
+      region_maker<Sink>(plan_, region)
+          .make(at - region.at, end - region.at, pieces::step, plan_.slab + region.at);
     }
   }
 
  private:
   collate::staged_plan plan_;
+  pieces pieces_;
 };
 
 /// Writes the batch that `plan` describes into its slab, on `stream`. Two kernels, and a scan for
@@ -49,7 +58,8 @@ void collate_staged(const collate::staged_plan& plan, stage::stream_handle strea
       sum_up(stream, {plan.scratch, plan.scratch_bytes},
              reinterpret_cast<std::int64_t*>(plan.slab + region.offsets_at), plan.sample_count + 1);
   }
-  for_each_index(stream, (plan.slab_bytes + Sink::bytes - 1) / Sink::bytes, write_slab<Sink>(plan));
+  const write_slab<Sink> slab(plan);
+  for_each_index(stream, slab.numbers(), slab);
 }
 
 }  // namespace mdstream::inline v0::kernels

@@ -6,6 +6,7 @@
 #include <mdstream/cuda/rows.cuh>
 #include <mdstream/order/shuffle/pool.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -28,13 +29,50 @@ inline void put_rows(const pool_memory& memory, const std::array<shuffle::pool_s
   }
 }
 
+/// Rows of a draw's numbers within one block of the pool's order, whose keys, and those of the two
+/// blocks that it mixes, are made once instead of for every row.
+class drawn_row {
+ public:
+  drawn_row(const shuffle::pool_draw& draw, std::uint64_t first, std::int64_t* ids) noexcept
+      : second_(draw.order.second_block(first)),
+        early_(draw.order.first_block(second_.begin)),
+        late_(draw.order.first_block(second_.end - 1)),
+        first_(first),
+        by_ring_(draw.slots),
+        ids_(ids) {}
+
+  /// The number behind the last of the block.
+  [[nodiscard]] std::uint64_t end() const noexcept { return second_.end; }
+
+  MDSTREAM_HOST_DEVICE void operator()(std::int64_t k) const noexcept {
+    const std::uint64_t x = first_ + static_cast<std::uint64_t>(k) - second_.begin;
+    const std::uint64_t between = second_.begin + second_.order(x);
+    const std::uint64_t sample = between < early_.end
+                                     ? early_.begin + early_.order(between - early_.begin)
+                                     : late_.begin + late_.order(between - late_.begin);
+    ids_[k] = static_cast<std::int64_t>(by_ring_(sample).remainder);
+  }
+
+ private:
+  windowed_permutation::block second_, early_, late_;
+  std::uint64_t first_;
+  divisor by_ring_;
+  std::int64_t* ids_;
+};
+
 /// Copies the rows of a draw to `out`, which is aligned to 16. `ids` is room for `draw.count`
 /// numbers. Two kernels; further columns of the same draw can use the ids, with `gather_rows`.
+/// Precondition: the draw is one that the pool gave.
 template <class Sink = default_sink>
 void draw_rows(const pool_memory& memory, const shuffle::pool_draw& draw, std::int64_t* ids,
                std::byte* out, stage::stream_handle stream = nullptr) {
-  for_each_index(stream, draw.count,
-                 permuted_row<windowed_permutation>{draw.order, draw.first, draw.slots, ids});
+  // One turn: what a pool lets draw lies in one block.
+  for (std::uint64_t done = 0; done < draw.count;) {
+    const drawn_row rows(draw, draw.first + done, ids + done);
+    const std::uint64_t count = std::min(rows.end() - draw.first, draw.count) - done;
+    for_each_index(stream, count, rows);
+    done += count;
+  }
   gather_rows<Sink>({memory.data, memory.slots, memory.row_bytes}, ids, draw.count, out, stream);
 }
 

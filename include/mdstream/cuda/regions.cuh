@@ -10,162 +10,266 @@
 
 namespace mdstream::inline v0::kernels {
 
-/// Makes the bytes [from, to) of a region. `from` is a multiple of 16.
+/// Makes bytes of one region, piece by piece in ascending order. A region is a row of stretches: a
+/// part of one value, filling, or numbers that count. What is looked up for a stretch is looked up
+/// once for all pieces in it.
 template <class Sink>
 class region_maker {
+  using u64 = std::uint64_t;
+  using kind = collate::region_kind;
+
  public:
   MDSTREAM_HOST_DEVICE region_maker(const collate::staged_plan& plan,
-                                    const collate::staged_region& region, std::uint64_t from,
-                                    std::uint64_t to, Sink& sink) noexcept
-      : plan_(plan), region_(region), from_(from), to_(to), sink_(sink) {}
+                                    const collate::staged_region& region) noexcept
+      : plan_(plan),
+        region_(region),
+        kind_(region.kind),
+        width_(plan.source_count == 0 ? 0 : plan.sources[region.source].element_log2) {}
 
-  MDSTREAM_HOST_DEVICE void make() noexcept {
-    using collate::region_kind;
-    switch (region_.kind) {
-      case region_kind::dense:
-      case region_kind::padded: return make_rows();
-      case region_kind::ragged: return make_ragged();
-      case region_kind::packed: return make_packed();
-      case region_kind::samples: return make_samples();
-      case region_kind::mask: return make_mask();
-      case region_kind::sample_offsets:
-      case region_kind::lengths: return make_sample_numbers();
-      case region_kind::cu_seqlens: return make_run_starts();
-      case region_kind::positions:
-      case region_kind::documents: return make_run_numbers();
+  /// Pieces of `Sink::bytes`, or less at `end`, from byte `at` of the region on, each `step` bytes
+  /// behind the one before, as long as they begin before `end`. `at` is a multiple of 16, `to` the
+  /// region's memory.
+  MDSTREAM_HOST_DEVICE void make(u64 at, u64 end, u64 step, std::byte* to) noexcept {
+    if (!has_stretches()) return make_numbers(at, end, step, to);
+    // One turn for each stretch, the same steps in all: threads of a warp stay together that way,
+    // and what finds a stretch, which is most of the code, is there once.
+    piece open{to, at, at, end};
+    MDSTREAM_ROLLED
+    while (open.begin < end) {
+      if (open.done >= now_.end) find(open.done);
+      // A plan that contradicts itself gives zeros, not a kernel that never ends.
+      if (open.done >= now_.end) fill_with(0, open.done, end);
+      if (open.done != open.begin && put_part(open)) open.move(step);
+      if (open.done == open.begin) open.move(make_run(open, step) * step);
+      if (open.begin < end && open.done < now_.end && put_part(open)) open.move(step);
     }
   }
 
  private:
-  using u64 = std::uint64_t;
+  enum class content : std::uint8_t { copied, filled, counted };
+
+  /// Bytes [begin, end) of the region.
+  struct stretch {
+    content made_by = content::filled;
+    u64 begin = 0, end = 0;
+    const std::byte* from = nullptr;  // copied
+    u64 number = 0;                   // filled: eight bytes; counted: the first int32
+  };
+
+  /// The piece that is being made, byte by byte of the region.
+  struct piece {
+    std::byte* to;
+    u64 begin, done, region_end;
+    Sink sink{to + begin};
+
+    [[nodiscard]] MDSTREAM_HOST_DEVICE u64 end() const noexcept {
+      return smaller(begin + Sink::bytes, region_end);
+    }
+    /// Goes on to the piece that begins `bytes` farther.
+    MDSTREAM_HOST_DEVICE void move(u64 bytes) noexcept {
+      begin += bytes;
+      done = begin;
+      sink = Sink(to + begin);
+    }
+  };
 
   [[nodiscard]] MDSTREAM_HOST_DEVICE static u64 smaller(u64 a, u64 b) noexcept {
     return a < b ? a : b;
   }
-  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 element_bytes() const noexcept {
-    return plan_.sources[region_.source].element_bytes;
-  }
-  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 kept_elements(u64 sample) const noexcept {
-    return smaller(value_of(plan_, region_.source, sample).bytes / element_bytes(),
-                   region_.row_elements);
+  [[nodiscard]] MDSTREAM_HOST_DEVICE bool has_stretches() const noexcept {
+    return kind_ != kind::sample_offsets && kind_ != kind::lengths && kind_ != kind::cu_seqlens;
   }
 
-  /// `count` bytes: those of a value from `skip` on, then filling.
-  MDSTREAM_HOST_DEVICE void put(const value_range& value, u64 skip, u64 count, u64 fill) noexcept {
-    const u64 there = skip < value.bytes ? smaller(value.bytes - skip, count) : 0;
-    if (there != 0) sink_.copy(from_ - begin_, plan_.raw + value.begin + skip, there);
-    if (there != count) sink_.fill(from_ - begin_ + there, fill, count - there);
-    from_ += count;
+  /// Makes the pieces that lie within the stretch from the open one on, which is not begun, where
+  /// the sink has a way for many, and returns how many those are.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 make_run(const piece& open, u64 step) const noexcept {
+    if constexpr (requires { typename Sink::runs; }) {
+      const u64 stop = smaller(now_.end, open.region_end);
+      if (stop < open.begin + Sink::bytes) return 0;
+      const u64 pieces = (stop - open.begin - Sink::bytes) / step + 1;
+      const typename Sink::runs run{open.to + open.begin, pieces, step};
+      switch (now_.made_by) {
+        case content::copied: run.copy(now_.from + (open.begin - now_.begin)); break;
+        case content::filled: run.fill(now_.number); break;
+        case content::counted: run.count(counted(open.begin)); break;
+      }
+      return pieces;
+    }
+    return 0;
   }
 
-  /// The last of `count` ascending numbers `at(i)` that is not above `x`. Precondition: at(0) <= x.
-  template <class At>
-  [[nodiscard]] MDSTREAM_HOST_DEVICE static u64 last_up_to(u64 x, u64 count,
-                                                           const At& at) noexcept {
-    u64 low = 0, high = count;
+  /// Makes what the stretch has of the open piece. True if that ends the piece.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE bool put_part(piece& open) const noexcept {
+    const u64 end = smaller(now_.end, open.end()), at = open.done - open.begin;
+    switch (now_.made_by) {
+      case content::copied:
+        open.sink.copy(at, now_.from + (open.done - now_.begin), end - open.done);
+        break;
+      case content::filled: open.sink.fill(at, now_.number, end - open.done); break;
+      case content::counted:
+        MDSTREAM_ROLLED
+        for (u64 i = open.done; i < end; i += sizeof(std::int32_t))
+          open.sink.template number<std::int32_t>(i - open.begin, counted(i));
+        break;
+    }
+    open.done = end;
+    if (end != open.end()) return false;
+    open.sink.finish(end - open.begin);
+    return true;
+  }
+
+  /// The number at byte `at` of a counted stretch.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::uint32_t counted(u64 at) const noexcept {
+    return static_cast<std::uint32_t>(now_.number + (at - now_.begin) / sizeof(std::int32_t));
+  }
+
+  /// A value's place among the bytes of the region.
+  struct place {
+    u64 sample = 0;
+    u64 begin = 0, end = 0;
+    u64 skip = 0;  // bytes of the value that are not there
+  };
+
+  /// Finds the stretch that holds `at`.
+  MDSTREAM_HOST_DEVICE void find(u64 at) noexcept {
+    place found;
+    switch (kind_) {
+      case kind::samples:
+        return choose(at, 0, smaller(plan_.raw_bytes, plan_.offsets[plan_.sample_count]),
+                      region_.bytes, plan_.raw, 0);
+      case kind::ragged:
+        if (!find_ragged(at, found)) return;
+        break;
+      case kind::packed:
+      case kind::positions:
+      case kind::documents:
+        if (!find_in_run(at, found)) return;
+        break;
+      default: find_row(at, found); break;
+    }
+    const value_range value = value_of(plan_, region_.source, found.sample);
+    if (kind_ == kind::mask) {
+      const u64 kept = smaller(value.bytes >> width_, region_.row_elements);
+      const bool is_kept = at - found.begin < kept;
+      return fill_with(is_kept ? 0x0101010101010101 : 0, found.begin + (is_kept ? 0 : kept),
+                       is_kept ? found.begin + kept : found.end);
+    }
+    choose(at, found.begin, found.skip < value.bytes ? value.bytes - found.skip : 0, found.end,
+           plan_.raw + value.begin + found.skip, kind_ == kind::packed ? 0 : region_.fill);
+  }
+
+  /// The stretch that holds `at`, of those `there` bytes from byte `begin` of the region on that
+  /// lie at `from` and the filling behind them until `end`.
+  MDSTREAM_HOST_DEVICE void choose(u64 at, u64 begin, u64 there, u64 end, const std::byte* from,
+                                   u64 fill) noexcept {
+    there = smaller(there, end - begin);
+    if (at - begin < there)
+      now_ = {content::copied, begin, begin + there, from, 0};
+    else
+      fill_with(fill, begin + there, end);
+  }
+  MDSTREAM_HOST_DEVICE void fill_with(u64 fill, u64 begin, u64 end) noexcept {
+    now_ = {content::filled, begin, end, nullptr, fill};
+  }
+
+  MDSTREAM_HOST_DEVICE void find_row(u64 at, place& out) const noexcept {
+    const auto [sample, skip] = region_.by_row(at);
+    const u64 row = kind_ == kind::mask ? region_.row_elements : region_.row_elements << width_;
+    out = {sample, at - skip, at - skip + row};
+  }
+
+  /// False behind the last sample, where zeros are.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE bool find_ragged(u64 at, place& out) noexcept {
+    const auto* const offsets =
+        reinterpret_cast<const std::int64_t*>(plan_.slab + region_.offsets_at);
+    const auto begin_of = [offsets, this](u64 i) { return static_cast<u64>(offsets[i]) << width_; };
+    const u64 sample = advance(at, plan_.sample_count + 1, begin_of);
+    if (sample >= plan_.sample_count) {
+      fill_with(0, at, region_.bytes);
+      return false;
+    }
+    out = {sample, begin_of(sample), begin_of(sample + 1)};
+    return true;
+  }
+
+  /// False where the run is no part of a value: it is chosen then.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE bool find_in_run(u64 at, place& out) noexcept {
+    const collate::staged_run* const runs = plan_.runs;
+    const unsigned width = kind_ == kind::packed ? width_ : 2;
+    const u64 number =
+        advance(at, plan_.run_count + 1, [runs, width](u64 i) { return runs[i].at << width; });
+    if (number >= plan_.run_count) {
+      fill_with(0, at, region_.bytes);
+      return false;
+    }
+    const collate::staged_run& run = runs[number];
+    out = {run.sample, run.at << width, runs[number + 1].at << width, run.first << width};
+    if (kind_ == kind::positions)
+      now_ = {content::counted, out.begin, out.end, nullptr, 0};
+    else if (kind_ == kind::documents)  // -1 in filling, which has all bits of `filling`
+      fill_with((run.sample << 32) | (run.sample & 0xffffffff), out.begin, out.end);
+    else if (run.sample >= plan_.sample_count)
+      fill_with(region_.fill, out.begin, out.end);
+    else
+      return true;
+    return false;
+  }
+
+  /// Moves the cursor to the last of `count` ascending numbers `begin_of(i)` that is not above `x`,
+  /// which is not below that of the call before. Looks ever farther ahead, then halves what is
+  /// left: neighbours are found at once, anything in logarithmic time.
+  /// Precondition: begin_of(0) <= x.
+  template <class Begin>
+  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 advance(u64 x, u64 count, const Begin& begin_of) noexcept {
+    u64 low = cursor_, step = is_placed_ ? 1 : count;
+    MDSTREAM_ROLLED
+    while (count - low > step && begin_of(low + step) <= x) {
+      low += step;
+      step *= 2;
+    }
+    u64 high = count - low > step ? low + step : count;
+    MDSTREAM_ROLLED
     while (high - low > 1) {
       const u64 middle = low + (high - low) / 2;
-      if (at(middle) <= x)
+      if (begin_of(middle) <= x)
         low = middle;
       else
         high = middle;
     }
-    return low;
+    is_placed_ = true;
+    return cursor_ = low;
   }
 
-  MDSTREAM_HOST_DEVICE void make_rows() noexcept {
-    const u64 row = region_.row_elements * element_bytes();
-    u64 sample = from_ / row;
-    for (u64 skip = from_ % row; from_ < to_; skip = 0, ++sample) {
-      value_range value = value_of(plan_, region_.source, sample);
-      value.bytes = smaller(value.bytes, row);
-      put(value, skip, smaller(row - skip, to_ - from_), region_.fill);
+  /// Of the few regions that have a number or two for each sample.
+  MDSTREAM_HOST_DEVICE void make_numbers(u64 at, u64 end, u64 step, std::byte* to) const noexcept {
+    MDSTREAM_ROLLED
+    for (; at < end; at += step) {
+      Sink sink(to + at);
+      const u64 stop = smaller(at + Sink::bytes, end);
+      if (kind_ == kind::cu_seqlens) {
+        MDSTREAM_ROLLED
+        for (u64 i = at; i < stop; i += sizeof(std::int32_t))
+          sink.template number<std::int32_t>(i - at, plan_.runs[i / sizeof(std::int32_t)].at);
+      } else {
+        MDSTREAM_ROLLED
+        for (u64 i = at; i < stop; i += sizeof(std::int64_t))
+          sink.template number<std::int64_t>(i - at, number_of(i / sizeof(std::int64_t)));
+      }
+      sink.finish(stop - at);
     }
   }
-
-  MDSTREAM_HOST_DEVICE void make_ragged() noexcept {
-    const auto* const offsets =
-        reinterpret_cast<const std::int64_t*>(plan_.slab + region_.offsets_at);
-    const u64 width = element_bytes();
-    const auto at = [offsets, width](u64 i) { return static_cast<u64>(offsets[i]) * width; };
-    for (u64 sample = last_up_to(from_, plan_.sample_count + 1, at);
-         from_ < to_ && sample < plan_.sample_count; ++sample) {
-      const u64 end = smaller(at(sample + 1), to_);
-      if (end > from_)
-        put(value_of(plan_, region_.source, sample), from_ - at(sample), end - from_, 0);
-    }
-    if (from_ < to_) put({}, 0, to_ - from_, 0);
-  }
-
-  MDSTREAM_HOST_DEVICE void make_packed() noexcept {
-    const u64 width = element_bytes();
-    const collate::staged_run* const runs = plan_.runs;
-    for (u64 run = find_run(from_ / width); from_ < to_ && run < plan_.run_count; ++run) {
-      const u64 end = smaller(runs[run + 1].at * width, to_);
-      if (runs[run].sample >= plan_.sample_count)
-        put({}, 0, end - from_, region_.fill);
-      else
-        put(value_of(plan_, region_.source, runs[run].sample),
-            (runs[run].first - runs[run].at) * width + from_, end - from_, 0);
-    }
-  }
-
-  MDSTREAM_HOST_DEVICE void make_samples() noexcept {
-    const u64* const offsets = plan_.offsets;
-    const u64 there = smaller(to_, smaller(plan_.raw_bytes, offsets[plan_.sample_count]));
-    put({0, there}, from_, to_ - from_, 0);
-  }
-
-  MDSTREAM_HOST_DEVICE void make_mask() noexcept {
-    const u64 row = region_.row_elements;
-    u64 sample = from_ / row;
-    for (u64 skip = from_ % row; from_ < to_; skip = 0, ++sample) {
-      const u64 kept = kept_elements(sample), end = smaller(row, skip + to_ - from_);
-      const u64 ones = skip < kept ? smaller(kept, end) - skip : 0;
-      if (ones != 0) sink_.fill(from_ - begin_, 0x0101010101010101, ones);
-      if (skip + ones != end) sink_.fill(from_ - begin_ + ones, 0, end - skip - ones);
-      from_ += end - skip;
-    }
-  }
-
-  MDSTREAM_HOST_DEVICE void make_sample_numbers() noexcept {
-    const bool lengths = region_.kind == collate::region_kind::lengths;
-    for (; from_ < to_; from_ += sizeof(std::int64_t)) {
-      const u64 sample = from_ / sizeof(std::int64_t);
-      sink_.template number<std::int64_t>(from_ - begin_,
-                                          lengths ? kept_elements(sample) : plan_.offsets[sample]);
-    }
-  }
-
-  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 find_run(u64 element) const noexcept {
-    const collate::staged_run* const runs = plan_.runs;
-    return last_up_to(element, plan_.run_count + 1, [runs](u64 i) { return runs[i].at; });
-  }
-
-  MDSTREAM_HOST_DEVICE void make_run_starts() noexcept {
-    for (; from_ < to_; from_ += sizeof(std::int32_t))
-      sink_.template number<std::int32_t>(from_ - begin_,
-                                          plan_.runs[from_ / sizeof(std::int32_t)].at);
-  }
-
-  MDSTREAM_HOST_DEVICE void make_run_numbers() noexcept {
-    const bool positions = region_.kind == collate::region_kind::positions;
-    u64 run = find_run(from_ / sizeof(std::int32_t));
-    for (; from_ < to_; from_ += sizeof(std::int32_t)) {
-      const u64 element = from_ / sizeof(std::int32_t);
-      while (run + 1 < plan_.run_count && plan_.runs[run + 1].at <= element) ++run;
-      // The number of filling is -1, which has all bits of `filling`.
-      sink_.template number<std::int32_t>(
-          from_ - begin_, positions ? element - plan_.runs[run].at : plan_.runs[run].sample);
-    }
+  [[nodiscard]] MDSTREAM_HOST_DEVICE u64 number_of(u64 sample) const noexcept {
+    if (kind_ != kind::lengths) return plan_.offsets[sample];
+    return smaller(value_of(plan_, region_.source, sample).bytes >> width_, region_.row_elements);
   }
 
   const collate::staged_plan& plan_;
   const collate::staged_region& region_;
-  u64 from_;
-  u64 to_;
-  Sink& sink_;
-  u64 begin_ = from_;
+  kind kind_;
+  unsigned width_;  // of an element, the logarithm of its bytes
+  stretch now_{};
+  u64 cursor_ = 0;  // sample or run
+  bool is_placed_ = false;
 };
 
 }  // namespace mdstream::inline v0::kernels

@@ -24,7 +24,7 @@ namespace detail {
 
 /// Takes the shape header off a value. False where the value contradicts it.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline bool skip_shape(const std::byte* raw,
-                                                          std::uint32_t element_bytes,
+                                                          std::uint32_t element_log2,
                                                           value_range& value) noexcept {
   if (value.bytes == 0) return false;
   const auto head = load_number<std::uint8_t>(raw + value.begin);
@@ -40,7 +40,7 @@ namespace detail {
   }
   value.begin += header;
   value.bytes = most;
-  return elements * element_bytes == most;
+  return most % (std::uint64_t{1} << element_log2) == 0 && elements == most >> element_log2;
 }
 
 }  // namespace detail
@@ -69,7 +69,7 @@ class index_samples {
     const auto sample = static_cast<std::uint64_t>(number);
     if (sample < plan_.sample_count && !index(sample)) {
       keep_smallest(plan_.bad_sample, sample);
-      for (std::uint32_t k = 0; k < plan_.source_count; ++k) set(k, sample, {}, 1);
+      for (std::uint32_t k = 0; k < plan_.source_count; ++k) set(k, sample, {}, 0);
     }
     for (std::uint32_t r = 0; r < plan_.region_count; ++r)
       if (plan_.regions[r].kind == collate::region_kind::ragged) count(plan_.regions[r], sample);
@@ -90,10 +90,10 @@ class index_samples {
                                                          sizeof(std::uint32_t));
       if (value.bytes > end - value.begin) return false;
       value_range elements = value;
-      if (source.shaped && !detail::skip_shape(plan_.raw, source.element_bytes, elements))
+      if (source.shaped != 0 && !detail::skip_shape(plan_.raw, source.element_log2, elements))
         return false;
-      if (elements.bytes % source.element_bytes != 0) return false;
-      set(k, sample, elements, source.element_bytes);
+      if (elements.bytes % (std::uint64_t{1} << source.element_log2) != 0) return false;
+      set(k, sample, elements, source.element_log2);
       value.begin += value.bytes;
     }
     return value.begin == end;
@@ -101,10 +101,10 @@ class index_samples {
 
   MDSTREAM_HOST_DEVICE void set(std::uint32_t source, std::uint64_t sample,
                                 const value_range& value,
-                                std::uint32_t element_bytes) const noexcept {
+                                std::uint32_t element_log2) const noexcept {
     const std::uint64_t at = source * plan_.sample_count + sample;
     plan_.begins[at] = value.begin;
-    plan_.elements[at] = value.bytes / element_bytes;
+    plan_.elements[at] = value.bytes >> element_log2;
   }
 
   MDSTREAM_HOST_DEVICE void count(const collate::staged_region& region,
@@ -127,7 +127,7 @@ class index_samples {
   const collate::staged_source& about = plan.sources[source];
   if (plan.begins == nullptr) return fixed_value(plan, about, sample);
   const std::uint64_t at = source * plan.sample_count + sample;
-  return {plan.begins[at], plan.elements[at] * about.element_bytes};
+  return {plan.begins[at], plan.elements[at] << about.element_log2};
 }
 
 }  // namespace mdstream::inline v0::kernels

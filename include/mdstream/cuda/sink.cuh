@@ -15,26 +15,81 @@ namespace mdstream::inline v0::kernels {
 class word_sink {
  public:
   static constexpr std::uint64_t bytes = 16;
+  static constexpr std::uint64_t lanes = 32;
+
+  /// Whole words, each `step` bytes behind the one before.
+  struct runs {
+    std::byte* to;
+    std::uint64_t words;
+    std::uint64_t step;
+
+    MDSTREAM_HOST_DEVICE void copy(const std::byte* from) const noexcept {
+      const auto at = reinterpret_cast<std::uintptr_t>(from);
+      const auto offset = static_cast<unsigned>(at % bytes);
+      if (offset == 0)
+        for_each([at, this](std::uint64_t i) { return aligned_word(at + i * step); });
+      else
+        for_each([at, offset, this](std::uint64_t i) {
+          const std::uintptr_t word_at = at + i * step;
+          return funnel_shifted(aligned_word(word_at), aligned_word(word_at + bytes), offset);
+        });
+    }
+    MDSTREAM_HOST_DEVICE void fill(std::uint64_t pattern) const noexcept {
+      for_each([pattern](std::uint64_t) { return word{pattern, pattern}; });
+    }
+    /// Numbers of 32 bits from `first` on, which go on from word to word.
+    MDSTREAM_HOST_DEVICE void count(std::uint32_t first) const noexcept {
+      const auto pair = [](std::uint32_t number) {
+        return std::uint64_t{number + 1} << 32 | number;
+      };
+      for_each([first, pair, this](std::uint64_t i) {
+        const auto number = first + static_cast<std::uint32_t>(i * (step / 4));
+        return word{pair(number), pair(number + 2)};
+      });
+    }
+
+   private:
+    /// Some at a time, so that the loads of all are under way before the first is stored.
+    template <class Make>
+    MDSTREAM_HOST_DEVICE void for_each(const Make& make) const noexcept {
+      constexpr std::uint64_t at_once = 2;
+      std::uint64_t i = 0;
+      MDSTREAM_ROLLED
+      for (; words - i >= at_once; i += at_once) {
+        word made[at_once];
+        for (std::uint64_t j = 0; j < at_once; ++j) made[j] = make(i + j);
+        for (std::uint64_t j = 0; j < at_once; ++j) store_word(to + (i + j) * step, made[j], bytes);
+      }
+      MDSTREAM_ROLLED
+      for (; i < words; ++i) store_word(to + i * step, make(i), bytes);
+    }
+  };
 
   MDSTREAM_HOST_DEVICE explicit word_sink(std::byte* to) noexcept : to_(to) {}
 
   MDSTREAM_HOST_DEVICE void copy(std::uint64_t at, const std::byte* from,
                                  std::uint64_t count) noexcept {
-    made_ = made_ |
-            shifted_up(load_word(from, static_cast<unsigned>(count)), static_cast<unsigned>(at));
+    if (count == bytes)
+      made_ = load_some(from, bytes);
+    else
+      made_ = made_ |
+              shifted_up(load_word(from, static_cast<unsigned>(count)), static_cast<unsigned>(at));
   }
   /// Bytes of the pattern that repeats every eight.
   MDSTREAM_HOST_DEVICE void fill(std::uint64_t at, std::uint64_t pattern,
                                  std::uint64_t count) noexcept {
     const word all{pattern, pattern};
-    const word tail = first_bytes(all, static_cast<unsigned>(at + count));
-    made_ = made_ |
-            shifted_up(shifted_down(tail, static_cast<unsigned>(at)), static_cast<unsigned>(at));
+    const word up_to_end = first_bytes(all, static_cast<unsigned>(at + count));
+    const word before = first_bytes(all, static_cast<unsigned>(at));
+    made_ = made_ | word{up_to_end.low ^ before.low, up_to_end.high ^ before.high};
   }
-  /// A number of that many bytes.
+  /// A number, at a multiple of its size.
   template <class Number>
   MDSTREAM_HOST_DEVICE void number(std::uint64_t at, std::uint64_t value) noexcept {
-    made_ = made_ | shifted_up(first_bytes({value, 0}, sizeof(Number)), static_cast<unsigned>(at));
+    static_assert(sizeof(Number) <= sizeof value);
+    constexpr std::uint64_t bits = ~std::uint64_t{0} >> (64 - 8 * sizeof(Number));
+    const std::uint64_t placed = (value & bits) << (8 * (at % sizeof value));
+    (at < sizeof value ? made_.low : made_.high) |= placed;
   }
   MDSTREAM_HOST_DEVICE void finish(std::uint64_t count) noexcept {
     store_word(to_, made_, static_cast<unsigned>(count));
@@ -49,6 +104,7 @@ class word_sink {
 class memory_sink {
  public:
   static constexpr std::uint64_t bytes = 1 << 14;
+  static constexpr std::uint64_t lanes = 1;
 
   explicit memory_sink(std::byte* to) noexcept : to_(to) {}
 
@@ -81,5 +137,43 @@ class memory_sink {
 
 /// What a thread makes at a time.
 using default_sink = std::conditional_t<on_device, word_sink, memory_sink>;
+
+/// How an output is dealt to the numbers of `for_each_index`, `Sink::bytes` at a time: `lanes`
+/// numbers in a row share a tile and take turns at it, so that the threads of a warp write memory
+/// that lies together while what each has found out serves it for up to `MostTurns` pieces. Small
+/// outputs have fewer turns, so that there is work for all threads of a device.
+template <class Sink, std::uint64_t MostTurns>
+class dealt {
+  static constexpr std::uint64_t lanes = Sink::lanes;
+
+ public:
+  explicit dealt(std::uint64_t bytes) noexcept : bytes_(bytes) {
+    constexpr std::uint64_t threads = std::uint64_t{1} << 18;  // as many as large devices run
+    constexpr std::uint64_t most = lanes == 1 ? 1 : MostTurns;
+    turns_ = bytes / Sink::bytes / threads;
+    turns_ = turns_ < 1 ? 1 : turns_ > most ? most : turns_;
+  }
+
+  [[nodiscard]] std::uint64_t numbers() const noexcept {
+    return (bytes_ / tile_bytes() + (bytes_ % tile_bytes() != 0 ? 1 : 0)) * lanes;
+  }
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::uint64_t tile_bytes() const noexcept {
+    return step * turns_;
+  }
+  /// Where the tile of a number begins.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::uint64_t tile(std::int64_t number) const noexcept {
+    return static_cast<std::uint64_t>(number) / lanes * tile_bytes();
+  }
+  /// How far the pieces of a number are from each other.
+  static constexpr std::uint64_t step = Sink::bytes * lanes;
+  /// Where the first piece of a number begins.
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::uint64_t first(std::int64_t number) const noexcept {
+    return tile(number) + static_cast<std::uint64_t>(number) % lanes * Sink::bytes;
+  }
+
+ private:
+  std::uint64_t bytes_;
+  std::uint64_t turns_;
+};
 
 }  // namespace mdstream::inline v0::kernels

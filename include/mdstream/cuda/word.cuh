@@ -28,13 +28,14 @@ struct alignas(16) word {
   return {x.low << bits, (x.high << bits) | (x.low >> (64 - bits))};
 }
 
-/// Bytes move down by `bytes`, which is at most 16.
-[[nodiscard]] MDSTREAM_HOST_DEVICE inline word shifted_down(word x, unsigned bytes) noexcept {
-  const unsigned bits = 8 * (bytes % 8);
-  if (bytes >= 16) return {};
-  if (bytes >= 8) return {x.high >> bits, 0};
-  if (bits == 0) return x;
-  return {(x.low >> bits) | (x.high << (64 - bits)), x.high >> bits};
+/// Sixteen of the 32 bytes of `x` and `y`, from byte `offset` on, which is at most 15.
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline word funnel_shifted(word x, word y,
+                                                              unsigned offset) noexcept {
+  const unsigned bits = 8 * (offset % 8);
+  const bool far = offset >= 8;
+  const std::uint64_t a = far ? x.high : x.low, b = far ? y.low : x.high, c = far ? y.high : y.low;
+  // Two shifts, because one of all 64 bits has no meaning.
+  return {(a >> bits) | ((b << 1) << (63 - bits)), (b >> bits) | ((c << 1) << (63 - bits))};
 }
 
 /// The first `bytes` of it, zeros behind.
@@ -45,11 +46,12 @@ struct alignas(16) word {
   return {x.low & mask(bytes), x.high & (bytes <= 8 ? 0 : mask(bytes - 8))};
 }
 
-/// The aligned word that holds the byte at `at`.
+/// The aligned word that holds the byte at `at`, which no thread of the kernel writes.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline word aligned_word(std::uintptr_t at) noexcept {
   const std::uintptr_t begin = at & ~std::uintptr_t{15};
 #if defined(__CUDA_ARCH__)
-  return *reinterpret_cast<const word*>(begin);
+  const ulonglong2 x = __ldg(reinterpret_cast<const ulonglong2*>(begin));
+  return {x.x, x.y};
 #else
   word x;
   __builtin_memcpy(&x, __builtin_assume_aligned(reinterpret_cast<const void*>(begin), 16), 16);
@@ -57,27 +59,34 @@ struct alignas(16) word {
 #endif
 }
 
-/// `count` bytes from any address on, 1 to 16, zeros behind. Reads the aligned words, one or two,
-/// that hold them.
-[[nodiscard]] MDSTREAM_HOST_DEVICE inline word load_word(const std::byte* from,
+/// `count` bytes from any address on, 1 to 16, and any others behind. Reads the aligned words, one
+/// or two, that hold them.
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline word load_some(const std::byte* from,
                                                          unsigned count) noexcept {
   const auto at = reinterpret_cast<std::uintptr_t>(from);
   const auto offset = static_cast<unsigned>(at % 16);
-  word x = shifted_down(aligned_word(at), offset);
-  if (offset + count > 16) x = x | shifted_up(aligned_word(at + 16), 16 - offset);
-  return first_bytes(x, count);
+  const word x = aligned_word(at);
+  return funnel_shifted(x, offset + count > 16 ? aligned_word(at + 16) : word{}, offset);
+}
+
+/// The same, with zeros behind.
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline word load_word(const std::byte* from,
+                                                         unsigned count) noexcept {
+  return first_bytes(load_some(from, count), count);
 }
 
 /// Stores the first `count` bytes at `to`, which is aligned to 16.
 MDSTREAM_HOST_DEVICE inline void store_word(std::byte* to, word x, unsigned count) noexcept {
   if (count == 16) {
 #if defined(__CUDA_ARCH__)
-    *reinterpret_cast<word*>(to) = x;
+    // One store: of a struct's members the compiler makes one each.
+    __stcg(reinterpret_cast<ulonglong2*>(to), make_ulonglong2(x.low, x.high));
 #else
     __builtin_memcpy(to, &x, 16);
 #endif
     return;
   }
+  MDSTREAM_ROLLED
   for (unsigned i = 0; i < count; ++i)
     to[i] = static_cast<std::byte>((i < 8 ? x.low >> (8 * i) : x.high >> (8 * (i - 8))) & 0xff);
 }

@@ -131,6 +131,12 @@ template <element T, scalar_for<T> V>
   }
 }
 
+// Not inlined, so that what reads an array is.
+[[noreturn, gnu::noinline]] inline void fail_array_size(std::size_t bytes, std::uint64_t expected) {
+  throw error(errc::corrupt, std::to_string(bytes) + " bytes are not the " +
+                                 std::to_string(expected) + " bytes of the array");
+}
+
 [[nodiscard]] inline std::string_view checked_text(bytes_view value) {
   const std::string_view text = as_text(value);
   if (const std::size_t bad = first_invalid_utf8(text); bad != text.size())
@@ -411,9 +417,7 @@ struct column_traits<ndarray<T, Dims...>>
   using view = unaligned_view<T>;
   [[nodiscard]] static view decode(bytes_view value) {
     constexpr std::uint64_t expected = (sizeof(T) * ... * Dims);
-    if (value.size() != expected)
-      throw error(errc::corrupt, std::to_string(value.size()) + " bytes are not the " +
-                                     std::to_string(expected) + " bytes of the array");
+    if (value.size() != expected) detail::fail_array_size(value.size(), expected);
     return view(value);
   }
 };

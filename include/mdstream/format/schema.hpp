@@ -127,9 +127,7 @@ class schema {
     try {
       return column_of<Name>::traits::decode(value);
     } catch (const error& e) {
-      diagnostics where = e.where();
-      where.column = Name.view();
-      throw error(e.code(), std::move(where));
+      fail(e, Name.view());
     }
   }
 
@@ -197,7 +195,13 @@ class schema {
     return a == b;
   }
 
-  [[noreturn]] static void fail(std::size_t sample_size, std::string_view name) {
+  // Not inlined, so that what reads a column is.
+  [[noreturn, gnu::noinline]] static void fail(const error& why, std::string_view name) {
+    diagnostics where = why.where();
+    where.column = name;
+    throw error(why.code(), std::move(where));
+  }
+  [[noreturn, gnu::noinline]] static void fail(std::size_t sample_size, std::string_view name) {
     throw error(errc::corrupt, diagnostics{.what = "the column reaches beyond its sample of " +
                                                    std::to_string(sample_size) + " bytes",
                                            .column = std::string(name)});

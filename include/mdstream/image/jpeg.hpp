@@ -46,6 +46,9 @@ class jpeg_decoder {
     return true;
   }
 
+  /// Gray files become RGB as well. Call after `begin`, for files of up to 3 channels.
+  void ask_for_rgb() noexcept { state_.out_color_space = JCS_RGB; }
+
   [[nodiscard]] bool read(std::byte* pixels) {
     if (setjmp(errors_.exit) != 0) return false;
     jpeg_start_decompress(&state_);
@@ -71,6 +74,18 @@ class jpeg_decoder {
       default: return 3;
     }
   }
+
+  /// Whether the file is of the kind that decoders in hardware take: one sequential scan of 8 bits
+  /// in Huffman's code, gray or YCbCr whose colours are halved or not. Call after `begin`.
+  [[nodiscard]] bool is_plain() const noexcept {
+    if (state_.progressive_mode || state_.arith_code || state_.data_precision != 8 ||
+        state_.comps_in_scan != state_.num_components)
+      return false;
+    if (state_.jpeg_color_space == JCS_GRAYSCALE) return true;
+    const jpeg_component_info* const parts = state_.comp_info;
+    return state_.jpeg_color_space == JCS_YCbCr && parts[0].h_samp_factor <= 2 &&
+           parts[0].v_samp_factor <= 2 && is_unit(parts[1]) && is_unit(parts[2]);
+  }
   [[nodiscard]] long warnings() const noexcept { return errors_.base.num_warnings; }
   [[nodiscard]] const char* message() const noexcept { return errors_.text; }
 
@@ -80,6 +95,10 @@ class jpeg_decoder {
     std::jmp_buf exit;
     char text[JMSG_LENGTH_MAX];
   };
+
+  static bool is_unit(const jpeg_component_info& part) noexcept {
+    return part.h_samp_factor == 1 && part.v_samp_factor == 1;
+  }
 
   jpeg_decompress_struct state_{};
   errors_and_exit errors_{};

@@ -31,6 +31,9 @@ class cuda : public basic_device<Depth, Memory, cuda_runtime> {
   struct options {
     int device = current_device;
     Memory memory{};
+    /// Threads that copy samples into pinned memory, the calling one among them. 0: half of the
+    /// processors that the process may use, shared among the devices it sees, and at most eight.
+    std::size_t copy_threads = 0;
   };
   /// Throws `errc::device_error` where there is no such device.
   cuda()
@@ -38,7 +41,7 @@ class cuda : public basic_device<Depth, Memory, cuda_runtime> {
       : cuda(options{}) {}
   explicit cuda(options given)
       : basic_device<Depth, Memory, cuda_runtime>(cuda_runtime(given.device),
-                                                  std::move(given.memory)) {}
+                                                  std::move(given.memory), given.copy_threads) {}
 };
 
 static_assert(stager<cuda<>>);

@@ -35,7 +35,7 @@ class cuda_collated
     requires std::default_initializable<Memory>
       : cuda_collated(options{}) {}
   explicit cuda_collated(options given)
-      : base(cuda_runtime(given.device), std::move(given.memory)) {}
+      : base(cuda_runtime(given.device), std::move(given.memory), given.copy_threads) {}
 };
 
 static_assert(stager<cuda_collated<>>);

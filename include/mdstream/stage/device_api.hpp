@@ -15,6 +15,7 @@ namespace mdstream::inline v0::stage {
 /// Calls of one device. Every call gives an `Api::status`, whose default is success, and none
 /// throws.
 ///
+/// - `device()`, `devices()`: its number, and how many of them the process sees.
 /// - `enter()`, `leave()`: around all others, on the calling thread; the thread's own device is
 ///   current again after `leave`, and no device but the chosen one is touched.
 /// - `make_stream`, `make_event`, `free_*`: streams do not synchronise with the default stream.
@@ -32,6 +33,7 @@ concept device_api =
              stream_handle stream, stream_handle& new_stream, typename Api::event& new_event,
              std::byte* memory, std::byte*& new_memory, std::uint64_t bytes) {
       { fixed.device() } noexcept -> std::same_as<int>;
+      { fixed.devices() } noexcept -> std::same_as<int>;
       { api.enter() } noexcept -> std::same_as<typename Api::status>;
       { api.leave() } noexcept;
       { api.make_stream(new_stream) } noexcept -> std::same_as<typename Api::status>;

@@ -5,6 +5,7 @@
 
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/stage_block.hpp>
+#include <mdstream/stage/copy_crew.hpp>
 #include <mdstream/stage/device_ring.hpp>
 #include <mdstream/stage/stager.hpp>
 
@@ -77,16 +78,19 @@ class basic_pinned {
   static constexpr std::size_t buffers = Depth;
   using slot = detail::ring_slot<ring, memory_kind::pinned>;
 
-  explicit basic_pinned(Api api)
-      : ring_(std::make_shared<ring>(std::move(api), detail::no_device_memory{}, Depth)) {}
+  /// `copies` is the number of threads that copy, see `copy_threads`.
+  explicit basic_pinned(Api api, std::size_t copies = 0)
+      : crew_(std::make_unique<copy_crew>(copy_threads(copies, api.devices()))),
+        ring_(std::make_shared<ring>(std::move(api), detail::no_device_memory{}, Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
     slot out(ring_, ring_->take(plan.slab_bytes, 0));
-    collate::execute(plan, const_cast<std::byte*>(out.data()));
+    collate::execute(plan, const_cast<std::byte*>(out.data()), *crew_);
     return out;
   }
 
  private:
+  std::unique_ptr<copy_crew> crew_;
   std::shared_ptr<ring> ring_;
 };
 
@@ -101,14 +105,16 @@ class basic_device {
   static constexpr std::size_t buffers = Depth;
   using slot = detail::ring_slot<ring, memory_kind::device>;
 
-  basic_device(Api api, Memory memory)
-      : ring_(std::make_shared<ring>(std::move(api), std::move(memory), Depth)) {}
+  /// `copies` is the number of threads that copy, see `copy_threads`.
+  basic_device(Api api, Memory memory, std::size_t copies = 0)
+      : crew_(std::make_unique<copy_crew>(copy_threads(copies, api.devices()))),
+        ring_(std::make_shared<ring>(std::move(api), std::move(memory), Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
     // An empty batch has an address as well.
     auto& memory = ring_->take(plan.slab_bytes, std::max<std::uint64_t>(plan.slab_bytes, 1));
     slot out(ring_, memory);
-    collate::execute(plan, memory.host());
+    collate::execute(plan, memory.host(), *crew_);
     ring_->upload(memory, plan.slab_bytes);
     ring_->filled(memory);
     return out;
@@ -116,8 +122,10 @@ class basic_device {
 
  protected:
   [[nodiscard]] const std::shared_ptr<ring>& held() const noexcept { return ring_; }
+  [[nodiscard]] copy_crew& crew() noexcept { return *crew_; }
 
  private:
+  std::unique_ptr<copy_crew> crew_;
   std::shared_ptr<ring> ring_;
 };
 
@@ -139,7 +147,7 @@ class basic_device_collated : public basic_device<Depth, Memory, Api> {
     const auto& own = this->held();
     auto& memory = own->take(block.block_bytes(), block.device_bytes());
     slot out(own, memory);
-    const collate::staged_plan staged = block.write(memory.host(), memory.device());
+    const collate::staged_plan staged = block.write(memory.host(), memory.device(), this->crew());
     own->upload(memory, block.block_bytes(), block.block_at());
     own->enqueue(memory, "cannot collate on the device",
                  [&staged](stream_handle stream) { return Kernels::collate(staged, stream); });

@@ -10,8 +10,8 @@ namespace mdstream::inline v0::stage {
 
 /// At least `Depth` buffers of page-locked memory. `batch.ready_on(stream)` before work on `stream`
 /// that reads a batch: its buffer is written again only when that work is done, for which the next
-/// batch waits where buffers are few. A program that reads batches on the host alone needs no
-/// `ready_on`.
+/// batch waits where buffers are few. Samples are copied past the processor's caches. A program
+/// that reads batches on the host alone needs no `ready_on`, and is better off with `stage::host`.
 ///
 /// Uses the device that is current when the loader is made; another one:
 ///
@@ -23,11 +23,12 @@ class pinned : public basic_pinned<Depth, cuda_runtime> {
  public:
   struct options {
     int device = current_device;
+    std::size_t copy_threads = 0;  ///< see `cuda::options`
   };
   /// Throws `errc::device_error` where there is no such device.
   pinned() : pinned(options{}) {}
   explicit pinned(const options& given)
-      : basic_pinned<Depth, cuda_runtime>(cuda_runtime(given.device)) {}
+      : basic_pinned<Depth, cuda_runtime>(cuda_runtime(given.device), given.copy_threads) {}
 };
 
 static_assert(stager<pinned<>>);

@@ -83,15 +83,20 @@ class cuda_runtime {
     check(detail::driver_calls::find(driver_), "the CUDA driver is too old");
     CUcontext context = nullptr;
     check(from_driver(driver_.retain(&context, device)), "cannot use the CUDA device");
+    devices_ = devices;
     device_ = device;
     context_ = context;
   }
   cuda_runtime(cuda_runtime&& other) noexcept
-      : driver_(other.driver_), device_(other.device_), context_(other.context_) {
+      : driver_(other.driver_),
+        devices_(other.devices_),
+        device_(other.device_),
+        context_(other.context_) {
     other.context_ = nullptr;
   }
   cuda_runtime& operator=(cuda_runtime&& other) noexcept {
     std::swap(driver_, other.driver_);
+    std::swap(devices_, other.devices_);
     std::swap(device_, other.device_);
     std::swap(context_, other.context_);
     return *this;
@@ -101,6 +106,8 @@ class cuda_runtime {
   }
 
   [[nodiscard]] int device() const noexcept { return device_; }
+  /// That the process sees.
+  [[nodiscard]] int devices() const noexcept { return devices_; }
 
   [[nodiscard]] status enter() noexcept { return from_driver(driver_.push(context_)); }
   void leave() noexcept {
@@ -159,6 +166,7 @@ class cuda_runtime {
   }
 
   detail::driver_calls driver_{};
+  int devices_ = 0;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
 };
