@@ -15,11 +15,14 @@ options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TES
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
+if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia.sh
+  export NVJPEG_ROOT=${NVJPEG_ROOT:-${PEERS:-/opt/peers}/nvidia}
+fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 
 if [ $# -eq 0 ]; then
   cmake --build "$build" -j "$jobs"
-  exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs"
+  exec ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j "$jobs"
 fi
 
 names=$(IFS='|'; echo "$*")

@@ -24,6 +24,12 @@ struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
 };
 
+/// A signal asked for the end: exit status 128 + its number.
+struct interrupted : std::runtime_error {
+  interrupted(int number, const std::string& what) : std::runtime_error(what), signal(number) {}
+  int signal;
+};
+
 /// The text of an error on one line.
 [[nodiscard]] inline std::string one_line(std::string text) {
   for (std::size_t at = 0; (at = text.find("\n  because: ", at)) != std::string::npos;) {

@@ -2,11 +2,13 @@
 
 #include <mdstream/async/event.hpp>
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/warning.hpp>
 
 #include "command.hpp"
 #include "copy_plan.hpp"
 #include "object_copier.hpp"
 #include "progress_bar.hpp"
+#include "stop_signals.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -14,8 +16,9 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 namespace cli {
@@ -25,22 +28,27 @@ namespace {
 struct copy_arguments {
   std::string list;
   std::vector<std::string> urls;
+  std::string compare = "hash";
   unsigned jobs = 16;
+  bool verify = false;
 };
 
 // Copies the items of a plan, so many at a time. What ends begins the next, on the thread on which
 // it ended: for a small object, to wake another costs as much as to copy it.
 class copy_run {
  public:
-  copy_run(const copy_plan& plan, object_copier& copier) : plan_(plan), copier_(copier) {}
+  copy_run(const copy_plan& plan, object_copier& copier, std::stop_token stop)
+      : plan_(plan), copier_(copier), stop_(std::move(stop)) {}
 
-  // After a failure nothing new is begun, and it is thrown when what is under way has ended.
+  // After a failure or a stop nothing new is begun, and it is thrown when what is under way has
+  // ended.
   void wait_for_all(unsigned jobs) {
     std::vector<lane> lanes(std::clamp<std::size_t>(plan_.items.size(), 1, jobs));
     open_ = lanes.size();
     for (lane& each : lanes) go_on(each);
     ended_.wait();
     if (failure_) std::rethrow_exception(failure_);
+    if (next_ < plan_.items.size()) throw mds::error(mds::errc::canceled, "stopped");
   }
 
  private:
@@ -52,6 +60,7 @@ class copy_run {
   void go_on(lane& its) {
     do {
       its.turned = false;
+      if (stop_.stop_requested()) return close();
       const std::size_t i = next_++;
       if (i >= plan_.items.size()) return close();
       copier_.async_copy(plan_.items[i], [this, &its](const std::exception_ptr& failure) {
@@ -73,40 +82,62 @@ class copy_run {
 
   const copy_plan& plan_;
   object_copier& copier_;
+  const std::stop_token stop_;
   std::atomic<std::size_t> next_{0}, open_{0};
   std::mutex mutex_;
   std::exception_ptr failure_;
   mds::one_time_event ended_;
 };
 
-copy_plan plan_of(const copy_arguments& args, mds::runtime& threads) {
+copy_plan plan_of(const copy_arguments& args, mds::runtime& threads, const std::stop_token& stop) {
   const bool listed = !args.list.empty();
   if (args.urls.size() != (listed ? 1 : 2)) {
     throw usage_error("copy takes a source and a destination, or --list FILE and a destination");
   }
   return listed ? plan_list(args.list, args.urls[0])
-                : plan_copy(threads, args.urls[0], args.urls[1]);
+                : plan_copy(threads, args.urls[0], args.urls[1], stop);
 }
 
-void copy(const copy_arguments& args) {
+// Who asked for sizes alone knows.
+void warn_of_sizes(const copy_progress& progress, compare_by compared) {
+  if (compared == compare_by::size || progress.skipped_by_size == 0) return;
+  mds::warn_on_stderr("of the objects that were left, " + std::to_string(progress.skipped) +
+                      " in all, " + std::to_string(progress.skipped_by_size) +
+                      " had the right size, and no hash told whether they had the right bytes");
+}
+
+void copy_until(const std::stop_token& stop, const copy_arguments& args) {
   const auto start = std::chrono::steady_clock::now();
-  // One thread of the network fills a file at 1 to 2 GB/s, as curl does; more, and it is the
-  // server.
-  mds::runtime threads(2, std::clamp(std::thread::hardware_concurrency(), 1U, 2U));
-  const copy_plan plan = plan_of(args, threads);
+  mds::runtime threads(2, mds::runtime::io_threads_for_transfers());
+  const copy_plan plan = plan_of(args, threads, stop);
   copy_progress progress;
   progress.objects = plan.items.size();
   for (const copy_item& each : plan.items) progress.bytes_expected += each.bytes.value_or(0);
-  object_copier copier(threads, plan.destination, args.jobs, progress);
+  const compare_by compared = args.compare == "size" ? compare_by::size : compare_by::hash;
+  object_copier copier(threads, plan, {compared, args.verify, args.jobs}, stop, progress);
   {
     const progress_bar bar(progress);
-    copy_run(plan, copier).wait_for_all(args.jobs);
+    copy_run(plan, copier, stop).wait_for_all(args.jobs);
   }
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   print({{"copied", progress.copied.load()},
          {"skipped", progress.skipped.load()},
+         {"skipped_by_size", progress.skipped_by_size.load()},
          {"bytes", progress.bytes.load()},
          {"seconds", time.count()}});
+  warn_of_sizes(progress, compared);
+}
+
+void copy(const copy_arguments& args) {
+  const stop_signals signals;
+  try {
+    copy_until(signals.token(), args);
+  } catch (const mds::error& e) {
+    if (signals.received() == 0) throw;
+    std::string what = "the copy was stopped by a signal; started again, it goes on";
+    if (e.code() != mds::errc::canceled) what += "; before that: " + std::string(e.what());
+    throw interrupted(signals.received(), what);
+  }
 }
 
 }  // namespace
@@ -119,6 +150,17 @@ void add_copy(CLI::App& program) {
   command
       ->add_option("--list", args->list, "Copy the URLs in this file, a line each, by their keys")
       ->type_name("FILE");
+  command
+      ->add_option("--compare", args->compare,
+                   "What lies at the destination is left if it has the same size and, as far as "
+                   "stores tell hashes and local files can be read, the same bytes (hash); or if "
+                   "it has the same size (size). skipped_by_size counts what was left for its "
+                   "size alone")
+      ->type_name("size|hash")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"size", "hash"}));
+  command->add_flag("--verify", args->verify,
+                    "Compare each object again when it was copied, as --compare says");
   command->add_option("--jobs", args->jobs, "Objects at a time")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1024U));

@@ -1,12 +1,17 @@
 #include "copy_plan.hpp"
 
+#include "patient_store.hpp"
+
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/operations.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cli {
 
@@ -64,12 +69,26 @@ bool is_directory(const std::string& url) {
   return url.ends_with('/') || (mds::url_scheme(url).empty() && std::filesystem::is_directory(url));
 }
 
-// What lies beneath a URL; nothing where it is no directory or its store has none.
-std::vector<mds::object_info> listed(const mds::full_store& store) {
+// The object of that name; nothing where there is none, or where nobody may know.
+std::optional<mds::object_info> looked_at(const patient_store& store, const std::string& key) {
+  try {
+    return store.look(key);
+  } catch (const mds::error& e) {
+    if (e.code() != mds::errc::not_found && e.code() != mds::errc::permission_denied) throw;
+    return std::nullopt;
+  }
+}
+
+// What lies beneath a URL; nothing where it is no directory or its store has none, nor, where it is
+// an object, if listing is refused.
+std::vector<mds::object_info> listed(const patient_store& store, bool is_object) {
   try {
     return store.list("");
   } catch (const mds::error& e) {
-    if (e.code() == mds::errc::unsupported || e.code() == mds::errc::not_found) return {};
+    if (e.code() == mds::errc::unsupported || e.code() == mds::errc::not_found ||
+        (e.code() == mds::errc::permission_denied && is_object)) {
+      return {};
+    }
     throw;
   }
 }
@@ -99,26 +118,27 @@ object_place root_and_key(const std::string& url) {
 }
 
 copy_plan plan_copy(mds::runtime& threads, const std::string& source,
-                    const std::string& destination) {
+                    const std::string& destination, const std::stop_token& stop) {
   copy_plan plan;
-  const auto beneath = listed(mds::full_store::open(source, threads));
-  if (!beneath.empty()) {
-    plan.destination = destination;
-    for (const mds::object_info& each : beneath) {
-      plan.items.push_back({source, each.key, each.key, each.bytes});
-    }
-    return plan;
-  }
   const object_place from = parent_and_name(source);
-  const std::uint64_t bytes = mds::full_store::open(from.store, threads).size(from.key);
-  if (is_directory(destination)) {
-    plan.destination = destination;
-    plan.items.push_back({from.store, from.key, from.key, bytes});
-  } else {
-    const object_place to = parent_and_name(destination);
-    plan.destination = to.store;
-    plan.items.push_back({from.store, from.key, to.key, bytes});
+  std::optional<mds::object_info> object;
+  if (!from.key.empty() && !is_directory(source)) {
+    object = looked_at(patient_store(threads, from.store, stop), from.key);
   }
+  if (!object || object->bytes == 0) {  // as which some stores show directories
+    plan.destination = destination;
+    for (mds::object_info& each :
+         listed(patient_store(threads, source, stop), object.has_value())) {
+      plan.items.push_back({source, each.key, each.key, each.bytes, std::move(each.digest)});
+    }
+    if (!plan.items.empty()) return plan;
+  }
+  if (!object) object = patient_store(threads, from.store, stop).look(from.key);  // or why not
+  object_place to{destination, from.key};
+  if (!is_directory(destination)) to = parent_and_name(destination);
+  plan.destination = std::move(to.store);
+  plan.items.push_back(
+      {from.store, from.key, std::move(to.key), object->bytes, std::move(object->digest)});
   return plan;
 }
 
@@ -131,7 +151,7 @@ copy_plan plan_list(const std::string& file, const std::string& destination) {
     if (line.empty()) continue;
     object_place place = root_and_key(line);
     mds::require_safe_key(place.key, mds::net::redacted_url(line));
-    plan.items.push_back({std::move(place.store), place.key, place.key, {}});
+    plan.items.push_back({std::move(place.store), place.key, place.key, {}, {}});
   }
   return plan;
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct object_place {
 struct copy_item {
   std::string store{};                   ///< URL of the store it comes from
   std::string from{}, to{};              ///< keys
-  std::optional<std::uint64_t> bytes{};  ///< where a listing told
+  std::optional<std::uint64_t> bytes{};  ///< where the store told
+  std::string digest{};                  ///< where it told this too
 };
 
 struct copy_plan {
@@ -38,10 +40,12 @@ struct copy_plan {
   std::vector<copy_item> items{};
 };
 
-/// A directory with all that is beneath it, or one object: to `destination/` under its own name
-/// where that is a directory, else under that name. Throws mds::error where there is neither.
+/// One object, or a directory with all that is beneath it: where a URL names both, the object if it
+/// has bytes, unless the URL ends with `/`. One object goes to `destination/` under its own name
+/// where that is a directory, else under that name. It is looked at without a listing, which its
+/// keys may not allow. Throws mds::error where there is neither.
 [[nodiscard]] copy_plan plan_copy(mds::runtime& threads, const std::string& source,
-                                  const std::string& destination);
+                                  const std::string& destination, const std::stop_token& stop);
 
 /// The URLs of a file, a line each; empty lines are left out. Throws mds::error.
 [[nodiscard]] copy_plan plan_list(const std::string& file, const std::string& destination);

@@ -51,6 +51,8 @@ int run(CLI::App& program, int count, char** words) {
     return fail(2, e.what());
   } catch (const usage_error& e) {
     return fail(2, e.what());
+  } catch (const interrupted& e) {
+    return fail(128 + e.signal, e.what());
   } catch (const std::exception& e) {
     return fail(1, e.what());
   }

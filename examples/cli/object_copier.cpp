@@ -6,11 +6,15 @@
 #include <mdstream/store/ranged_read.hpp>
 #include <mdstream/store/streamed_read.hpp>
 
+#include "let_go.hpp"
 #include "part_file.hpp"
+#include "running_digest.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
+#include <system_error>
 #include <utility>
 
 namespace cli {
@@ -19,12 +23,11 @@ namespace {
 
 // Objects up to these sizes come in one request, into a file or into memory; larger ones in ranges.
 constexpr std::uint64_t streamed_bytes = std::uint64_t{32} << 20;
-constexpr std::size_t small_bytes = std::size_t{16} << 20;
+constexpr std::size_t small_bytes = std::size_t{1} << 20;
 constexpr std::size_t range_bytes = std::size_t{8} << 20;
 
-bool is_local(const std::string& url) { return mds::url_scheme(url).empty(); }
-
-const mds::retry_policy patience{.attempts = 8, .pause = std::chrono::milliseconds(200)};
+// So many are asked for one by one at a destination, and more by a listing.
+constexpr std::size_t few = 32;
 
 // Memory for one small object and a byte more, in which a longer one shows. A thread's own.
 mds::mutable_bytes buffer() {
@@ -32,66 +35,87 @@ mds::mutable_bytes buffer() {
   return {memory.get(), small_bytes + 1};
 }
 
+// For large objects on their way from store to store: often more than a /tmp in memory holds.
+std::string staging_directory() {
+  const char* const named = std::getenv("TMPDIR");
+  return named != nullptr && *named != '\0' ? named : "/var/tmp";
+}
+
+// Whether a destination that fails so may be taken for empty: what is written to it says the rest.
+bool tells_of_none(const std::error_code& code) {
+  return code == mds::errc::not_found || code == mds::errc::permission_denied ||
+         code == mds::errc::unsupported;
+}
+
 mds::error other_size(std::string url) {
   return {mds::errc::corrupt,
           {.what = "the object has another size than its store said", .url = std::move(url)}};
 }
 
-// Tells one state of an object at one place; nothing where the store knows no tags.
-std::string identity_of(const std::string& url, const mds::object_version& version) {
-  if (version.tag.empty()) return "";
+// Sixteen digits that stand for these texts.
+std::string name_of(std::initializer_list<std::string> texts) {
   mds::fnv1a hash;
-  for (const std::string& text : {url, version.tag, std::to_string(version.bytes)}) {
+  for (const std::string& text : texts) {
     for (const char c : text) hash.add(static_cast<unsigned char>(c));
     hash.add(-1);
   }
   return mds::detail::hex_digits(hash.value());
 }
 
+// Tells one state of an object; nothing where the store knows no tags.
+std::string name_of(const mds::object_version& version) {
+  return version.tag.empty() ? "" : name_of({version.tag, std::to_string(version.bytes)});
+}
+
 }  // namespace
-
-patient_store::patient_store(mds::runtime& threads, const std::string& url)
-    : threads_(threads), store_(mds::full_store::open(url, threads)), async_(store_.on(threads)) {
-  if (!is_local(url)) remote_.emplace(threads, async_, patience);
-}
-
-std::uint64_t patient_store::size(const std::string& key) const {
-  return remote_ ? mds::store_size(*remote_, key) : store_.size(key);
-}
-std::size_t patient_store::read(const std::string& key, std::uint64_t offset,
-                                mds::mutable_bytes into) const {
-  return remote_ ? mds::store_read(*remote_, key, offset, into) : store_.read(key, offset, into);
-}
-void patient_store::write(const std::string& key, mds::bytes_view bytes) const {
-  remote_ ? mds::store_write(*remote_, key, bytes) : store_.write(key, bytes);
-}
 
 // One whose bytes go to a file as they come: no buffer holds an object.
 struct object_copier::streaming {
-  streaming(const copy_item& i, std::shared_ptr<const patient_store> f, const std::string& path)
-      : item(i), from(std::move(f)), file(path) {}
+  streaming(const copy_item& i, std::shared_ptr<const patient_store> f, std::string path)
+      : item(i), from(std::move(f)), file(std::move(path), [](auto&) {}, temporary_mark) {}
+
+  void begin(const mds::object_version& version, compare_by compared) {
+    is_large = version.bytes > streamed_bytes;
+    if (is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
+    file.reserve(version.bytes);
+    // What looks like an MD5 in S3 is none where objects are encrypted, which no listing shows.
+    if (compared == compare_by::hash && !mds::store::s3::serves(item.store)) {
+      digest = running_digest::of_any(item.digest, version.bytes);
+    }
+  }
+  void append(mds::bytes_view bytes) {
+    file.append(bytes);
+    if (digest) digest->update(bytes);
+  }
 
   const copy_item& item;
   std::shared_ptr<const patient_store> from;
   mds::detail::replacement_file file;
+  std::optional<running_digest> digest{};
   handler done{};
   mds::diagnostics where{};
   bool is_large = false;
 };
 
-object_copier::object_copier(mds::runtime& threads, const std::string& destination,
-                             unsigned at_once, copy_progress& progress)
+object_copier::object_copier(mds::runtime& threads, const copy_plan& plan, copy_options options,
+                             std::stop_token stop, copy_progress& progress)
     : threads_(threads),
-      destination_url_(destination),
-      destination_(threads, destination),
+      destination_url_(plan.destination),
+      into_files_(is_local(destination_url_)),
+      options_(options),
+      stop_(std::move(stop)),
+      destination_(threads, destination_url_, stop_),
       progress_(progress),
-      blocking_(at_once) {
+      blocking_(options.at_once) {
+  if (into_files_ || plan.items.size() <= few) return;
   try {
-    for (mds::object_info& each : mds::full_store::open(destination, threads).list("")) {
-      there_.emplace(std::move(each.key), each.bytes);
+    std::map<std::string, copy_end> there;
+    for (mds::object_info& each : destination_.list("")) {
+      there.emplace(std::move(each.key), copy_end{each.bytes, std::move(each.digest)});
     }
+    there_ = std::move(there);
   } catch (const mds::error& e) {
-    if (e.code() != mds::errc::not_found) throw;
+    if (!tells_of_none(e.code())) throw;
   }
 }
 
@@ -100,14 +124,16 @@ void object_copier::async_copy(const copy_item& item, handler done) {
   std::shared_ptr<streaming> streamed;
   try {
     from = source(item.store);
-    const bool asks = !item.bytes && there_.contains(item.to);
-    const bool streams = is_local(destination_url_) && from->async().streams() &&
-                         item.bytes.value_or(0) <= streamed_bytes;
-    if (!asks && is_there(item, *from)) {
-      ++progress_.skipped;
+    const comparison seen = first_look(item);
+    if (is_left(seen)) {
+      leave(item, seen);
       return done({});
     }
-    if (streams && !asks) streamed = std::make_shared<streaming>(item, from, path_of(item));
+    const bool streams =
+        into_files_ && from->async().streams() && item.bytes.value_or(0) <= streamed_bytes;
+    if (streams && seen == comparison::different) {
+      streamed = std::make_shared<streaming>(item, from, written_path_of(item));
+    }
   } catch (...) {
     return done(std::current_exception());
   }
@@ -129,31 +155,85 @@ void object_copier::on_a_thread(mds::unique_function<void()> work, handler done)
 }
 
 void object_copier::copy(const copy_item& item, const patient_store& from) {
-  if (is_there(item, from)) {
-    ++progress_.skipped;
-  } else if (item.bytes.value_or(0) <= small_bytes) {
-    copy_small(item, from);
-  } else if (is_local(item.store) && !is_local(destination_url_)) {
-    copy_mapped(item, from);
-  } else {
-    copy_large(item, from);
+  if (const comparison seen = last_look(item, from, target(item)); is_left(seen)) {
+    return leave(item, seen);
   }
+  item.bytes.value_or(0) <= small_bytes ? copy_small(item, from) : copy_beyond(item, from);
+}
+
+void object_copier::leave(const copy_item& item, comparison seen) {
+  progress_.bytes_expected -= item.bytes.value_or(0);
+  ++progress_.skipped;
+  if (seen == comparison::same_size) ++progress_.skipped_by_size;
+}
+
+void object_copier::ended(const copy_item& item, const patient_store& from) {
+  if (options_.verify && !is_left(last_look(item, from, looked_at(item)))) {
+    throw mds::error(mds::errc::corrupt, {.what = "the copy has other bytes than its source",
+                                          .url = destination_.url(item.to)});
+  }
+  ++progress_.copied;
 }
 
 std::shared_ptr<const patient_store> object_copier::source(const std::string& url) {
   const std::lock_guard lock(mutex_);
-  // A web URL's query, a signature say, belongs to one object: such stores are not kept.
-  if (mds::store::http::serves(url) && url.find('?') != std::string::npos) {
-    return std::make_shared<patient_store>(threads_, url);
-  }
-  std::shared_ptr<const patient_store>& known = sources_[url];
-  if (!known) known = std::make_shared<patient_store>(threads_, url);
-  return known;
+  // A web URL's query, a signature say, belongs to one object: such stores are not kept, but what
+  // their server bears is one for all.
+  const std::size_t query = mds::store::http::serves(url) ? url.find('?') : std::string::npos;
+  const bool is_one_objects = query != std::string::npos;
+  std::shared_ptr<const patient_store>& known =
+      sources_[is_one_objects ? url.substr(0, query + 1) : url];
+  if (!known) return known = std::make_shared<patient_store>(threads_, url, stop_);
+  if (!is_one_objects) return known;
+  return std::make_shared<patient_store>(threads_, url, stop_, known.get());
 }
 
-bool object_copier::is_there(const copy_item& item, const patient_store& from) const {
-  const auto at = there_.find(item.to);
-  return at != there_.end() && at->second == (item.bytes ? *item.bytes : from.size(item.from));
+// Asks the destination. Nothing where there is no such object, or nobody may know.
+std::optional<copy_end> object_copier::looked_at(const copy_item& item) const {
+  if (into_files_) {
+    std::error_code failure;
+    const auto bytes = std::filesystem::file_size(path_of(item), failure);
+    if (failure) return std::nullopt;
+    return copy_end{bytes, "", true};
+  }
+  try {
+    mds::object_info found = destination_.look(item.to);
+    return copy_end{found.bytes, std::move(found.digest)};
+  } catch (const mds::error& e) {
+    if (!tells_of_none(e.code())) throw;
+    return std::nullopt;
+  }
+}
+
+std::optional<copy_end> object_copier::target(const copy_item& item) const {
+  if (!there_) return looked_at(item);
+  const auto at = there_->find(item.to);
+  return at == there_->end() ? std::nullopt : std::optional(at->second);
+}
+
+// Without asking another machine or reading: `unread` where that has to be done.
+comparison object_copier::first_look(const copy_item& item) const {
+  if (!into_files_ && !there_) return comparison::unread;
+  const auto there = target(item);
+  if (!there) return comparison::different;
+  if (!item.bytes) return comparison::unread;
+  return compare(options_.compared, {*item.bytes, item.digest, is_local(item.store)}, *there);
+}
+
+// With what asking the source and reading tell: never `unread`.
+comparison object_copier::last_look(const copy_item& item, const patient_store& from,
+                                    const std::optional<copy_end>& target) const {
+  if (!target) return comparison::different;
+  copy_end source{item.bytes.value_or(0), item.digest, is_local(item.store)};
+  if (!item.bytes) {
+    mds::object_info found = from.look(item.from);
+    source.bytes = found.bytes;
+    source.digest = std::move(found.digest);
+  }
+  const comparison seen = compare(options_.compared, source, *target);
+  if (seen != comparison::unread) return seen;
+  return compare_bytes(source, from.url(item.from), *target, into_files_ ? path_of(item) : "",
+                       stop_);
 }
 
 std::string object_copier::path_of(const copy_item& item) const {
@@ -161,16 +241,22 @@ std::string object_copier::path_of(const copy_item& item) const {
   return destination_url_ + '/' + item.to;
 }
 
+// In a directory without what copies that were killed have left there.
+std::string object_copier::written_path_of(const copy_item& item) {
+  std::string path = path_of(item);
+  cleaned_.add(mds::detail::parent_of(path));
+  return path;
+}
+
 void object_copier::stream(const std::shared_ptr<streaming>& copy) {
   const auto take = [this, copy](const mds::object_version& version, mds::bytes_view bytes) {
-    copy->is_large = version.bytes > streamed_bytes;
-    if (copy->is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
-    copy->file.append(bytes);
+    if (copy->file.size() == 0) copy->begin(version, options_.compared);
+    copy->append(bytes);
     progress_.bytes += bytes.size();
   };
   mds::async_stream_resumed(
       threads_, copy->from->async(), copy->item.from, copy->item.bytes.value_or(streamed_bytes + 1),
-      take, patience, {}, copy->where,
+      take, patience, copy->from->budget(), stop_, copy->where,
       [this, copy](std::error_code code, const mds::object_version& found) {
         std::exception_ptr failure;
         try {
@@ -179,6 +265,11 @@ void object_copier::stream(const std::shared_ptr<streaming>& copy) {
             return on_a_thread([this, copy] { copy_large(copy->item, *copy->from); },
                                std::move(copy->done));
           }
+          if (options_.verify) {  // reads, and may ask
+            return on_a_thread([this, copy] { ended(copy->item, *copy->from); },
+                               std::move(copy->done));
+          }
+          ended(copy->item, *copy->from);
         } catch (...) {
           failure = std::current_exception();
         }
@@ -193,60 +284,76 @@ bool object_copier::finish(streaming& copy, const mds::object_version& found) {
     progress_.bytes -= got;
     return false;
   }
-  if (copy.item.bytes && (got != *copy.item.bytes || std::max(found.bytes, got) != got)) {
+  if (copy.item.bytes && (got != *copy.item.bytes || found.bytes > got)) {
     throw other_size(copy.from->url(copy.item.from));
+  }
+  if (copy.digest && !copy.digest->matches()) {
+    throw mds::error(mds::errc::corrupt, {.what = "what came is not what its store tells a hash of",
+                                          .url = copy.from->url(copy.item.from)});
   }
   if (!copy.item.bytes) expect(got);
   copy.file.publish(mds::detail::durability::cached);
-  ++progress_.copied;
   return true;
 }
 
-// Out of the page cache, without a buffer.
+// What fits no buffer.
+void object_copier::copy_beyond(const copy_item& item, const patient_store& from) {
+  is_local(item.store) && !into_files_ ? copy_mapped(item, from) : copy_large(item, from);
+}
+
+// Out of the page cache, without a buffer of its size.
 void object_copier::copy_mapped(const copy_item& item, const patient_store& from) {
   const std::string path = from.url(item.from);
   const mds::unique_fd file = mds::detail::open_file(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(mds::detail::file_size(file.get(), path));
-  if (size != *item.bytes) throw other_size(path);
+  if (item.bytes && size != *item.bytes) throw other_size(path);
+  if (!item.bytes) expect(size);
   const auto bytes = mds::file_mapping::of(file.get(), size, path);
-  destination_.write(item.to, bytes.bytes());
+  destination_.write_mapped(item.to, bytes.bytes());
   progress_.bytes += size;
-  ++progress_.copied;
+  ended(item, from);
 }
 
 void object_copier::copy_small(const copy_item& item, const patient_store& from) {
   const std::size_t room = item.bytes ? static_cast<std::size_t>(*item.bytes) + 1 : small_bytes + 1;
   const std::size_t got = from.read(item.from, 0, buffer().first(room));
-  if (got > small_bytes) return copy_large(item, from);
+  if (got > small_bytes) return copy_beyond(item, from);
   if (item.bytes && got != *item.bytes) throw other_size(from.url(item.from));
   if (!item.bytes) expect(got);
-  destination_.write(item.to, buffer().first(got));
+  if (into_files_) {
+    mds::detail::replacement_file file(written_path_of(item), [](auto&) {}, temporary_mark);
+    file.append(buffer().first(got));
+    file.publish(mds::detail::durability::cached);
+  } else {
+    destination_.write(item.to, buffer().first(got));
+  }
   progress_.bytes += got;
-  ++progress_.copied;
+  ended(item, from);
 }
 
 void object_copier::copy_large(const copy_item& item, const patient_store& from) {
   const mds::any_async_store store = from.async();
-  const auto version = mds::detail::wait_for<mds::object_version>(
-      [&](auto& where, auto done) { store.async_version(item.from, {}, where, std::move(done)); });
+  const mds::object_version version = from.version(item.from);
   if (!item.bytes) expect(version.bytes);
   const auto bytes = static_cast<std::size_t>(version.bytes);
   const std::size_t ranges = (bytes + range_bytes - 1) / range_bytes;
   const auto size_of = [&](std::size_t range) {
     return std::min(range_bytes, bytes - range * range_bytes);
   };
-  const bool local = is_local(destination_url_);
-  const std::string path = local ? path_of(item) : destination_url_ + '/' + item.to;
-  part_file part(
-      local ? mds::detail::parent_of(path) : std::filesystem::temp_directory_path().string(),
-      identity_of(from.url(item.from) + ' ' + path, version), bytes, ranges);
+  const std::string path = into_files_ ? written_path_of(item) : "";
+  part_file part =
+      into_files_ ? part_file(mds::detail::parent_of(path), name_of({from.url(item.from), path}),
+                              name_of(version), bytes, ranges)
+                  : part_file::unnamed(staging_directory(), bytes, ranges);
   for (std::size_t i = 0; i < ranges; ++i) {
-    if (part.has(i)) progress_.bytes += size_of(i);
+    if (part.has(i)) progress_.bytes_expected -= size_of(i);
   }
-  mds::ranged_read_options options{.range_bytes = range_bytes, .retry = patience};
+  mds::ranged_read_options options{
+      .range_bytes = range_bytes, .retry = patience, .budget = from.budget()};
   options.is_there = [&part](std::size_t range) { return part.has(range); };
   options.on_range = [&, this](std::size_t range) {
     part.mark(range);
+    let_go(mds::bytes_view(part.bytes()).subspan(range * range_bytes, size_of(range)));
     progress_.bytes += size_of(range);
   };
   // Written by the threads of the network where they can, which costs no fault of a page.
@@ -254,17 +361,21 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
   if (store.streams()) {
     into.put = [&part](std::uint64_t at, mds::bytes_view some) { part.write(at, some); };
   }
-  mds::detail::wait_for<>([&](auto& where, auto done) {
-    mds::async_read_ranges(threads_, store, item.from, version, into, std::move(options), {}, where,
-                           std::move(done));
-  });
-  if (local) {
+  try {
+    mds::detail::wait_for<>([&](auto& where, auto done) {
+      mds::async_read_ranges(threads_, store, item.from, version, into, std::move(options), stop_,
+                             where, std::move(done));
+    });
+  } catch (const mds::error& e) {
+    if (e.code() == mds::errc::corrupt) part.discard();  // of an object that is no more
+    throw;
+  }
+  if (into_files_) {
     part.publish(path);
   } else {
-    destination_.write(item.to, part.bytes());
-    part.discard();
+    destination_.write_mapped(item.to, part.bytes());
   }
-  ++progress_.copied;
+  ended(item, from);
 }
 
 }  // namespace cli

@@ -5,10 +5,12 @@
 #include <mdstream/async/pool.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/unique_function.hpp>
-#include <mdstream/store/full.hpp>
-#include <mdstream/store/retrying.hpp>
+#include <mdstream/store/store.hpp>
 
+#include "comparison.hpp"
 #include "copy_plan.hpp"
+#include "leftovers.hpp"
+#include "patient_store.hpp"
 #include "progress_bar.hpp"
 
 #include <cstddef>
@@ -18,39 +20,27 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 namespace cli {
 
-/// A store whose failures that pass are waited out. Local paths need no such patience and are used
-/// as they are, on the calling thread. Thread-safe.
-class patient_store {
- public:
-  patient_store(mds::runtime& threads, const std::string& url);
-
-  [[nodiscard]] std::uint64_t size(const std::string& key) const;
-  std::size_t read(const std::string& key, std::uint64_t offset, mds::mutable_bytes into) const;
-  void write(const std::string& key, mds::bytes_view bytes) const;
-  [[nodiscard]] std::string url(const std::string& key) const { return store_.url(key); }
-  /// The asynchronous face, which does not try again by itself.
-  [[nodiscard]] const mds::any_async_store& async() const { return async_; }
-
- private:
-  mds::runtime& threads_;
-  mds::full_store store_;
-  mds::any_async_store async_;
-  std::optional<mds::retrying<mds::any_async_store>> remote_;
+struct copy_options {
+  compare_by compared = compare_by::hash;
+  bool verify = false;   ///< whether each object is compared again when it was copied
+  unsigned at_once = 1;  ///< copies that may be under way without waiting for each other
 };
 
-/// What lies at the destination with the size of its source is left as it is. Thread-safe. The
-/// runtime outlives it, and it all its copies.
+/// What lies at the destination already is left as it is. After a stop, copies fail with
+/// `errc::canceled`. Thread-safe. The runtime outlives it, and it all its copies.
 class object_copier {
  public:
   using handler = mds::unique_function<void(std::exception_ptr failure)>;
 
-  /// `at_once` is how many copies may be under way without waiting for each other.
-  object_copier(mds::runtime& threads, const std::string& destination, unsigned at_once,
-                copy_progress& progress);
+  /// Asks for what lies at the destination where the plan is so long that this is less than to ask
+  /// for each object, and listing is allowed.
+  object_copier(mds::runtime& threads, const copy_plan& plan, copy_options options,
+                std::stop_token stop, copy_progress& progress);
 
   /// Calls `done` when the copy has ended or failed, perhaps within this call. What is streamed
   /// into a file is copied by the threads of the network alone; all else takes a thread meanwhile.
@@ -65,18 +55,30 @@ class object_copier {
   void on_a_thread(mds::unique_function<void()> work, handler done);
   void copy(const copy_item& item, const patient_store& from);
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
-  [[nodiscard]] bool is_there(const copy_item& item, const patient_store& from) const;
+  [[nodiscard]] comparison first_look(const copy_item& item) const;
+  [[nodiscard]] std::optional<copy_end> looked_at(const copy_item& item) const;
+  [[nodiscard]] std::optional<copy_end> target(const copy_item& item) const;
+  [[nodiscard]] comparison last_look(const copy_item& item, const patient_store& from,
+                                     const std::optional<copy_end>& target) const;
+  void leave(const copy_item& item, comparison seen);
+  void ended(const copy_item& item, const patient_store& from);
   [[nodiscard]] std::string path_of(const copy_item& item) const;
+  [[nodiscard]] std::string written_path_of(const copy_item& item);
+  void copy_beyond(const copy_item& item, const patient_store& from);
   void copy_mapped(const copy_item& item, const patient_store& from);
   void copy_small(const copy_item& item, const patient_store& from);
   void copy_large(const copy_item& item, const patient_store& from);
   void expect(std::uint64_t bytes) { progress_.bytes_expected += bytes; }
 
   mds::runtime& threads_;
-  std::string destination_url_;
+  const std::string destination_url_;
+  const bool into_files_;
+  const copy_options options_;
+  const std::stop_token stop_;
   patient_store destination_;
   copy_progress& progress_;
-  std::map<std::string, std::uint64_t> there_;  // keys at the destination, and their sizes
+  std::optional<std::map<std::string, copy_end>> there_;  // by keys, where that was listed
+  cleaned_directories cleaned_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const patient_store>> sources_;
   mds::thread_pool blocking_;

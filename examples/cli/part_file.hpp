@@ -6,20 +6,19 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/store/file.hpp>
 
+#include "leftovers.hpp"
+
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace cli {
 
@@ -30,29 +29,36 @@ namespace mds = mdstream;
 /// disagree, and the other boot shows. One process at a time has the file, under a lock.
 class part_file {
  public:
-  /// `bytes` > 0. With an `identity` the file stays when this ends before `publish`, and the next
-  /// one of that identity goes on with it; the identity has to tell one state of the source.
-  part_file(std::string directory, const std::string& identity, std::size_t bytes,
-            std::size_t ranges)
-      : resumable_(!identity.empty()),
-        path_(std::move(directory) + "/.mdstream-" +
-              (resumable_ ? "copy-" + identity : mds::detail::unique_name()) + ".tmp"),
-        bytes_(bytes),
-        ranges_(ranges) {
-    const std::string parent = mds::detail::parent_of(path_);
-    if (const int failure = mds::detail::make_directories(parent); failure != 0) {
-      throw mds::system_failure(failure, "cannot make the directory", parent);
+  /// Of an object, by a name of its place, and of one state of it (`version`). It stays when this
+  /// ends before `publish`, and the next one of both goes on with it; one of another version
+  /// deletes it. Without a version it goes. `bytes` > 0.
+  part_file(const std::string& directory, const std::string& object, const std::string& version,
+            std::size_t bytes, std::size_t ranges)
+      : stays_(!version.empty()), bytes_(bytes), ranges_(ranges) {
+    if (const int failure = mds::detail::make_directories(directory); failure != 0) {
+      throw mds::system_failure(failure, "cannot make the directory", directory);
     }
+    const std::string front = directory + "/.mdstream-";
+    const std::string of_object = std::string(part_mark) + object + '-';
+    path_ = stays_ ? front + of_object + version + ".tmp"
+                   : front + std::string(temporary_mark) + mds::detail::unique_name() + ".tmp";
     open_and_lock();
-    const std::string boot = boot_id();
-    if (mds::detail::file_size(fd_.get(), path_) != total() || !is_of(boot)) begin_anew(boot);
-    map();
+    if (stays_) remove_left_behind(directory, of_object, path_);
+    prepare();
   }
+
+  /// For bytes that go elsewhere: of a file without a name, which no one else can open and which
+  /// ends with the process. `bytes` > 0.
+  [[nodiscard]] static part_file unnamed(const std::string& directory, std::size_t bytes,
+                                         std::size_t ranges) {
+    return {directory, bytes, ranges};
+  }
+
   part_file(const part_file&) = delete;
   part_file& operator=(const part_file&) = delete;
   ~part_file() {
     if (mapping_ != nullptr) ::munmap(mapping_, total());
-    if (!published_ && !resumable_) ::unlink(path_.c_str());
+    if (!stays_ && !path_.empty()) ::unlink(path_.c_str());
   }
 
   [[nodiscard]] mds::mutable_bytes bytes() const noexcept { return {mapping_, bytes_}; }
@@ -65,7 +71,8 @@ class part_file {
   }
   void mark(std::size_t range) noexcept { mapping_[bytes_ + boot_bytes + range] = whole; }
 
-  /// The file's bytes under `path`, in place of what was there.
+  /// The file's bytes under `path`, in place of what was there. As with other programs that copy,
+  /// they are the system's to write to the disk: waiting for that made large copies half as fast.
   void publish(const std::string& path) {
     if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
       throw mds::system_failure(errno, "cannot shorten", path_);
@@ -73,13 +80,10 @@ class part_file {
     if (::rename(path_.c_str(), path.c_str()) != 0) {
       throw mds::system_failure(errno, "cannot rename a temporary file to", path);
     }
-    published_ = true;
+    path_.clear();
   }
-  /// Lets go of a file whose bytes went elsewhere.
-  void discard() noexcept {
-    ::unlink(path_.c_str());
-    published_ = true;
-  }
+  /// What came is of no use to anybody.
+  void discard() noexcept { stays_ = false; }
 
  private:
   static constexpr std::size_t boot_bytes = 36;
@@ -95,20 +99,37 @@ class part_file {
     return id;
   }
 
+  part_file(const std::string& directory, std::size_t bytes, std::size_t ranges)
+      : bytes_(bytes), ranges_(ranges) {
+    path_ = directory + "/.mdstream-" + mds::detail::unique_name() + ".tmp";
+    fd_ = mds::detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    ::unlink(path_.c_str());
+    prepare();
+    path_.clear();
+  }
+
+  void prepare() {
+    const std::string boot = boot_id();
+    if (mds::detail::file_size(fd_.get(), path_) != total() || !is_of(boot)) begin_anew(boot);
+    map();
+  }
+
   /// Who held the lock may have given the file its name since it was opened.
   void open_and_lock() {
-    while (true) {
-      fd_ = mds::detail::open_file(path_, O_RDWR | O_CREAT);
-      if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+    do {
+      fd_ = mds::detail::open_file(path_, O_RDWR | O_CREAT | O_NOFOLLOW);
+      struct stat found{};
+      if (::fstat(fd_.get(), &found) == 0 && found.st_uid != ::geteuid()) {
+        throw mds::error(mds::errc::permission_denied,
+                         {.what = "a file in the making is another user's", .url = path_});
+      }
+      // Of a name that no one else makes, only who cleans up has the lock, for a moment.
+      // Without locks, nobody cleans up, and who copies the same twice at a time is not told.
+      if (::flock(fd_.get(), stays_ ? LOCK_EX | LOCK_NB : LOCK_EX) != 0 && errno == EWOULDBLOCK) {
         throw mds::error(mds::errc::unavailable,
                          {.what = "another copy is writing this object", .url = path_});
       }
-      struct stat opened{}, named{};
-      if (::fstat(fd_.get(), &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev) {
-        return;
-      }
-    }
+    } while (!is_at(fd_.get(), path_));
   }
 
   [[nodiscard]] bool is_of(std::string_view boot) const {
@@ -135,12 +156,11 @@ class part_file {
     mapping_ = static_cast<std::byte*>(at);
   }
 
-  bool resumable_;
-  std::string path_;
+  bool stays_ = false;
+  std::string path_{};  // empty: it has no name
   std::size_t bytes_, ranges_;
   mds::unique_fd fd_;
   std::byte* mapping_ = nullptr;
-  bool published_ = false;
 };
 
 }  // namespace cli

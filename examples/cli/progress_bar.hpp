@@ -16,10 +16,12 @@
 
 namespace cli {
 
-/// Counted by any thread. `bytes_expected` may grow while the copy finds out.
+/// Counted by any thread. `bytes` are those that were brought, `bytes_expected` those that are so
+/// in the end: what is there already is not among them. It changes while the copy finds out.
 struct copy_progress {
   std::atomic<std::uint64_t> bytes{0}, bytes_expected{0};
   std::atomic<std::uint64_t> copied{0}, skipped{0}, objects{0};
+  std::atomic<std::uint64_t> skipped_by_size{0};  // of `skipped`
 };
 
 /// `1.5 GiB`.

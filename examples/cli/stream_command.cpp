@@ -37,7 +37,7 @@ struct stream_arguments {
 // What a configuration says beside the loader's own options.
 struct configuration {
   loader::options options{};
-  std::uint64_t epochs = 1;
+  std::optional<std::uint64_t> epochs{};  // of the whole run; unset: the one at hand
 };
 
 using readers = std::map<std::string, std::function<void(const json&)>>;
@@ -196,7 +196,9 @@ class streaming {
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
-    for (std::uint64_t epoch = 0; epoch < configuration_.epochs && !enough(); ++epoch) {
+    std::uint64_t epoch = next_epoch();
+    const std::uint64_t end = configuration_.epochs.value_or(epoch + 1);
+    for (; epoch < end && !enough(); ++epoch) {
       for (auto& batch : loader_.epoch()) {
         show(batch);
         if (enough()) break;
@@ -211,6 +213,12 @@ class streaming {
   }
 
  private:
+  // The epoch that a run begins with, or goes on in.
+  [[nodiscard]] std::uint64_t next_epoch() const {
+    const std::int64_t epoch = mds::parse_state(loader_.state()).at.epoch;
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(epoch, 0));
+  }
+
   [[nodiscard]] bool enough() const { return args_.batches && batches_ >= *args_.batches; }
 
   void show(const loader::batch_type& batch) {

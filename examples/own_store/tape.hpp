@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -28,8 +29,7 @@ class tape {
   explicit tape(const std::string& path) : shared_(std::make_shared<shared>()) {
     shared_->path = path;
     std::ofstream(path, std::ios::app | std::ios::binary);  // there is one from now on
-    shared_->file.open(path, std::ios::in | std::ios::out | std::ios::binary);
-    if (!shared_->file) throw std::runtime_error("cannot open " + path);
+    shared_->open();
     shared_->read_records();
   }
 
@@ -84,16 +84,27 @@ class tape {
   struct shared {
     void get(void* into, std::uint64_t bytes) {
       file.read(static_cast<char*>(into), static_cast<std::streamsize>(bytes));
-      if (!file) throw std::runtime_error("cannot read " + path);
+      if (file) return;
+      file.clear();  // the next read may succeed
+      throw std::runtime_error("cannot read " + path);
     }
     void put(const void* from, std::uint64_t bytes) {
       file.write(static_cast<const char*>(from), static_cast<std::streamsize>(bytes));
+    }
+
+    void open() {
+      file.open(path, std::ios::in | std::ios::out | std::ios::binary);
+      if (!file) throw std::runtime_error("cannot open " + path);
     }
 
     /// A record whose end is missing was being written when its process died: it is not there.
     void read_records() {
       file.seekg(0, std::ios::end);
       const auto end = static_cast<std::uint64_t>(file.tellg());
+      read_records(end);
+      if (tail != end) cut();
+    }
+    void read_records(std::uint64_t end) {
       while (end - tail >= 16) {
         std::uint64_t sizes[2];
         file.seekg(static_cast<std::streamoff>(tail));
@@ -106,13 +117,24 @@ class tape {
       }
     }
 
+    /// Takes off what follows the last whole record: a shorter one would not cover it.
+    void cut() {
+      file.close();
+      file.clear();
+      std::filesystem::resize_file(path, tail);
+      open();
+    }
+
     void append(std::string_view key, std::uint64_t size, mdstream::bytes_view bytes) {
       const std::uint64_t sizes[2] = {key.size(), size};
       file.seekp(static_cast<std::streamoff>(tail));
       put(sizes, 16);
       put(key.data(), key.size());
       put(bytes.data(), bytes.size());
-      if (!file.flush()) throw std::runtime_error("cannot write " + path);
+      if (!file.flush()) {
+        cut();
+        throw std::runtime_error("cannot write " + path);
+      }
       note(std::string(key), size);
     }
 

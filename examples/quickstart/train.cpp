@@ -76,8 +76,10 @@ class training_run {
     exchange_.share(std::span<std::uint64_t>(all));
     for (std::size_t group = 0; group < groups; ++group) {
       if (all[group] != own.value()) {
-        throw std::runtime_error("ranks " + std::to_string(exchange_.rank()) + " and " +
-                                 std::to_string(group % exchange_.ranks()) +
+        // In this order, whichever of them is heard first.
+        const auto [low, high] =
+            std::minmax<std::size_t>({std::size_t{exchange_.rank()}, group % exchange_.ranks()});
+        throw std::runtime_error("ranks " + std::to_string(low) + " and " + std::to_string(high) +
                                  " differ in data, options or the step that they begin at");
       }
     }

@@ -1,6 +1,7 @@
 #include <mdstream/async/event.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -21,6 +22,17 @@ TEST_CASE("an event may be destroyed as soon as it was waited for", "[async]") {
     event.reset();
     setter.join();
   }
+}
+
+TEST_CASE("a wait that has an end tells whether the event came", "[async]") {
+  using namespace std::chrono_literals;
+  mdstream::one_time_event event;
+  CHECK_FALSE(event.wait_for(0ns));
+  CHECK_FALSE(event.wait_for(1ms));
+  std::thread setter([&] { event.set(); });
+  CHECK(event.wait_for(1h));
+  CHECK(event.wait_for(0ns));
+  setter.join();
 }
 
 }  // namespace event_test

@@ -4,8 +4,11 @@
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/temporary_file.hpp>
 
-#include <cstring>
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
@@ -33,22 +36,61 @@ TEST_CASE("a mapping stays valid when its file is unlinked", "[cache]") {
 
 TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
   const scratch root;
-  const std::size_t size = GENERATE(std::size_t{1}, std::size_t{4096}, std::size_t{10'000});
+  const std::size_t size =
+      GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{10'000});
   {
     mds::temporary_file dropped(root / "dropped", size);
     CHECK(fs::file_size(root / "dropped") == size);
   }
   CHECK_FALSE(fs::exists(root / "dropped"));
 
-  mds::temporary_file file(root / "tmp", size + 1);
   const std::vector<std::byte> bytes = shard_bytes(1, 2, size);
-  std::memcpy(file.bytes().data(), bytes.data(), size);
-  file.shrink(size);
-  CHECK(file.bytes().size() == size);
-  const mds::file_mapping mapping = std::move(file).publish(root / "final");
+  const bool to_spare = GENERATE(false, true);
+  const bool put = GENERATE(false, true);
+  std::optional<mds::temporary_file> file;
+  if (put) {
+    file.emplace(root / "tmp", size + to_spare);
+    const std::size_t half = size / 2;
+    file->put(half, mds::bytes_view(bytes).subspan(half));
+    file->put(0, mds::bytes_view(bytes).first(half));
+  } else {
+    auto [made, memory] = mds::temporary_file::mapped(root / "tmp", size + to_spare);
+    REQUIRE(memory.size() == size + to_spare);
+    file.emplace(std::move(made));
+    std::copy(bytes.begin(), bytes.end(), memory.begin());
+  }
+  file->shrink(size);
+  CHECK(file->size() == size);
+  CHECK(fs::file_size(root / "tmp") == size);
+  CHECK(std::equal(bytes.begin(), bytes.end(), file->view().begin(), file->view().end()));
+  const mds::file_mapping mapping = std::move(*file).publish(root / "final");
   CHECK(std::equal(mapping.bytes().begin(), mapping.bytes().end(), bytes.begin(), bytes.end()));
   CHECK(read_file(root / "final") == bytes);
   CHECK_FALSE(fs::exists(root / "tmp"));
+}
+
+TEST_CASE("what is put and what is written to memory are one file, in any order", "[cache]") {
+  const scratch root;
+  auto [file, memory] = mds::temporary_file::mapped(root / "tmp", 10'000);
+  memory[1] = std::byte{1};
+  file.put(9'000, mds::as_bytes("put"));
+  const mds::bytes_view view = file.view();
+  memory[2] = std::byte{2};
+  CHECK(view.data() == memory.data());
+  CHECK(mds::as_text(view.subspan(9'000, 3)) == "put");
+  file.shrink(5'000);
+  file.shrink(3);
+  memory[0] = std::byte{3};
+  CHECK(read_file(root / "tmp") == std::vector{std::byte{3}, std::byte{1}, std::byte{2}});
+  file.shrink(0);
+  CHECK(file.view().empty());
+  CHECK(std::move(file).publish(root / "final").bytes().empty());
+  CHECK(fs::file_size(root / "final") == 0);
+
+  mds::temporary_file pieces(root / "pieces", 5);
+  CHECK(pieces.view().size() == 5);
+  pieces.put(0, mds::as_bytes("later"));
+  CHECK(mds::as_text(pieces.view()) == "later");
 }
 
 TEST_CASE("what can not be made or named is an error that leaves nothing", "[cache]") {

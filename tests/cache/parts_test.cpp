@@ -1,16 +1,19 @@
 // The small parts of a cache, each by itself: catalog, scan, journal, members, registered streams,
-// counters of threads, the pair of fences.
+// counters of threads, the pair of fences, claims in their order, the rule of next uses.
 
 #include <mdstream/cache/asymmetric_fence.hpp>
 #include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/claims_in_order.hpp>
 #include <mdstream/cache/disk_scan.hpp>
 #include <mdstream/cache/journal.hpp>
 #include <mdstream/cache/members.hpp>
+#include <mdstream/cache/next_use.hpp>
 #include <mdstream/cache/registered_streams.hpp>
 #include <mdstream/cache/thread_counts.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -201,7 +204,7 @@ TEST_CASE("registered streams are added once, and a torn end is cut off", "[cach
 struct table final : mds::detail::counted_table {
   mds::detail::thread_counts* enroll() override { return new mds::detail::thread_counts(1000); }
   void dismiss(mds::detail::thread_counts* counts) noexcept override {
-    counts->drain([this](std::uint32_t, std::uint32_t count) { sum += count; });
+    counts->drain(0, 1000, [this](std::uint32_t, std::uint32_t count) { sum += count; });
     delete counts;
   }
   [[nodiscard]] bool is_spent() const override { return false; }
@@ -212,15 +215,33 @@ TEST_CASE("what threads count is kept when they end", "[cache]") {
   const auto of = std::make_shared<table>();
   using mds::detail::thread_counts;
   std::thread([&] {
-    CHECK(mds::detail::thread_tables::recent_counter(*of, 700) == nullptr);
-    thread_counts* const own = mds::detail::thread_tables::counts_for(*of);
+    CHECK_FALSE(mds::detail::thread_tables::is_recent(*of));
+    thread_counts::counter* const own = mds::detail::thread_tables::counters_for(*of);
     REQUIRE(own != nullptr);
-    CHECK(own->find(700) == nullptr);
-    thread_counts::add(*own->make(700), 3, std::memory_order_relaxed);
-    thread_counts::add(*own->make(1), ~0U, std::memory_order_relaxed);  // modulo 2^32
-    CHECK(mds::detail::thread_tables::recent_counter(*of, 700) == own->find(700));
+    thread_counts::add(own[700], 3, std::memory_order_relaxed);
+    thread_counts::add(own[1], ~0U, std::memory_order_relaxed);  // modulo 2^32
+    CHECK(mds::detail::thread_tables::is_recent(*of));
+    CHECK(mds::detail::thread_tables::recent() == own);
   }).join();
   CHECK(of->sum == 2);
+}
+
+TEST_CASE("counters are drained where they are asked for, and once", "[cache]") {
+  using mds::detail::thread_counts;
+  thread_counts counts(600);
+  for (const std::size_t slot : {0U, 255U, 256U, 599U})
+    thread_counts::add(counts.counters()[slot], 1, std::memory_order_relaxed);
+  const auto drained = [&](std::size_t first, std::size_t slots) {
+    std::vector<std::uint32_t> found;
+    counts.drain(first, slots, [&](std::uint32_t slot, std::uint32_t) { found.push_back(slot); });
+    return found;
+  };
+  CHECK(drained(256, 256) == std::vector{256U});
+  CHECK(counts.count(256) == 0);
+  CHECK(counts.count(255) == 1);
+  CHECK(drained(512, 256) == std::vector{599U});  // the last block is not whole
+  CHECK(drained(0, 600) == std::vector{0U, 255U});
+  CHECK(drained(0, 600).empty());
 }
 
 TEST_CASE("of two threads that write and then look, one sees the other", "[cache]") {
@@ -249,6 +270,39 @@ TEST_CASE("of two threads that write and then look, one sees the other", "[cache
   }
   other.join();
   CHECK(missed == 0);
+}
+
+TEST_CASE("what is wanted ahead claims nothing behind a refused one, what is wanted now does",
+          "[cache]") {
+  using mds::claim_result;
+  using mds::urgency;
+  mds::runtime threads(1);
+  mds::claims_in_order claims(threads);
+  const auto first = claims.ask(), second = claims.ask();
+  int claimed = 0;
+  const auto there_is_room = [&] {
+    ++claimed;
+    return claim_result::claimed;
+  };
+  CHECK(claims.claim(first, urgency::ahead, [] { return claim_result::no_room; }) ==
+        claim_result::no_room);
+  CHECK(claims.claim(second, urgency::ahead, there_is_room) == claim_result::no_room);
+  CHECK(claimed == 0);
+  CHECK(claims.claim(second, urgency::now, there_is_room) == claim_result::claimed);
+  CHECK(claims.claim(first, urgency::ahead, there_is_room) == claim_result::claimed);
+  CHECK(claims.claim(claims.ask(), urgency::ahead, there_is_room) == claim_result::claimed);
+  CHECK(claimed == 3);
+}
+
+TEST_CASE("who asks for next uses gets those of the rule that was set last", "[cache]") {
+  mds::next_use_rule rule;
+  CHECK_FALSE(rule.is_known());
+  CHECK_FALSE(rule.ask(1, 0));
+  rule.set([](std::uint32_t shard, std::uint64_t from) { return shard + from; });
+  CHECK(rule.is_known());
+  CHECK(rule.ask(3, 4) == 7);
+  rule.set(nullptr);
+  CHECK_FALSE(rule.is_known());
 }
 
 }  // namespace parts_test

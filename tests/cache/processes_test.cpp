@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "cache/download_log.hpp"
 #include "cache/fixture.hpp"
 #include "cache/kill_dataset.hpp"
 #include "support/catch.hpp"
@@ -85,6 +86,7 @@ struct place {
   dataset data{kill_shape};
   std::string remote = directory / "remote";
   std::string root = directory / "cache";
+  std::string log = directory / "downloads";
   int started = 0;
 
   place() {
@@ -94,7 +96,7 @@ struct place {
 
   process start(std::uint64_t limit, unsigned seed, int rounds, bool keep_zip = false) {
     return process({root, remote, std::to_string(limit), std::to_string(seed),
-                    std::to_string(rounds), keep_zip ? "1" : "0"},
+                    std::to_string(rounds), keep_zip ? "1" : "0", log},
                    directory / ("worker-" + std::to_string(started++)));
   }
 
@@ -160,6 +162,7 @@ TEST_CASE("eight processes on one cache fetch every shard once", "[cache][proces
     fetched += counts(each).first;
   }
   CHECK(fetched == kill_shape.shards);
+  CHECK(download_counts(here.log).downloads == kill_shape.shards);
   here.check_clean();
 }
 
@@ -207,6 +210,7 @@ TEST_CASE("processes killed at any time leave nothing to clean", "[cache][proces
     return here.start(limit, static_cast<unsigned>(random()), 100'000, limited);
   };
   std::vector<process> workers;
+  std::size_t deleted = 0;
   for (int i = 0; i < 8; ++i) workers.push_back(again());
   for (int i = 0; i < kills(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(random() % 25));
@@ -216,7 +220,8 @@ TEST_CASE("processes killed at any time leave nothing to clean", "[cache][proces
     INFO(said);
     REQUIRE(said.empty());
     victim = again();
-    if (!limited && i % 10 == 9) fs::remove_all(here.root + "/train/" + dataset::name(0, false));
+    if (!limited && i % 10 == 9)
+      deleted += fs::remove_all(here.root + "/train/" + dataset::name(0, false));
   }
   for (process& each : workers) each.kill();
   for (const process& each : workers) CHECK(each.output().empty());
@@ -232,6 +237,10 @@ TEST_CASE("processes killed at any time leave nothing to clean", "[cache][proces
     CHECK(status == 0);
   }
   here.check_clean();
+  if (limited) return;  // what was evicted is fetched again
+  const download_counts counted(here.log);
+  CHECK(counted.objects == kill_shape.shards);
+  CHECK(counted.downloads <= kill_shape.shards + deleted + counted.cut_short);
 }
 
 }  // namespace processes_test

@@ -90,8 +90,8 @@ TEST_CASE("a shard in the making gets its name, and a damaged file goes", "[cach
   place at;
   const std::string made = at.here.temporary_name(0);
   CHECK(made != at.here.temporary_name(0));
-  mds::temporary_file file(made, 10);
-  file.bytes()[9] = std::byte{7};
+  auto [file, bytes] = mds::temporary_file::mapped(made, 10);
+  bytes[9] = std::byte{7};
   const mds::shard_ref ref =
       at.here.hold(0, at.here.publish(0, {.raw = std::move(file)}), mds::unique_fd());
   CHECK(ref.bytes()[9] == std::byte{7});
@@ -112,16 +112,18 @@ TEST_CASE("references are counted, and what was found out of a mapping is kept w
   CHECK_FALSE(static_cast<bool>(one));  // NOLINT(bugprone-use-after-move)
   one = two;
   CHECK(one.bytes().data() == three.bytes().data());
-  CHECK_THROWS_AS(two.fact([]() -> std::uint64_t { throw std::runtime_error("not yet"); }),
-                  std::runtime_error);
-  CHECK(two.fact([] { return std::uint64_t{5}; }) == 5);
-  CHECK(three.fact([]() -> std::uint64_t { throw std::runtime_error("it is known"); }) == 5);
+  const auto refuse = []() -> const std::byte* { throw std::runtime_error("not yet"); };
+  const std::byte* const fifth = two.bytes().data() + 5;
+  CHECK_THROWS_AS(two.landmark(refuse), std::runtime_error);
+  CHECK(two.landmark([&] { return fifth; }) == fifth);
+  CHECK(three.landmark(refuse) == fifth);
   for (mds::shard_ref* each : {&one, &two, &three}) {
     CHECK_FALSE(at.here.slots().unmap(0));
     *each = {};
   }
   CHECK(at.here.slots().unmap(0));
-  CHECK(at.here.find(0)->fact([] { return std::uint64_t{6}; }) == 6);
+  const mds::shard_ref anew = *at.here.find(0);
+  CHECK_THROWS_AS(anew.landmark(refuse), std::runtime_error);
 }
 
 }  // namespace resident_shards_test

@@ -7,6 +7,7 @@
 #include <future>
 #include <random>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "cache/fault_store.hpp"
@@ -236,6 +237,79 @@ TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") 
   later.wait();
   CHECK_FALSE(later.code);
   CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
+TEST_CASE("a prefetch does not take the room for which one before it was refused", "[cache]") {
+  const dataset data({.shards = 4, .bytes = 4096});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(GENERATE(1, 4));
+  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+                      {stream_of<memory>(data, root.path(), remote)});
+  // Shard 0 is needed at 1 and never again, shard 1 at 9. Shards 2 and 3 are to come, at 5 and 6:
+  // when the second one is looked at, shard 0 is no longer needed.
+  std::atomic<std::uint64_t> now{0};
+  shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
+    if (shard == 3) now = 2;
+    const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 3 + shard;
+    return use >= std::max(from, now.load()) ? use : mds::never;
+  });
+  (void)shards.acquire(0);
+  (void)shards.acquire(1);
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  for (unsigned i = 0; i < threads.threads(); ++i) threads.post([gone] { gone.wait(); });
+  now = 0;
+  answer first, second;
+  shards.async_prefetch(2, {}, first.where, first.prefetch_handler());
+  shards.async_prefetch(3, {}, second.where, second.prefetch_handler());
+  go.set_value();
+  first.wait();
+  second.wait();
+  CHECK(first.code == errc::cache_too_small);
+  CHECK(second.code == errc::cache_too_small);
+  now = 2;
+  answer again;
+  shards.async_prefetch(2, {}, again.where, again.prefetch_handler());
+  again.wait();
+  CHECK_FALSE(again.code);
+  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+}
+
+TEST_CASE("a refusal is none for what was asked for before it", "[cache]") {
+  const dataset data({.shards = 3, .bytes = 4096});
+  const faulty remote, slow;
+  data.put(remote);
+  data.put(slow);
+  const scratch root;
+  const auto options = options_of(root.path(), data.text().size() + 2 * 4112);
+  mds::runtime threads(1), elsewhere(1);
+  cache<faulty> shards(threads, options, {stream_of<faulty>(data, root.path(), remote)});
+  cache<faulty> other(elsewhere, options, {stream_of<faulty>(data, root.path(), slow)});
+  const mds::shard_ref held = shards.acquire(1);
+  std::promise<void> begun, go;
+  slow.control().before = [&](std::string_view) {
+    begun.set_value();
+    go.get_future().wait();
+  };
+  answer fetched, first, second;
+  other.async_acquire(0, {}, fetched.where, fetched.handler());
+  begun.get_future().wait();
+  shards.async_prefetch(0, {}, first.where, first.prefetch_handler());
+  shards.async_prefetch(2, {}, second.where, second.prefetch_handler());
+  second.wait();
+  CHECK(second.code == errc::cache_too_small);
+  // The first one has looked again when a timer that is longer than its pause has come.
+  std::promise<void> looked;
+  threads.after(25ms, {}, [&](std::error_code) { threads.post([&] { looked.set_value(); }); });
+  looked.get_future().wait();
+  go.set_value();
+  fetched.wait();
+  first.wait();
+  CHECK_FALSE(fetched.code);
+  CHECK_FALSE(first.code);
+  CHECK(remote.reads() == 1);
 }
 
 TEST_CASE("a request ahead that becomes urgent is not refused", "[cache]") {

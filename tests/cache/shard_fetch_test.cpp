@@ -1,12 +1,32 @@
 #include <mdstream/cache/shard_fetch.hpp>
 
 #include <mdstream/cache/shard_cache.hpp>
+#include <mdstream/store/memory.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "cache/fault_store.hpp"
 #include "cache/fixture.hpp"
+#include "store/forwarding.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -50,6 +70,236 @@ TEST_CASE("a fault of any kind at any attempt is tried again and never served", 
     CHECK(here.remote.reads() == 4);
     CHECK(here.shards->counters().attempts_failed == 1);
   }
+}
+
+TEST_CASE("the same of a store that hands bytes out as they come", "[cache]") {
+  const fault what = GENERATE(fault::none, fault::error, fault::throw_other, fault::short_read,
+                              fault::wrong_byte, fault::longer, fault::broken_off);
+  const dataset data({.shards = 1});
+  setting here(data);
+  here.remote.script(0, what);
+  auto stream = stream_of<fault_store::streaming>(
+      data, here.root.path(), fault_store::streaming(here.threads, here.remote));
+  stream.download_retry = 3;
+  stream.validate_hash = "xxh64";
+  cache<fault_store::streaming> shards(here.threads, options_of(here.root.path()), {stream});
+  CHECK(data.is_right(0, shards.acquire(0).bytes()));
+  CHECK(here.remote.reads() == (what == fault::none ? 1 : 2));
+  CHECK(files_in(here.root.path()) == std::vector{dataset::name(0, false)});
+}
+
+/// One shard of 25 ranges of 4 KiB, fetched by itself from a store that hands bytes out as they
+/// come.
+struct streamed_setting {
+  using fetch = mds::shard_fetch<fault_store::streaming, codecs, hashes>;
+  static constexpr std::uint64_t ranges = 25;
+
+  explicit streamed_setting(unsigned pool, bool ranged = true) : threads(pool, 2) {
+    data.put(remote);
+    rules.ranged_from = ranged ? 4096 : ~std::uint64_t{0};
+    fs::create_directories(root / "tmp");
+  }
+
+  /// The failure, if there is one; else what came is right.
+  std::error_code run() {
+    std::promise<std::error_code> end;
+    fetch::start(threads,
+                 {.remote = &from,
+                  .rules = &rules,
+                  .files = files,
+                  .directory = root.path(),
+                  .temporary_name = [this] { return root / "tmp/" + std::to_string(made++); },
+                  .on_failed_attempt = [this] { ++failed; }},
+                 stop.get_token(), where,
+                 [&](std::error_code code, std::optional<mds::fetched_shard> got) {
+                   if (!code) is_right = std::ranges::equal(got->raw.view(), expected);
+                   got.reset();
+                   end.set_value(code);
+                 });
+    const std::error_code code = end.get_future().get();
+    INFO(where.what);
+    CHECK((code || is_right));
+    CHECK(fs::is_empty(root / "tmp"));
+    return code;
+  }
+
+  const dataset data{{.shards = 1, .bytes = ranges * 4096 - 100}};
+  std::vector<std::byte> expected = data.raw(0);
+  mds::shard_file files{.raw_name = dataset::name(0, false),
+                        .raw_bytes = expected.size(),
+                        .raw_digest = mds::hash_of<mds::hash::xxh64>("xxh64", expected)};
+  scratch root;
+  mds::fetch_rules rules{.validate_hash = "xxh64",
+                         .retry = {.attempts = 3, .pause = 20us},
+                         .range_bytes = 4096,
+                         .range_retry = {.attempts = 2, .pause = 20us}};
+  faulty remote;
+  std::atomic<int> made{0}, failed{0};
+  bool is_right = false;
+  mds::diagnostics where;
+  std::stop_source stop;
+  mds::runtime threads;
+  const fault_store::streaming from{threads, remote};
+};
+
+TEST_CASE("a range that fails is read again, a shard that is wrong is fetched again", "[cache]") {
+  const unsigned pool = GENERATE(1U, 4U);
+  const std::uint64_t at = GENERATE(0U, 9U, 24U);
+  const fault what = GENERATE(fault::none, fault::error, fault::throw_other, fault::short_read,
+                              fault::broken_off, fault::wrong_byte);
+  streamed_setting here(pool);
+  here.remote.script(at, what);
+  CHECK_FALSE(here.run());
+  const std::uint64_t again = what == fault::none         ? 0
+                              : what == fault::wrong_byte ? streamed_setting::ranges
+                                                          : 1;
+  CHECK(here.remote.reads() == streamed_setting::ranges + again);
+  CHECK(here.failed == (what == fault::wrong_byte ? 1 : 0));
+}
+
+TEST_CASE("ranges that fail more often than they may end an attempt, and attempts the fetch",
+          "[cache]") {
+  const unsigned pool = GENERATE(1U, 4U);
+  streamed_setting here(pool);
+  SECTION("the store is well again") {
+    // Eight ranges are under way: of twelve failures two are of one range.
+    for (std::uint64_t i = 0; i < 12; ++i) here.remote.script(i, fault::error);
+    here.rules.retry.attempts = 12;
+    CHECK_FALSE(here.run());
+    CHECK(here.failed > 0);
+  }
+  SECTION("the store stays as it is") {
+    for (std::uint64_t i = 0; i < 1000; ++i) here.remote.script(i, fault::error);
+    CHECK(here.run() == errc::unavailable);
+    CHECK(here.failed == 3);
+    CHECK(here.where.what == "503 slow down");
+  }
+  SECTION("it refuses one range") {
+    here.remote.script(13, fault::refuse);
+    CHECK(here.run() == errc::permission_denied);
+    CHECK(here.failed == 1);
+  }
+  SECTION("the object is longer") {
+    here.remote.write(dataset::name(0, false), std::vector<std::byte>(200'000));
+    CHECK(here.run() == errc::corrupt);
+    CHECK(here.where.what.find("more bytes than") != std::string::npos);
+    CHECK(here.remote.reads() == 0);
+  }
+}
+
+TEST_CASE("a fetch that is cancelled between its ranges leaves nothing", "[cache]") {
+  const unsigned pool = GENERATE(1U, 4U);
+  const int at = GENERATE(1, 8, 25);
+  streamed_setting here(pool);
+  std::atomic<int> reads{0};
+  here.remote.control().before = [&](std::string_view) {
+    if (++reads == at) here.stop.request_stop();
+  };
+  const std::error_code code = here.run();
+  // The last range may have come when the stop is seen.
+  CHECK((code == errc::canceled || (at == 25 && !code)));
+  CHECK(here.failed == 0);
+}
+
+TEST_CASE("an empty shard is a file like others", "[cache]") {
+  const bool zipped = GENERATE(false, true);
+  streamed_setting here(1);
+  here.rules.validate_hash.clear();
+  here.expected.clear();
+  here.files = {.raw_name = "empty"};
+  here.remote.write("empty", {});
+  if (zipped) {
+    const std::vector<std::byte> zip = mds::codec::zstd().compress({});
+    here.remote.write("empty.zstd", zip);
+    here.files.zip_name = "empty.zstd";
+    here.files.zip_bytes = zip.size();
+    here.files.compression = "zstd";
+  }
+  CHECK_FALSE(here.run());
+  CHECK(here.failed == 0);
+  CHECK(here.remote.reads() == 1);
+}
+
+/// Makes every open file of that directory the one at `path`.
+void replace_open_files(const std::string& directory, const char* path, int flags) {
+  const mds::unique_fd by = mds::detail::open_file(path, flags);
+  for (const auto& each : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (fs::read_symlink(each.path(), gone).native().starts_with(directory + '/'))
+      REQUIRE(::dup2(by.get(), std::stoi(each.path().filename().native())) >= 0);
+  }
+}
+
+TEST_CASE("a local file that cannot be written to is an error with its path", "[cache]") {
+  const bool ranged = GENERATE(false, true);
+  const bool full = GENERATE(false, true);
+  streamed_setting here(1, ranged);
+  bool done = false;
+  here.remote.control().before = [&](std::string_view) {
+    if (std::exchange(done, true)) return;
+    const std::string made = here.root / "tmp";
+    full ? replace_open_files(made, "/dev/full", O_WRONLY)
+         : replace_open_files(made, "/dev/null", O_RDONLY);
+  };
+  const std::error_code code = here.run();
+  CHECK(here.failed == 1);
+  if (full) {  // which another attempt would meet again
+    CHECK(code == errc::no_space);
+    CHECK(here.made == 1);
+    CHECK(here.where.url == (here.root / "tmp/0"));
+    CHECK(here.where.what.find("cannot write") != std::string::npos);
+  } else {
+    CHECK_FALSE(code);
+    CHECK(here.made == 2);
+  }
+}
+
+/// Whether what lies at `at` is mapped from a temporary file.
+bool is_of_temporary_file(const void* at) {
+  const auto address = reinterpret_cast<std::uintptr_t>(at);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t first = 0, end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> first >> dash >> end;
+    if (first <= address && address < end) return line.find("/.mdstream/tmp/") != std::string::npos;
+  }
+  return false;
+}
+
+/// zstd as a codec without blocks, which looks where it is to decompress to.
+struct whole_zstd {
+  static inline std::atomic<int> into_files = 0;
+
+  static bool serves(std::string_view name) { return mds::codec::zstd::serves(name); }
+  static whole_zstd open(std::string_view text) { return {mds::codec::zstd::open(text)}; }
+  [[nodiscard]] std::string_view extension() const { return zstd.extension(); }
+  [[nodiscard]] std::vector<std::byte> compress(mds::bytes_view raw) const {
+    return zstd.compress(raw);
+  }
+  [[nodiscard]] std::error_code decompress(mds::bytes_view zip, mds::mutable_bytes raw,
+                                           mds::diagnostics& where) const {
+    into_files += is_of_temporary_file(raw.data()) ? 1 : 0;
+    return zstd.decompress(zip, raw, where);
+  }
+
+  mds::codec::zstd zstd;
+};
+static_assert(!mds::block_codec<whole_zstd>);
+
+TEST_CASE("a codec without blocks decompresses into the file's own memory", "[cache]") {
+  const bool damaged = GENERATE(false, true);
+  const bool hashed = GENERATE(false, true);
+  const dataset data({.shards = 3, .zipped = true});
+  setting here(data, 3, hashed ? "xxh64" : "");
+  if (damaged) here.remote.script(1, fault::short_read);
+  mds::shard_cache<faulty, mds::any_codec<mds::codec::none, whole_zstd>, hashes> shards(
+      here.threads, options_of(here.root.path()), {here.stream});
+  const int before = whole_zstd::into_files;
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
+  CHECK(whole_zstd::into_files == before + 3);
+  CHECK(here.remote.reads() == (damaged ? 4 : 3));
+  CHECK(fs::is_empty(here.root / ".mdstream/tmp"));
 }
 
 TEST_CASE("attempts are bounded, and nothing of a failed shard is left", "[cache]") {
@@ -108,6 +358,70 @@ TEST_CASE("a shard that was replaced on the remote is said to differ", "[cache]"
   here.remote.write(dataset::name(0, false), mds::as_bytes(std::string(17, 'x')));
   expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt,
                {"17 bytes, the index says 4096"});
+}
+
+/// Every range fails twice, and none comes before all have: `expected` failures.
+struct failing_twice : store_test::forwarding<mds::blocking<mds::store::memory>> {
+  mds::runtime* threads;
+  int expected;
+  struct seen {
+    std::mutex mutex{};
+    std::map<std::pair<std::string, std::uint64_t>, int> reads{};
+    int failed = 0;
+  };
+  std::shared_ptr<seen> state = std::make_shared<seen>();
+
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    bool all = false;
+    {
+      const std::lock_guard lock(state->mutex);
+      int& reads = state->reads[{key, offset}];
+      if (reads < 2) {
+        ++reads;
+        ++state->failed;
+        return threads->post([done = std::move(done)]() mutable { done(errc::unavailable, 0); });
+      }
+      all = state->failed == expected;
+    }
+    if (all) {
+      return inner.async_read(std::move(key), offset, into, std::move(stop), where,
+                              std::move(done));
+    }
+    threads->after(1ms, stop,
+                   [self = *this, key = std::move(key), offset, into, stop, &where,
+                    done = std::move(done)](std::error_code canceled) mutable {
+                     if (canceled) return done(canceled, 0);
+                     self.async_read(std::move(key), offset, into, std::move(stop), where,
+                                     std::move(done));
+                   });
+  }
+};
+
+TEST_CASE("the budget is enough for all ranges under way to fail twice", "[cache]") {
+  constexpr std::size_t objects = 8, ranges = 8;
+  mds::runtime threads(2);
+  const mds::store::memory memory;
+  const std::vector<std::byte> bytes(ranges * 100, std::byte{7});
+  const failing_twice store{{{threads, memory}}, &threads, static_cast<int>(objects * ranges * 2)};
+  const mds::fetch_rules rules;
+  std::vector<std::vector<std::byte>> into(objects, std::vector<std::byte>(bytes.size()));
+  std::vector<mds::diagnostics> where(objects);
+  std::vector<std::promise<std::error_code>> ends(objects);
+  for (std::size_t i = 0; i < objects; ++i) {
+    memory.write(std::to_string(i), bytes);
+    mds::async_read_ranges(
+        threads, store, std::to_string(i), {.bytes = bytes.size()}, into[i],
+        {.range_bytes = 100, .retry = {.attempts = 4, .pause = 10us}, .budget = rules.budget}, {},
+        where[i], [&ends, i](std::error_code code) { ends[i].set_value(code); });
+  }
+  for (std::size_t i = 0; i < objects; ++i) {
+    const std::error_code code = ends[i].get_future().get();
+    INFO(where[i].what);
+    CHECK_FALSE(code);
+    CHECK(into[i] == bytes);
+  }
 }
 
 TEST_CASE("a store that fails for a while is waited for", "[cache]") {

@@ -1,24 +1,25 @@
 // A process that reads shards through a cache, to be run beside others and to be killed.
-// Arguments: root, remote directory, limit, seed, rounds, keep_zip (0 or 1). Exit status 0: every
-// shard was right. Its output, at the end: fetched evicted.
+// Arguments: root, remote directory, limit, seed, rounds, keep_zip (0 or 1), log of downloads. Exit
+// status 0: every shard was right. Its output, at the end: fetched evicted.
 
 #include <mdstream/cache/shard_cache.hpp>
-#include <mdstream/store/local.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 #include <future>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "cache/download_log.hpp"
 #include "cache/fixture.hpp"
 #include "cache/kill_dataset.hpp"
 
 namespace {
 
 namespace mds = mdstream;
-using worker_cache = cache_test::cache<mds::store::local>;
+using worker_cache = cache_test::cache<cache_test::logged_store>;
 
 struct arguments {
   std::string root, remote;
@@ -26,6 +27,7 @@ struct arguments {
   unsigned seed;
   int rounds;
   bool keep_zip;
+  std::string log;
 };
 
 /// Waits for a prefetch to end, in whatever way.
@@ -38,8 +40,9 @@ void prefetch(worker_cache& shards, std::uint32_t shard) {
 
 bool read_some(const arguments& given, const cache_test::dataset& data) {
   mds::runtime threads(2);
-  auto stream = cache_test::stream_of<mds::store::local>(data, given.root + "/train",
-                                                         mds::store::local(given.remote));
+  const auto log = std::make_shared<const cache_test::download_log>(given.log);
+  auto stream = cache_test::stream_of<cache_test::logged_store>(
+      data, given.root + "/train", cache_test::logged_store(given.remote, log));
   stream.keep_zip = given.keep_zip;
   stream.validate_hash = "xxh64";
   auto options = cache_test::options_of(given.root, given.limit);
@@ -55,9 +58,11 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
     const auto shard = static_cast<std::uint32_t>(random() % data.shards());
     if (random() % 4 == 0) {
       prefetch(shards, shard);
+      log->has_it();
       continue;
     }
     mds::shard_ref ref = shards.acquire(shard);
+    log->has_it();
     if (!data.is_right(shard, ref.bytes())) return false;
     before = std::move(ref);
   }
@@ -69,13 +74,14 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 7) return 2;
+  if (argc != 8) return 2;
   const arguments given{argv[1],
                         argv[2],
                         std::strtoull(argv[3], nullptr, 10),
                         static_cast<unsigned>(std::strtoul(argv[4], nullptr, 10)),
                         std::atoi(argv[5]),
-                        argv[6][0] == '1'};
+                        argv[6][0] == '1',
+                        argv[7]};
   try {
     const cache_test::dataset data(cache_test::kill_shape);
     if (read_some(given, data)) return 0;

@@ -1,50 +1,30 @@
 // mdstream copy, as scripts see it.
 
-#include <fcntl.h>
-#include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
-#include <thread>
 
-#include "store/scratch.hpp"
+#include "cli/copying.hpp"
 #include "support/catch.hpp"
 #include "support/nginx.hpp"
 #include "support/scripted_server.hpp"
 
 namespace copy_test {
 
-namespace fs = std::filesystem;
-using scratch_directory::scratch;
+using namespace copying;
 using support::scripted_request;
 using support::scripted_server;
 using connection = scripted_server::connection;
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write(const std::string& path, const std::string& text) {
-  fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string noise(std::size_t size, unsigned seed) {
-  std::minstd_rand random(seed);
-  std::string out(size, '\0');
-  for (char& c : out) c = static_cast<char>(random());
-  return out;
-}
 
 struct answer {
   int status;
@@ -52,23 +32,12 @@ struct answer {
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
 
-answer copy(const std::string& arguments) {
+answer copy(const std::string& arguments, const std::string& before = "") {
   const scratch files;
-  const int status = std::system(
-      (MDSTREAM_CLI " copy " + arguments + " >" + (files / "out") + " 2>" + (files / "err"))
-          .c_str());
+  const int status = std::system((before + MDSTREAM_CLI " copy " + arguments + " >" +
+                                  (files / "out") + " 2>" + (files / "err"))
+                                     .c_str());
   return {WEXITSTATUS(status), text_of(files / "out"), text_of(files / "err")};
-}
-
-// Path to text, of every file beneath.
-std::map<std::string, std::string> tree(const std::string& directory) {
-  std::map<std::string, std::string> out;
-  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-    if (entry.is_regular_file()) {
-      out[entry.path().lexically_relative(directory).string()] = text_of(entry.path().string());
-    }
-  }
-  return out;
 }
 
 TEST_CASE("a directory is copied with all beneath it, and what is there is left", "[cli]") {
@@ -87,7 +56,29 @@ TEST_CASE("a directory is copied with all beneath it, and what is there is left"
   const answer second = copy(from.path() + "/ " + (to / "new/ --jobs 3"));
   CHECK(second.json()["copied"] == 1);
   CHECK(second.json()["skipped"] == 3);
+  CHECK(second.json()["skipped_by_size"] == 0);
   CHECK(tree(to / "new") == tree(from.path()));
+}
+
+TEST_CASE("of files of one size those with other bytes are copied, or left by --compare size",
+          "[cli]") {
+  const scratch from, to;
+  write(from / "shard", noise(300'000, 1));
+  write(from / "index", "one");
+  CHECK(copy(from.path() + " " + to.path()).json()["copied"] == 2);
+  write(from / "shard", noise(300'000, 2));
+  const answer by_size = copy(from.path() + " " + to.path() + " --compare size");
+  CHECK(by_size.json()["skipped"] == 2);
+  CHECK(by_size.json()["skipped_by_size"] == 2);
+  CHECK(by_size.err.empty());
+  CHECK(tree(to.path()) != tree(from.path()));
+  const answer by_bytes = copy(from.path() + " " + to.path());
+  CHECK(by_bytes.json()["copied"] == 1);
+  CHECK(by_bytes.json()["skipped"] == 1);
+  CHECK(by_bytes.json()["skipped_by_size"] == 0);
+  CHECK(by_bytes.err.empty());
+  CHECK(tree(to.path()) == tree(from.path()));
+  CHECK(copy(from.path() + " " + to.path() + " --compare time").status == 2);
 }
 
 TEST_CASE("an object is copied to a name or into a directory", "[cli]") {
@@ -98,6 +89,19 @@ TEST_CASE("an object is copied to a name or into a directory", "[cli]") {
   CHECK(copy((from / "object") + " " + (to / "new/")).status == 0);
   CHECK(tree(to.path()) == std::map<std::string, std::string>{
                                {"other", "text"}, {"object", "text"}, {"new/object", "text"}});
+}
+
+TEST_CASE("one object is copied into a directory whose others may not be looked into", "[cli]") {
+  const scratch from, to;
+  write(from / "object", "text");
+  fs::create_directory(to / "private");
+  REQUIRE(::chmod((to / "private").c_str(), 0) == 0);
+  const std::string as_user =
+      ::geteuid() == 0 ? "setpriv --bounding-set=-dac_override,-dac_read_search " : "";
+  const answer got = copy((from / "object") + " " + (to / "new"), as_user);
+  INFO(got.err);
+  CHECK(got.status == 0);
+  CHECK(text_of(to / "new") == "text");
 }
 
 TEST_CASE("what cannot be copied is one line and a status", "[cli]") {
@@ -129,7 +133,11 @@ TEST_CASE("a list of URLs is copied from web servers by its keys", "[cli]") {
   INFO(got.err);
   CHECK(got.status == 0);
   CHECK(tree(to / "out") == tree(from.path()));
-  CHECK(copy("--list " + (to / "list") + " " + (to / "out")).json()["skipped"] == 3);
+  const answer again = copy("--list " + (to / "list") + " " + (to / "out"));
+  CHECK(again.json()["skipped"] == 3);
+  CHECK(again.json()["skipped_by_size"] == 2);  // all but the empty one
+  CHECK(again.err.find("left, 3 in all, 2 had the right size") != std::string::npos);
+  CHECK(std::ranges::count(again.err, '\n') == 1);
   CHECK(copy(server.url() + "/d/a%20b " + (to / "one")).status == 0);
   CHECK(text_of(to / "one") == text_of(from / "d/a b"));
   const answer absent = copy(server.url() + "/absent " + (to / "two"));
@@ -178,26 +186,15 @@ class patient_server {
 };
 
 TEST_CASE("a killed copy goes on with the ranges that are missing", "[cli]") {
-  const std::string object = noise(40'000'000, 5);
+  const std::string object = noise(40 * mib, 5);
   patient_server server(object, 3);
   const scratch to;
   const std::string target = to / "copy", url = server.url();
-  const pid_t process = ::fork();
-  if (process == 0) {
-    const int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, 1);
-    ::dup2(null, 2);
-    ::execl(MDSTREAM_CLI, "mdstream", "copy", url.c_str(), target.c_str(),
-            static_cast<char*>(nullptr));
-    ::_exit(127);
-  }
-  for (int i = 0; i < 3000 && !server.is_dry(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  CHECK(server.is_dry());
+  process first({}, {url, target});
+  CHECK(soon([&] { return server.is_dry(); }));
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // what was sent may land
-  ::kill(process, SIGKILL);
-  ::waitpid(process, nullptr, 0);
+  first.signal(SIGKILL);
+  (void)first.wait();
   CHECK_FALSE(fs::exists(target));
   CHECK(server.ranges() == 5);
   server.let_go();
@@ -206,8 +203,26 @@ TEST_CASE("a killed copy goes on with the ranges that are missing", "[cli]") {
   CHECK(again.status == 0);
   CHECK(text_of(target) == object);
   CHECK(server.ranges() == 7);  // the three that had landed are not asked for again
-  CHECK(again.json()["bytes"] == 40'000'000);
+  CHECK(again.json()["bytes"] == 2 * 8 * mib);
   CHECK(tree(to.path()).size() == 1);
+}
+
+TEST_CASE("bytes that are not those of the hash that the store tells are no object", "[cli]") {
+  scripted_server server([](connection& to, const scripted_request& request) {
+    const std::string hash = "982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1";
+    to.answer("200 OK", request.method == "HEAD" ? "" : "texT",
+              "ETag: \"" + hash + "\"\r\nX-Linked-Size: 4\r\n");
+  });
+  const scratch to;
+  const std::string arguments = "hf://datasets/org/name/text " + (to / "text");
+  const std::string endpoint = "HF_TOKEN= HF_ENDPOINT=" + server.url() + " ";
+  const answer bad = copy(arguments, endpoint);
+  CHECK(bad.status == 1);
+  CHECK(bad.err.find("hash") != std::string::npos);
+  CHECK(bad.err.find("hf://datasets/org/name/text") != std::string::npos);
+  CHECK(tree(to.path()).empty());
+  CHECK(copy(arguments + " --compare size", endpoint).status == 0);
+  CHECK(text_of(to / "text") == "texT");
 }
 
 }  // namespace copy_test

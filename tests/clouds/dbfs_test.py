@@ -3,22 +3,17 @@
 said where they do not. No output may hold a secret."""
 import os
 import pathlib
-import subprocess
+import re
 import sys
 import tempfile
 
-program = sys.argv[1]
+from tool import Tool
+
+tool = Tool(sys.argv[1], os.environ["MDSTREAM_TEST_SECRETS"])
+run = tool.said
 place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
 host, token = os.environ["DATABRICKS_HOST"], os.environ["DATABRICKS_TOKEN"]
 plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
-
-
-def run(*words, status=0, **variables):
-    done = subprocess.run([program, *map(str, words)], text=True, capture_output=True, timeout=120, env=variables)
-    said = done.stdout + done.stderr
-    assert done.returncode == status, (words, done.returncode, said)
-    assert os.environ["MDSTREAM_TEST_SECRETS"] not in said, said
-    return said
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -28,10 +23,7 @@ with tempfile.TemporaryDirectory() as name:
     run("copy", work / "object", f"{place}/object", **by_token)
 
     def fetched(url=f"{place}/object", status=0, **variables):
-        (work / "fetched").unlink(missing_ok=True)
-        said = run("copy", url, work / "fetched", status=status, **variables)
-        assert status or (work / "fetched").read_bytes() == b"an object"
-        return said
+        return tool.fetched(url, work / "fetched", b"an object", status, **variables)
 
     fetched(f"{place}/object", **by_token)
     principal = plain | {"DATABRICKS_HOST": host, "DATABRICKS_CLIENT_ID": "the-principal",
@@ -50,6 +42,19 @@ with tempfile.TemporaryDirectory() as name:
     (work / "list").write_text(f"{place}/object\ndbfs:/mnt/object\n")
     run("copy", "--list", work / "list", work / "listed", **by_token)
     assert (work / "listed" / "root/keys/object").read_bytes() == (work / "listed" / "mnt/object").read_bytes() == b"an object"
+
+    # The file system moves nothing over a file. When the old one is removed and the new one not moved, no byte is lost.
+    run("copy", work / "object", "dbfs:/mnt/kept", **by_token)
+    (work / "newer").write_bytes(b"a newer object")
+    said = run("copy", work / "newer", "dbfs:/mnt/kept", status=1, **by_token)
+    found = re.search(r"dbfs:/mnt/\.mdstream-\w+\.tmp", said)
+    assert found and "403" in said, said
+    tool.fetched(found[0], work / "fetched", b"a newer object", **by_token)
+
+    # Where the answer to a move is lost, the move is sent again, and refused: what has the name is the new file, and stays.
+    for lost in ("dbfs:/mnt/unanswered/kept", "dbfs:/mnt/unanswered/first/kept"):
+        run("copy", work / "newer", lost, **by_token)
+        tool.fetched(lost, work / "fetched", b"a newer object", **by_token)
 
     profiles = work / ".databrickscfg"
     profiles.write_text(f"[DEFAULT]\nhost = {host}\ntoken = {token}\n[robot]\nhost = {host}\nclient_id = the-principal\n"

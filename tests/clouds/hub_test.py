@@ -7,57 +7,68 @@ import subprocess
 import sys
 import tempfile
 
-program, server = sys.argv[1:]
-token = "hf_secretOfTheTest"
-outputs = []
+from tool import Tool
 
-
-def run(*words, stdin="", status=0, **variables):
-    done = subprocess.run([program, *map(str, words)], input=stdin, text=True, capture_output=True,
-                          env=os.environ | variables, timeout=120)
-    outputs.append(done.stdout + done.stderr)
-    assert done.returncode == status, (words, done.returncode, done.stderr)
-    return done.stdout if status == 0 else done.stderr
-
-
-def stream(work, remote, cache, *words):
-    config = work / "config.json"
-    config.write_text(json.dumps({"streams": [{"remote": str(remote), "local": str(work / cache)}], "batch_size": 4,
-                                  "shuffle": True, "download_retry": 4}))
-    lines = map(json.loads, run("stream", "--config", config, "--digest", *words).splitlines())
-    return [line["digest"] for line in lines if "digest" in line]
+server, token = sys.argv[2], "hf_secretOfTheTest"
+tool = Tool(sys.argv[1], token, "hf_wrong", "hush-of-the-url")
+run = tool.here
 
 
 def check(work, port):
     remote = "hf://datasets/test/data/text"
     os.environ |= {"HF_ENDPOINT": f"http://127.0.0.1:{port}", "HF_TOKEN": token, "HOME": str(work)}
-    whole = stream(work, remote, "one")
-    assert len(whole) == 10 and whole == stream(work, work / "repo" / "text", "two"), whole
+    whole = tool.digests(work, remote, "one")
+    assert len(whole) == 10 and whole == tool.digests(work, work / "repo" / "text", "two"), whole
+    renamed = "hf://datasets/test/renamed/text"
+    assert tool.digests(work, renamed, "renamed") == whole
+    run("copy", renamed, work / "of-renamed")
+    assert len(list((work / "of-renamed").iterdir())) == len(list((work / "repo" / "text").iterdir()))
     state = work / "state"
-    first = stream(work, remote, "three", "--batches", "4", "--save-state", state)
-    assert first + stream(work, remote, "four", "--state", state) == whole
+    first = tool.digests(work, remote, "three", "--batches", "4", "--save-state", state)
+    assert first + tool.digests(work, remote, "four", "--state", state) == whole
 
     run("copy", remote, work / "copied")
     for each in (work / "repo" / "text").iterdir():
         assert (work / "copied" / each.name).read_bytes() == each.read_bytes()
+    files = [work / "copied" / each.name for each in (work / "repo" / "text").iterdir()]
+    assert json.loads(run("copy", remote, work / "copied"))["skipped"] == len(files)
+    for changed in min(files, key=lambda each: each.stat().st_size), max(files, key=lambda each: each.stat().st_size):
+        changed.write_bytes(b"x" * changed.stat().st_size)
+    assert json.loads(run("copy", remote, work / "copied"))["copied"] == 2
     (work / "list").write_text(f"{remote}/index.json\n")
     run("copy", "--list", work / "list", work / "listed")
-    assert (work / "listed/text/index.json").read_bytes() == (work / "repo/text/index.json").read_bytes()
+    ours, theirs = work / "listed/text/index.json", work / "repo/text/index.json"
+    assert ours.read_bytes() == theirs.read_bytes()
+    ours.write_bytes(b"x" * ours.stat().st_size)
+    for copied in 1, 0:
+        assert json.loads(run("copy", "--list", work / "list", work / "listed"))["copied"] == copied
+    assert ours.read_bytes() == theirs.read_bytes()
 
     token_file = work / "token"
     token_file.write_text(token + "\n")
     token_file.chmod(0o644)
-    run("inspect", remote, HF_TOKEN="", HF_TOKEN_PATH=str(token_file))
-    assert "may be read by everybody" in outputs[-1], outputs[-1]
+    said = tool.run("inspect", remote, env=os.environ | {"HF_TOKEN": "", "HF_TOKEN_PATH": str(token_file)}).stderr
+    assert "may be read by everybody" in said, said
 
     said = run("inspect", remote, status=1, HF_TOKEN="hf_wrong")
-    assert "401" in said and "HF_TOKEN" in said and "hf_wrong" not in said, said
+    assert "401" in said and "HF_TOKEN" in said, said
     assert "RepoNotFound" in run("copy", "hf://datasets/test/other/x", work / "none", status=1)
     assert "RevisionNotFound" in run("inspect", "hf://datasets/test/data@old/text", status=1)
-    said = run("write", "--out", "hf://datasets/test/data/new", "--column", "x=str", stdin='{"x":"y"}\n', status=1)
-    assert "huggingface-cli upload" in said, said
+    rows = '{"x":"y"}\n' * 50
+    run("write", "--out", f"{remote}-new", "--column", "x=str", stdin=rows)
+    run("verify", f"{remote}-new", "--all")
+    run("copy", f"{remote}-new", f"{remote}-newer")
+    for each in (work / "repo" / "text-new").iterdir():
+        assert (work / "repo" / "text-newer" / each.name).read_bytes() == each.read_bytes()
+    said = run("write", "--out", f"{remote}-no", "--column", "x=str", stdin=rows, status=1, HF_TOKEN="hf_wrong")
+    assert "401" in said and "HF_TOKEN" in said, said
+    (work / "a.ignored").write_text("x")
+    assert ".gitignore" in run("copy", work / "a.ignored", f"{remote}/a.ignored", status=1)
+    (work / "refused").write_text("refuse me" * 100)
+    said = run("copy", work / "refused", f"{remote}/refused", status=1)
+    assert "403" in said and "(withheld)" in said, said
+    assert "RevisionNotFound" in run("copy", work / "a.ignored", "hf://datasets/test/data@old/a", status=1)
     assert "mount it" in run("inspect", "alipan:///x", status=1)
-    assert not any(secret in each for each in outputs for secret in (token, "hush-of-the-url")), "an output has a secret"
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -65,7 +76,8 @@ with tempfile.TemporaryDirectory() as name:
     rows = "".join(json.dumps({"x": f"row {i}"}) + "\n" for i in range(40))
     (work / "repo").mkdir()
     run("write", "--out", work / "repo" / "text", "--column", "x=str", "--size-limit", "300", stdin=rows)
-    hub = subprocess.Popen([sys.executable, server, str(work / "repo"), token], stdout=subprocess.PIPE, text=True)
+    (work / "hub").mkdir()
+    hub = subprocess.Popen([sys.executable, server, work / "hub", token, work / "repo"], stdout=subprocess.PIPE, text=True)
     try:
         check(work, int(hub.stdout.readline()))
     finally:

@@ -88,6 +88,46 @@ TEST_CASE("a host with a dot is Azure's account, any other the container", "[clo
   CHECK(sas.shown == "azure://a.b.c/box");
 }
 
+TEST_CASE("a URL that names a blob service is sent there", "[clouds]") {
+  for (const char* const host :
+       {"acct.blob.core.usgovcloudapi.net", "acct.blob.core.chinacloudapi.cn",
+        "acct.privatelink.blob.core.windows.net", "acct.z01.blob.storage.azure.net"}) {
+    const auto here = resolved("azure://" + std::string(host) + "/box/x");
+    CHECK(here.account == "acct");
+    CHECK(here.endpoint == "https://" + std::string(host));
+    CHECK(here.container == "box");
+  }
+  CHECK(resolved("azure://acct.dfs.core.windows.net/box/x").endpoint ==
+        "https://acct.blob.core.windows.net");
+  // No service's: the spec's "anything".
+  CHECK(resolved("azure://any.thing/box", {{"AZURE_ACCOUNT_NAME", "acct"}}).endpoint ==
+        "https://acct.blob.core.windows.net");
+  const std::string local = "AccountName=acct;BlobEndpoint=http://127.0.0.1:1/acct";
+  CHECK(resolved("azure://acct.blob.core.windows.net/box",
+                 {{"AZURE_STORAGE_CONNECTION_STRING", local}})
+            .endpoint == "http://127.0.0.1:1/acct");
+  CHECK(
+      resolved("azure://b.blob.core.windows.net/box", {{"AZURE_STORAGE_CONNECTION_STRING", local}})
+          .endpoint == "https://b.blob.core.windows.net");
+}
+
+TEST_CASE("the variables' account and keys are not those of another account's URL", "[clouds]") {
+  const std::map<std::string, std::string> of_a = {{"AZURE_ACCOUNT_NAME", "a"},
+                                                   {"AZURE_ACCOUNT_ACCESS_KEY", "aHVzaA=="},
+                                                   {"AZURE_STORAGE_SAS_TOKEN", "sig=hush"}};
+  const auto a = resolved("azure://a.blob.core.windows.net/box", of_a);
+  CHECK(a.account == "a");
+  CHECK(a.account_key == "aHVzaA==");
+  CHECK(a.sas == "sig=hush");
+  const auto b = resolved("azure://b.blob.core.windows.net/box", of_a);
+  CHECK(b.account == "b");
+  CHECK(b.endpoint == "https://b.blob.core.windows.net");
+  CHECK(b.account_key.empty());
+  CHECK(b.sas.empty());
+  CHECK(resolved("azure://b.blob.core.windows.net/box", {{"AZURE_ACCOUNT_ACCESS_KEY", "aHVzaA=="}})
+            .account_key == "aHVzaA==");
+}
+
 TEST_CASE("token answers, and what is none", "[clouds]") {
   const net::wall_clock::time_point now{std::chrono::seconds(1000)};
   const auto token = net::parse_token_answer(R"({"access_token":"t","expires_in":60})", "it", now);

@@ -1,15 +1,21 @@
 // OCI: signatures by known answers, URLs and profiles.
 
 #include <mdstream/net/oci_signature.hpp>
+#include <mdstream/net/web_token.hpp>
+#include <mdstream/net/x509.hpp>
 #include <mdstream/store/oci/keys.hpp>
 #include <mdstream/store/oci/options.hpp>
 
+#include <openssl/ui.h>
 #include <unistd.h>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -217,12 +223,169 @@ TEST_CASE("profiles of OCI and the variables in their place", "[clouds][oci]") {
                      {{"OCI_CLI_USER", "u"}, {"OCI_CLI_REGION", "iad"}, {"HOME", "/nonexistent"}});
       },
       errc::permission_denied, {"key_file"});
-  auto instance = here;
-  instance["OCI_CLI_AUTH"] = "instance_principal";
-  expect_error([&] { (void)access("oci://box", instance); }, errc::unsupported, {"OCI_CLI_AUTH"});
+  auto other_way = here;
+  other_way["OCI_CLI_AUTH"] = "instance_obo_user";
+  expect_error([&] { (void)access("oci://box", other_way); }, errc::unsupported, {"OCI_CLI_AUTH"});
   const std::string bad = files.file("bad", "[DEFAULT]\nuser=u\nhush of a line\n");
   expect_error([&] { (void)access("oci://box", {{"OCI_CLI_CONFIG_FILE", bad}}); },
                errc::invalid_argument, {"line 3", bad.c_str()});
+}
+
+// Of the subject /OU=opc-tenant:ocid1.tenancy.oc1..test/CN=machine.
+const std::string certificate =
+    "-----BEGIN CERTIFICATE-----\n"
+    "MIIDYTCCAkmgAwIBAgIUQCiitpB5ceUESLUKea2H4Mt1o2wwDQYJKoZIhvcNAQEL\n"
+    "BQAwPzErMCkGA1UECwwib3BjLXRlbmFudDpvY2lkMS50ZW5hbmN5Lm9jMS4udGVz\n"
+    "dDEQMA4GA1UEAwwHbWFjaGluZTAgFw0yNjExMjIxMDU4NDVaGA8zMDI2MDMyNTEw\n"
+    "NTg0NVowPzErMCkGA1UECwwib3BjLXRlbmFudDpvY2lkMS50ZW5hbmN5Lm9jMS4u\n"
+    "dGVzdDEQMA4GA1UEAwwHbWFjaGluZTCCASIwDQYJKoZIhvcNAQEBBQADggEPADCC\n"
+    "AQoCggEBALgATeGiTszE1lHn+IfPo8NkzTyABOJNN4zTrFFcB++aUnn6XeUEQXx+\n"
+    "7Kb6idvvNRBNlzO87fIiMCqRVpjPhk7XEjR4ztf5rMwSimyjjaqMmsSkQRr/bV+f\n"
+    "Ft1dPMCcGp4/8uupO70rbAAB5XoUyndI9qa25o3GdYGRn6EcioqQmcsqDb05R90K\n"
+    "IyA2UKkWBh4shORwoYDZE90nCikKACnE62qkphjz66e0aqzScLRabCUPiMDEUyiL\n"
+    "eiBR+Kmr6cH3VXr39nN0U/ce/Zqyj0miuz9CUkyMwR2tNf1ghvsKR4ootk9khDEt\n"
+    "CaqTJOkFoMxAwHVBW8Ssa3awd9Y8wJECAwEAAaNTMFEwHQYDVR0OBBYEFDffZ2tL\n"
+    "ojkEmM2zAalaOdk6O0rBMB8GA1UdIwQYMBaAFDffZ2tLojkEmM2zAalaOdk6O0rB\n"
+    "MA8GA1UdEwEB/wQFMAMBAf8wDQYJKoZIhvcNAQELBQADggEBAIK4Is6fIuE5+JCK\n"
+    "r3ROIA8g+MJw4tFOuwKtQ03IOsO1pRI3yNisB/tB5x9TgPk6baH2s2du1kswG2J9\n"
+    "sJB6vX3/aWjGOFf7ikk1tr7p7vQmkuRfNq+2iFLMFuJG/ZOoA2AnI3SncUknxRDo\n"
+    "0jyB2tVesdadwGy3gxA6SHr0HbwwCm9n4vsJbhZEtJp6OCJgXYKmEx9rxV0mzT+b\n"
+    "fIGGhgxaQhZ+kVSz1IRoT2k0tn1D62AxOIWcmHrKkmzPmn+gmmaPWQ2Y4n8W0TQb\n"
+    "GH9mqSrDjenZuKwWfqGvIqlBHVKHs5SGbwVPxdYv8jXhmOKELKjZnNPO3VVq25Ka\n"
+    "sR1Q3Tk=\n"
+    "-----END CERTIFICATE-----\n";
+
+TEST_CASE("a machine of OCI asks for a token by its certificate", "[clouds][oci]") {
+  const net::certificate leaf = net::certificate::from_pem(certificate, "the machine");
+  const net::rsa_key session = net::rsa_key::generate();
+  const auto asked =
+      mds::store::oci_detail::ask_federation(leaf, net::rsa_key::from_pem(pem, "x"), leaf, session);
+  CHECK(asked.signer.id ==
+        "ocid1.tenancy.oc1..test/fed-x509/"
+        "29:40:31:35:BF:A8:FA:13:A3:3E:95:E7:9F:22:5D:B0:A5:3C:08:F6");
+  const mds::json::value body = mds::json::parse(asked.body);
+  const std::string begin = "-----BEGIN CERTIFICATE-----";
+  std::string expected =
+      certificate.substr(begin.size(), certificate.find("-----END") - begin.size());
+  std::erase(expected, '\n');
+  CHECK(body.get<std::string>("certificate") == expected);
+  CHECK(body.get<mds::json::array>("intermediateCertificates").at(0).as<std::string>() == expected);
+  CHECK(mds::from_base64(body.get<std::string>("publicKey")) == session.public_der());
+  net::http_request request{.method = "POST",
+                            .url = "https://auth.us-phoenix-1.oraclecloud.com/v1/x509",
+                            .body = net::http_body::of(mds::as_bytes(asked.body))};
+  net::sign_for_oci(request, asked.signer, net::wall_clock::now());
+  CHECK(
+      header(request, "Authorization")
+          .find("headers=\"date (request-target) content-length content-type x-content-sha256\"") !=
+      std::string::npos);
+  expect_error([] { (void)net::certificate::from_pem(pem, "the machine"); }, errc::invalid_argument,
+               {"the machine"});
+
+  // Subjects hold any bytes, a header does not.
+  const auto named = [&](const std::string& tenancy) {
+    const std::string known = "ocid1.tenancy.oc1..test";
+    std::string der(mds::as_text(leaf.der()));
+    for (std::size_t at = 0; (at = der.find(known, at)) != std::string::npos; ++at) {
+      der.replace(at, known.size(), tenancy);
+    }
+    std::string text = mds::to_base64(mds::as_bytes(der));
+    for (std::size_t at = 64; at < text.size(); at += 65) text.insert(at, 1, '\n');
+    return net::certificate::from_pem(begin + '\n' + text + "\n-----END CERTIFICATE-----\n", "x");
+  };
+  const auto ask = [&](const net::certificate& who) {
+    return mds::store::oci_detail::ask_federation(who, net::rsa_key::from_pem(pem, "x"), leaf,
+                                                  session);
+  };
+  CHECK(ask(named("ocid1.tenancy.oc1..tset")).signer.id.starts_with("ocid1.tenancy.oc1..tset/"));
+  for (const char wrong : {'\0', '\n', '"', ' ', '\x7f'}) {
+    INFO(static_cast<int>(wrong));
+    std::string tenancy = "ocid1.tenancy.oc1..test";
+    tenancy[8] = wrong;
+    expect_error([&] { (void)ask(named(tenancy)); }, errc::permission_denied, {"no tenancy"});
+  }
+}
+
+int questions = 0;  // of OpenSSL to the terminal
+
+TEST_CASE("a certificate that is encrypted asks nobody for a pass phrase", "[clouds][oci]") {
+  const std::unique_ptr<UI_METHOD, decltype(&UI_destroy_method)> terminal(UI_create_method("test"),
+                                                                          &UI_destroy_method);
+  REQUIRE(terminal);
+  UI_method_set_opener(terminal.get(), [](UI*) {
+    ++questions;
+    return 0;
+  });
+  UI_set_default_method(terminal.get());
+  const std::string head = "-----BEGIN CERTIFICATE-----\n";
+  std::string encrypted = certificate;
+  encrypted.insert(head.size(),
+                   "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,"
+                   "00112233445566778899AABBCCDDEEFF\n\n");
+  expect_error([&] { (void)net::certificate::from_pem(encrypted, "the machine"); },
+               errc::invalid_argument, {"the machine"});
+  UI_set_default_method(nullptr);
+  CHECK(questions == 0);
+}
+
+TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
+  const scratch files;
+  // {"exp":4102444800}
+  const std::string token = files.file("rpst", "e30.eyJleHAiOjQxMDI0NDQ4MDB9.c2ln\n");
+  const std::string key = files.file("key.pem", pem);
+  const auto options = with({{"OCI_RESOURCE_PRINCIPAL_VERSION", "2.2"},
+                             {"OCI_RESOURCE_PRINCIPAL_RPST", token},
+                             {"OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", key}});
+  const auto signs = [&] {
+    const auto keys = mds::store::oci_detail::resource_access(options.variables, {});
+    REQUIRE(keys);
+    net::http_request request{.url = "http://h/"};
+    keys->authorize(request, net::wall_clock::now());
+    const std::string said = header(request, "Authorization");
+    return std::pair(said.substr(0, said.find(",algorithm")), keys->expires);
+  };
+  const net::wall_clock::time_point century{std::chrono::seconds(4'102'444'800)};
+  CHECK(signs() ==
+        std::pair(
+            std::string("Signature version=\"1\",keyId=\"ST$e30.eyJleHAiOjQxMDI0NDQ4MDB9.c2ln\""),
+            std::optional(century)));
+  (void)files.file("rpst", "another");
+  CHECK(signs() == std::pair(std::string("Signature version=\"1\",keyId=\"ST$another\""),
+                             std::optional<net::wall_clock::time_point>()));
+  CHECK_FALSE(mds::store::oci_detail::resource_access(with({}).variables, {}));
+  CHECK(resolved("oci://box", {{"OCI_RESOURCE_PRINCIPAL_REGION", "iad"}, {"HOME", "/nonexistent"}})
+            .endpoint == "https://objectstorage.us-ashburn-1.oraclecloud.com");
+}
+
+TEST_CASE("when a web token expires", "[clouds]") {
+  const auto expiry = [](const std::string& claims) {
+    return net::web_token_expiry("e30." + mds::to_base64_url(mds::as_bytes(claims)) + ".sig");
+  };
+  CHECK(expiry(R"({"exp":1000,"iat":1})") ==
+        net::wall_clock::time_point(std::chrono::seconds(1000)));
+  for (const char* const none : {"", "{}", "[]", "7", R"({"exp":"1000"})", R"({"exp":1.5})"}) {
+    INFO(none);
+    CHECK_FALSE(expiry(none));
+  }
+  for (const char* const none : {"", "opaque", "a.b", "a.!.c", "a..c"}) {
+    INFO(none);
+    CHECK_FALSE(net::web_token_expiry(none));
+  }
+  CHECK(expiry(R"({"exp":9223372036854775807})"));
+}
+
+TEST_CASE("a token of OCI expires by the service's clock", "[clouds]") {
+  const std::string token =
+      "e30." + mds::to_base64_url(mds::as_bytes(std::string_view(R"({"exp":10000})"))) + ".sig";
+  const auto expiry = [&token](std::chrono::seconds ahead) {
+    return mds::store::oci_token_access(token, {}, "a test", {}, ahead).expires;
+  };
+  const auto at = [](int second) {
+    return net::wall_clock::time_point(std::chrono::seconds(second));
+  };
+  CHECK(expiry(std::chrono::seconds(0)) == at(10000));
+  CHECK(expiry(std::chrono::seconds(600)) == at(9400));
+  CHECK(expiry(std::chrono::seconds(-7200)) == at(17200));  // a machine two hours fast
 }
 
 }  // namespace clouds_oci_keys_test

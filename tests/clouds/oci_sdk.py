@@ -3,8 +3,9 @@
 
     MDSTREAM_TEST_CLOCK=0 tests/servers/with.sh oci sh -c 'python tests/clouds/oci_sdk.py && sort -u $MDSTREAM_TEST_REQUESTS'
 
-which prints what lies in oci_requests.txt.
+which prints what lies in oci_requests.txt. The server takes the SDK's request for an instance principal, too.
 """
+import contextlib
 import os
 
 import oci
@@ -35,3 +36,11 @@ for condition in ({}, {"if_none_match": "*"}):
 upload = client.create_multipart_upload(space, "test", models.CreateMultipartUploadDetails(object=large)).data
 client.abort_multipart_upload(space, "test", large, upload.upload_id)
 client.delete_object(space, "test", name)
+
+os.environ["OCI_METADATA_BASE_URL"] = os.environ["OCI_CLI_ENDPOINT"] + "/opc/v2"
+principal = oci.auth.signers.InstancePrincipalsSecurityTokenSigner
+tokens = {"federation_endpoint": os.environ["OCI_CLI_ENDPOINT"] + "/v1/x509"}
+with contextlib.suppress(oci.exceptions.TransientServiceError):  # the server is busy at first, which the SDK does not ask again
+    principal(**tokens)
+machine = oci.object_storage.ObjectStorageClient({}, signer=principal(**tokens), service_endpoint=os.environ["OCI_CLI_ENDPOINT"])
+assert machine.get_namespace().data == space

@@ -2,6 +2,9 @@
 
 #include <mdstream/store/oci.hpp>
 
+#include <mdstream/store/full.hpp>
+
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <string>
@@ -35,6 +38,29 @@ TEST_CASE("an object of OCI is created once, whole or in parts", "[clouds][serve
     CHECK(create(key, second));
     CHECK(mds::read_all(store, key) == second);
   }
+}
+
+/// Whether a store that a URL opens is told whom to warn.
+template <class S>
+constexpr bool warns = requires(mds::runtime& threads, mds::warning_function warn) {
+  S::open("", threads, warn);
+} || requires(mds::warning_function warn) { S::open("", warn); };
+static_assert(warns<mds::store::s3> && warns<mds::store::azure> && warns<mds::store::gs> &&
+              warns<mds::store::oci> && warns<mds::store::dbfs> && warns<mds::store::hf> &&
+              warns<mds::store::sftp> && warns<mds::full_store>);
+
+TEST_CASE("who is warned may be named where a URL opens a store", "[clouds][server]") {
+  const char* const place = std::getenv("MDSTREAM_TEST_URL");
+  if (place == nullptr || !std::string(place).starts_with("oci:")) return;
+  const std::string config = std::getenv("OCI_CLI_CONFIG_FILE");
+  REQUIRE(::chmod(config.c_str(), 0644) == 0);
+  mds::runtime threads(2);
+  std::vector<std::string> told;
+  const auto warn = [&](const std::string& text) { told.push_back(text); };
+  const mds::full_store store = mds::full_store::open(place, threads, warn);
+  REQUIRE(::chmod(config.c_str(), 0600) == 0);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find(config) != std::string::npos);
 }
 
 }  // namespace clouds_oci_server_test

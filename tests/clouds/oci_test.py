@@ -3,23 +3,16 @@
 they do not. No output may hold a secret."""
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
-program = sys.argv[1]
+from tool import Tool
+
 place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
 config = pathlib.Path(os.environ["OCI_CLI_CONFIG_FILE"])
-secrets = [os.environ["MDSTREAM_TEST_SECRETS"], *config.with_name("plain.pem").read_text().splitlines()[1:3]]
+tool = Tool(sys.argv[1], os.environ["MDSTREAM_TEST_SECRETS"], *config.with_name("plain.pem").read_text().splitlines()[1:3])
+run = tool.said
 endpoint = {name: os.environ[name] for name in ("PATH", "OCI_CLI_ENDPOINT")}
-
-
-def run(*words, status=0, **variables):
-    done = subprocess.run([program, *map(str, words)], text=True, capture_output=True, timeout=120, env=variables)
-    said = done.stdout + done.stderr
-    assert done.returncode == status, (words, done.returncode, said)
-    assert not any(secret in said for secret in secrets), said
-    return said
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -29,10 +22,7 @@ with tempfile.TemporaryDirectory() as name:
     run("copy", work / "object", f"{place}/object", **by_file)
 
     def fetched(url=f"{place}/object", status=0, **variables):
-        (work / "fetched").unlink(missing_ok=True)
-        said = run("copy", url, work / "fetched", status=status, **variables)
-        assert status or (work / "fetched").read_bytes() == b"an object"
-        return said
+        return tool.fetched(url, work / "fetched", b"an object", status, **variables)
 
     # The namespace may stand in the URL, a session's profile in place of a user's, variables in place of a profile.
     fetched(place.replace("//test", "//test@testns") + "/object", **by_file)
@@ -44,6 +34,54 @@ with tempfile.TemporaryDirectory() as name:
     by_variables = endpoint | {"HOME": "/nonexistent", "OCI_CLI_KEY_CONTENT": config.with_name("plain.pem").read_text()} | {
         f"OCI_CLI_{setting.upper()}": value for setting, value in settings.items()}
     fetched(**by_variables)
+
+    # A machine's certificate gets tokens, each good for thirty requests here: the others want another, asked for once.
+    here = os.environ["OCI_CLI_ENDPOINT"]
+    instance = endpoint | {"OCI_CLI_AUTH": "instance_principal", "OCI_METADATA_BASE_URL": f"{here}/opc/v2", "HOME": "/nonexistent",
+                           "OCI_SDK_AUTH_CLIENT_REGION_URL": here}
+    fetched(**instance)
+    (work / "many").mkdir()
+    for i in range(60):
+        (work / "many" / str(i)).write_bytes(b"one of many")
+    run("copy", "--jobs", 4, work / "many", f"{place}/many", **instance)
+    run("copy", "--jobs", 4, f"{place}/many", work / "back", **instance)
+    assert len(list((work / "back").iterdir())) == 60
+    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": f"{here}/opc/v2/none"})
+    assert "the instance principal is not known" in said and "404" in said, said
+    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": here.replace("//", "//hush:hush@") + "/opc/v2/broken"})
+    assert "no certificate in PEM" in said and f"{here}/opc/v2/broken" in said, said
+    said = fetched(status=1, **instance | {"OCI_SDK_AUTH_CLIENT_REGION_URL": f"{here}/elsewhere"})
+    assert "401 NotAuthenticated" in said and "/elsewhere/v1/x509" in said, said
+
+    # What a service of OCI gives to what runs in it: values, or the files that have them.
+    resource = endpoint | {"OCI_RESOURCE_PRINCIPAL_VERSION": "2.2", "HOME": "/nonexistent"}
+    key = config.with_name("key.pem")
+    (work / "phrase").write_text("hush of the pass phrase #1")
+    (work / "phrase").chmod(0o600)
+    fetched(**resource | {"OCI_RESOURCE_PRINCIPAL_RPST": str(config.with_name("token")), "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM": str(key),
+                          "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE": str(work / "phrase")})
+    by_value = resource | {"OCI_RESOURCE_PRINCIPAL_RPST": "hush-of-the-session",
+                           "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM": config.with_name("plain.pem").read_text()}
+    fetched(**by_value)
+    said = fetched(status=1, **by_value | {"OCI_RESOURCE_PRINCIPAL_RPST": "hush-of-another"})
+    assert "401" in said and "the resource principal" in said, said
+    said = fetched(status=1, **by_value | {"OCI_RESOURCE_PRINCIPAL_RPST": "/nonexistent"})
+    assert "OCI_RESOURCE_PRINCIPAL_RPST" in said and "/nonexistent" in said, said
+    for version in ("1.1", "2.1.1", "3.0"):
+        said = fetched(status=1, **by_value | {"OCI_RESOURCE_PRINCIPAL_VERSION": version})
+        assert f"is {version}, but" in said and "2.2" in said and "instance_principal" in said, said
+
+    # A listing may be behind what was written. What an index names is read all the same, and a copy goes on later.
+    late = place + "/late"
+    rows = "".join('{"x": "row %d"}\n' % i for i in range(12))
+    tool.here("write", "--out", f"{late}/a", "--column", "x=str", "--size-limit", "100", stdin=rows)
+    assert len(tool.digests(work, f"{late}/a", "cache")) == 3
+    assert "404" in tool.here("copy", f"{late}/a", work / "late", status=1)
+    for copied in (14, 0):
+        assert f'"copied":{copied},' in tool.here("copy", f"{late}/a", work / "late")
+    for copied in (14, 0):  # so few are looked at, and not listed
+        assert f'"copied":{copied},' in tool.here("copy", work / "late", f"{late}/b")
+    tool.here("verify", f"{late}/b", "--all")
 
     # Who supplied the keys is told, where they are wrong.
     said = fetched(status=1, **by_file | {"OCI_CLI_PROFILE": "other"})
@@ -66,4 +104,6 @@ with tempfile.TemporaryDirectory() as name:
     # A key that everybody may read is used, and told of.
     config.with_name("key.pem").chmod(0o644)
     said = fetched(**by_file)
-    assert "may be read by everybody" in said and "key.pem" in said, said
+    assert "may be read by everybody" in said and "key.pem" in said and f"{config} holds" not in said, said
+    config.chmod(0o644)  # it has the key's pass phrase
+    assert f"{config} holds keys and may be read by everybody" in fetched(**by_file)

@@ -49,7 +49,7 @@ struct bucket {
             CHECK(found.bytes == 9);
             out += mds::as_text(bytes);
           },
-          {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, where, std::move(done));
+          {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, {}, where, std::move(done));
     });
     return out;
   }

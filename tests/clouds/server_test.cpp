@@ -5,6 +5,8 @@
 #include <unistd.h>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -37,13 +39,8 @@ void check_store(const full_store& store) {
   const std::string url = variable("MDSTREAM_TEST_URL");
   const bool replaces =
       !url.starts_with("sftp:") && (!url.starts_with("dbfs:") || url.starts_with("dbfs:/Volumes/"));
-  if (replaces) return conformance::check_store(store);
-  CHECK(conformance::keys_of(store, "").empty());
-  conformance::check_objects(store);
-  conformance::check_ranges(store);
-  conformance::check_listing(store);
-  conformance::check_absence(store);
-  conformance::check_keys(store);
+  conformance::check_calls(store);
+  if (replaces) conformance::check_replacing(store);
 }
 
 TEST_CASE("the store of a cloud conforms", "[clouds][server]") {
@@ -72,6 +69,13 @@ TEST_CASE("keys with every kind of character are written, listed and read", "[cl
     store.remove(key);
     CHECK_FALSE(mds::exists(store, key));
   }
+}
+
+TEST_CASE("keys of as many bytes as clouds take", "[clouds][server]") {
+  mds::runtime threads(2);
+  const std::string place = new_place();
+  const std::size_t before = place.size() - place.find('/', place.find(':') + 3);
+  conformance::check_long_key(full_store::open(place, threads), 1024 - before);
 }
 
 TEST_CASE("a large object goes up in parts and comes back whole", "[clouds][server]") {
@@ -131,6 +135,48 @@ TEST_CASE("a place that is not there is not found", "[clouds][server]") {
   const full_store store = full_store::open(variable("MDSTREAM_TEST_ABSENT_URL"), threads);
   expect_error([&] { (void)store.list(""); }, errc::not_found, {"absent"});
   expect_error([&] { (void)mds::read_all(store, "x"); }, errc::not_found, {"absent"});
+}
+
+TEST_CASE("a write to SFTP that fails leaves no file", "[clouds][server]") {
+  const std::string place = new_place();
+  if (!place.starts_with("sftp:")) return;
+  mds::runtime threads(2);
+  const full_store store = full_store::open(place, threads);
+  store.write("directory/one", mds::as_bytes("1"));
+  expect_error([&] { store.write("directory", mds::as_bytes("2")); }, errc::io_error,
+               {".mdstream-", "rename"});
+  const std::string here = place.substr(place.find('/', place.find("://") + 3));
+  const std::filesystem::directory_iterator files(here);
+  CHECK(std::distance(begin(files), end(files)) == 1);
+}
+
+TEST_CASE("a listing of SFTP follows links", "[clouds][server]") {
+  namespace fs = std::filesystem;
+  const std::string place = new_place();
+  if (!place.starts_with("sftp:")) return;
+  mds::runtime threads(2);
+  const full_store store = full_store::open(place, threads);
+  store.write("real/one", mds::as_bytes("1"));
+  store.write("real/zero", {});
+  const fs::path here = place.substr(place.find('/', place.find("://") + 3));
+  fs::create_symlink("real", here / "directory");
+  fs::create_symlink("real/one", here / "file");
+  fs::create_symlink("real/zero", here / "empty");
+  fs::create_symlink("nowhere", here / "broken");
+  CHECK(conformance::keys_of(store, "") ==
+        std::vector<std::string>{"directory/one", "directory/zero", "empty", "file", "real/one",
+                                 "real/zero"});
+  CHECK(conformance::keys_of(store, "f") == std::vector<std::string>{"file"});
+  for (const mds::object_info& each : store.list("")) {
+    INFO(each.key);
+    CHECK(each.bytes == (each.key.ends_with("one") || each.key == "file" ? 1 : 0));
+    CHECK(store.size(each.key) == each.bytes);
+  }
+  for (const char* directory : {"real", "directory"}) {
+    expect_error([&] { (void)store.size(directory); }, mds::errc::not_found, {directory});
+  }
+  fs::create_symlink(".", here / "loop");
+  expect_error([&] { (void)store.list(""); }, mds::errc::unsupported, {"loop/loop", "lead back"});
 }
 
 TEST_CASE("a stopped upload leaves nothing behind", "[clouds][server]") {

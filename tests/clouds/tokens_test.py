@@ -5,6 +5,7 @@ server that gives out tokens, checks what it is sent for them, and has one objec
 The first token of each way is refused at its first use, as one that was revoked: another has to be asked for, once.
 """
 import base64
+import email.utils
 import http.server
 import json
 import os
@@ -16,29 +17,27 @@ import threading
 import time
 import urllib.parse
 
-program = sys.argv[1]
-secrets = ["hush-client", "hush-login", "hush-cached", "hush-workload", "token-"]
+from tool import Tool
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "servers"))
+import scripted
+
+tool = Tool(sys.argv[1], "hush-client", "hush-login", "hush-cached", "hush-workload", "token-")
 content = b"the object" * 10
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
+def decoded(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+class Service(scripted.Handler):
     given = 0       # tokens of the way that is tried
     asked = []      # what came to the services of tokens
     failures = 0    # 503 to begin with
+    ahead = 0       # seconds that its clock is
 
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body=b"", **headers):
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+    def date_time_string(self, timestamp=None):
+        return email.utils.formatdate(time.time() + Service.ahead, usegmt=True)
 
     def token(self, what):
         Service.asked.append(what)
@@ -54,6 +53,10 @@ class Service(http.server.BaseHTTPRequestHandler):
         if self.headers["Content-Type"] == "application/json":
             return self.token({"bearer": self.headers["Authorization"], **json.loads(body)})
         form = dict(urllib.parse.parse_qsl(body))
+        if form["grant_type"].endswith(":jwt-bearer"):
+            made = json.loads(decoded(form["assertion"].split(".")[1]))["iat"]
+            if abs(made - time.time() - Service.ahead) > 300:
+                return self.answer(400, {"error": "invalid_grant"})
         if form.get("refresh_token") == "hush-expired":
             return self.answer(400, {"error": "invalid_grant", "error_description": "hush-expired is no good"})
         self.token(form | {"path": self.path})
@@ -75,11 +78,7 @@ class Service(http.server.BaseHTTPRequestHandler):
             return self.answer(200, b"<EnumerationResults><Blobs/><NextMarker/></EnumerationResults>")
         if "fields=" in self.path:
             return self.answer(200, {"size": str(len(content)), "generation": "1"})
-        if asked := self.headers["Range"]:
-            first, last = asked.removeprefix("bytes=").split("-")
-            last = min(int(last), len(content) - 1)
-            return self.answer(206, content[int(first):last + 1], ETag='"1"', Content_Range=f"bytes {first}-{last}/{len(content)}")
-        self.answer(200, content, ETag='"1"')
+        self.answer_range(content, ETag='"1"')
 
 
 class Tokens:
@@ -92,14 +91,10 @@ class Tokens:
         self.number += 1
         Service.given, Service.asked = 0, []
         into = self.work / f"copied{self.number}"
-        done = subprocess.run([program, "copy", url, into], text=True, capture_output=True, timeout=120,
-                              env={"PATH": os.environ["PATH"], "HOME": str(self.work), "GCE_METADATA_HOST": "127.0.0.1:1",
-                                   "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct"} | variables)
-        said = done.stdout + done.stderr
-        assert done.returncode == status, (url, variables, said)
-        assert not any(secret in said for secret in secrets), said
+        usual = {"PATH": os.environ["PATH"], "HOME": str(self.work), "GCE_METADATA_HOST": "127.0.0.1:1",
+                 "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct"}
+        said = tool.fetched(url, into, content, status=status, **usual | variables)
         if status == 0:
-            assert into.read_bytes() == content
             assert 2 <= Service.given <= 6, (Service.given, Service.asked)  # the command opens three stores
         return said if status else Service.asked
 
@@ -114,6 +109,9 @@ class Tokens:
         Service.failures = 1
         asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(account))
         self.check_web_token(asked[-1]["assertion"], key)
+        Service.ahead = 3600
+        assert len(self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(account))) >= 2  # the service's clock counts
+        Service.ahead = 0
 
         user = self.work / ".config/gcloud/application_default_credentials.json"
         user.parent.mkdir(parents=True)
@@ -124,7 +122,8 @@ class Tokens:
         user.write_text(json.dumps(login | {"refresh_token": "hush-expired"}))
         assert "invalid_grant" in self.copy(url, status=1)
         user.write_text('{"type": "authorized_user",\n"client_secret": "hush-client",')
-        assert "byte" in self.copy(url, status=1)
+        said = self.copy(url, status=1)
+        assert "line 2" in said and str(user) in said, said
         user.unlink()
 
         broken = json.loads(account.read_text()) | {"private_key": key.read_text().replace("M", "hush-client", 3)}
@@ -146,16 +145,17 @@ class Tokens:
         asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))
         assert asked[0]["subject_token"] == "hush-workload" and asked[1]["bearer"] == "Bearer token-1", asked
 
-        assert "/default/token" in self.copy(url, GCE_METADATA_HOST=self.here.removeprefix("http://"))[0]["path"]
+        machine = {"GCE_METADATA_HOST": self.here.removeprefix("http://")}
+        Service.failures = 1
+        assert "/default/token" in self.copy(url, **machine)[0]["path"]
         assert "nobody" not in self.copy(url, status=1, NO_GCE_CHECK="true", GOOGLE_APPLICATION_CREDENTIALS="/nonexistent")
 
     def check_web_token(self, token, key):
         head, claims, signature = token.split(".")
-        decode = lambda text: base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        assert json.loads(decode(head)) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
-        said = json.loads(decode(claims))
+        assert json.loads(decoded(head)) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
+        said = json.loads(decoded(claims))
         assert said["iss"] == "me@project" and said["aud"] == f"{self.here}/token" and abs(said["iat"] - time.time()) < 60, said
-        (self.work / "signature").write_bytes(decode(signature))
+        (self.work / "signature").write_bytes(decoded(signature))
         (self.work / "signed").write_text(f"{head}.{claims}")
         subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", self.work / "public.pem"], check=True)
         subprocess.run(["openssl", "dgst", "-sha256", "-verify", self.work / "public.pem", "-signature", self.work / "signature",
@@ -183,7 +183,13 @@ class Tokens:
         cache.write_text(json.dumps(stored))
         assert "the login of Azure's command line" in self.copy(url, status=1, AZURE_AUTHORITY_HOST=self.here)
         assert Service.asked == []
+        cache.write_text('{"AccessToken":\n{"a": hush-cached}}')
+        said = self.copy(url, status=1, AZURE_AUTHORITY_HOST=self.here)
+        assert "line 2" in said and str(cache) in said, said
         cache.unlink()
+        (self.work / "workload").write_text("hush-workload\nhush-workload")
+        said = self.copy(url, status=1, **tenant, AZURE_FEDERATED_TOKEN_FILE=str(self.work / "workload"))
+        assert "line 2" in said and "workload" in said, said
 
         asked = self.copy(url, AZURE_POD_IDENTITY_AUTHORITY_HOST=self.here)[0]
         assert "resource=https%3A%2F%2Fstorage.azure.com" in asked["path"], asked

@@ -39,6 +39,18 @@ TEST_CASE("a codec is chosen by the name in the index", "[codec]") {
   CHECK(raw == "some text");
 }
 
+TEST_CASE("the codec that was chosen tells whether it makes blocks", "[codec]") {
+  const auto has_blocks = [](const auto& codec) {
+    return mdstream::with_codec(
+        codec, []<class Chosen>(const Chosen&) { return mdstream::block_codec<Chosen>; });
+  };
+  static_assert(!mdstream::block_codec<codec_test::both>);
+  CHECK(has_blocks(codec_test::both::open("zstd:5")));
+  CHECK_FALSE(has_blocks(codec_test::both::open("")));
+  CHECK(has_blocks(mdstream::codec::zstd()));
+  CHECK_FALSE(has_blocks(mdstream::codec::none()));
+}
+
 TEST_CASE("a codec that the list lacks is an error that says what to add", "[codec]") {
   using mdstream::errc;
   support::expect_error(

@@ -2,6 +2,7 @@
 
 // What every codec has to do.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mdstream/codec/codec.hpp>
@@ -25,13 +26,29 @@ inline bytes sample_bytes(std::mt19937& random, std::size_t size) {
   return out;
 }
 
+/// As `decompress`, by blocks; no more than there is room for may come.
+template <mdstream::block_codec Codec>
+std::error_code decompress_blocks(const Codec& codec, const bytes& zip, mdstream::mutable_bytes raw,
+                                  mdstream::diagnostics& where) {
+  std::size_t made = 0;
+  return codec.decompress_blocks(
+      zip, raw.size(),
+      [&](mdstream::bytes_view block) {
+        REQUIRE(block.size() <= raw.size() - made);
+        std::copy(block.begin(), block.end(), raw.begin() + static_cast<std::ptrdiff_t>(made));
+        made += block.size();
+      },
+      where);
+}
+
 template <class Codec>
 void check_round_trips(const Codec& codec) {
   const auto seed = GENERATE(take(3, random(0, 1 << 30)));
   INFO("seed " << seed);
   std::mt19937 random(static_cast<unsigned>(seed));
-  for (const std::size_t size : {std::size_t{1}, std::size_t{2}, std::size_t{100},
-                                 std::size_t{random() % 5000}, std::size_t{200'000}}) {
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{2}, std::size_t{100}, std::size_t{random() % 5000},
+        std::size_t{200'000}, std::size_t{1} << 18, std::size_t{700'000}}) {
     const bytes raw = sample_bytes(random, size);
     const bytes zip = codec.compress(raw);
     bytes back(size);
@@ -39,6 +56,11 @@ void check_round_trips(const Codec& codec) {
     INFO(size << " " << where.what);
     REQUIRE_FALSE(codec.decompress(zip, back, where));
     REQUIRE(back == raw);
+    if constexpr (mdstream::block_codec<Codec>) {
+      back.assign(size, {});
+      REQUIRE_FALSE(decompress_blocks(codec, zip, back, where));
+      REQUIRE(back == raw);
+    }
   }
 }
 
@@ -61,6 +83,13 @@ void check_hostile_input(const Codec& codec) {
       CHECK(failure == mdstream::errc::corrupt);
       CHECK_FALSE(where.what.empty());
     }
+    if constexpr (mdstream::block_codec<Codec>) {
+      bytes blocks(size);
+      where = {};
+      CHECK(decompress_blocks(codec, from, blocks, where) == failure);
+      CHECK(where.what.empty() == !failure);
+      if (!failure) CHECK(std::equal(blocks.begin(), blocks.end(), guarded.begin()));
+    }
     return failure;
   };
   CHECK(decompress(zip, 2999));
@@ -79,11 +108,31 @@ void check_hostile_input(const Codec& codec) {
   for (int i = 0; i < 50; ++i) (void)decompress(sample_bytes(random, random() % 500), 3000);
 }
 
+/// A few bytes that would be many: nothing is made beyond what the index says, whole or by
+/// blocks.
+template <class Codec>
+void check_bomb(const Codec& codec) {
+  const bytes zip = codec.compress(bytes(4 << 20));
+  bytes guarded(2000, std::byte{0xA5});
+  mdstream::diagnostics where;
+  CHECK(codec.decompress(zip, mdstream::mutable_bytes(guarded).first(1000), where) ==
+        mdstream::errc::corrupt);
+  for (std::size_t i = 1000; i < guarded.size(); ++i) REQUIRE(guarded[i] == std::byte{0xA5});
+  CHECK_FALSE(where.what.empty());
+  if constexpr (mdstream::block_codec<Codec>) {
+    where = {};
+    CHECK(decompress_blocks(codec, zip, mdstream::mutable_bytes(guarded).first(1000), where) ==
+          mdstream::errc::corrupt);
+    CHECK_FALSE(where.what.empty());
+  }
+}
+
 template <class Codec>
 void check_all() {
   const Codec codec = Codec::open(Codec().extension());
   SECTION("round trips") { check_round_trips(codec); }
   SECTION("hostile input") { check_hostile_input(codec); }
+  SECTION("a bomb") { check_bomb(codec); }
 }
 
 }  // namespace codec_conformance

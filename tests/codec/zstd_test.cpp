@@ -31,4 +31,21 @@ TEST_CASE("zstd writes one frame with its content size, and reads several", "[co
   std::vector<std::byte> back(2 * raw.size());
   mdstream::diagnostics where;
   CHECK_FALSE(codec.decompress(twice, back, where));
+  back.assign(back.size(), {});
+  CHECK_FALSE(codec_conformance::decompress_blocks(codec, twice, back, where));
+  CHECK(std::all_of(back.begin(), back.end(), [](std::byte b) { return b == std::byte{'x'}; }));
+}
+
+TEST_CASE("a zstd frame that makes more than it should ends at the first block too many",
+          "[codec]") {
+  const mdstream::codec::zstd codec;
+  const auto bomb = codec.compress(std::vector<std::byte>(std::size_t{64} << 20));
+  REQUIRE(bomb.size() < 10'000);
+  std::size_t taken = 0;
+  mdstream::diagnostics where;
+  CHECK(codec.decompress_blocks(
+            bomb, 1'000'000, [&](mdstream::bytes_view block) { taken += block.size(); }, where) ==
+        mdstream::errc::corrupt);
+  CHECK(taken <= 1'000'000);
+  CHECK(where.what.find("more bytes") != std::string::npos);
 }

@@ -54,10 +54,11 @@ def places(work):
     assert sorted(sum(SECTIONS.values(), [])) == sorted(subprocess.check_output([program], text=True).split())
     data = work / "data"
     run("write", str(data / "c4"))
-    hub = start(sys.executable, sys.argv[2], str(data), "hf_token")
+    (work / "hub").mkdir()
+    hub = start(sys.executable, sys.argv[2], str(work / "hub"), "hf_token", str(data))
     os.environ |= {"HF_TOKEN": "hf_token", "HF_ENDPOINT": f"http://127.0.0.1:{hub.stdout.readline().strip()}"}
     return {"/mnt/lustre": data, "https://data.example": web_server(work, data),
-            "hf://datasets/org/name@v1": "hf://datasets/test/data@" + "c0ffee" * 6, "hf://datasets/org/name": "hf://datasets/test/data"}
+            "hf://datasets/org/name@v1": "hf://datasets/test/data@" + "c0ffee" * 6, "hf://datasets/org/name": "hf://datasets/test/data/new"}
 
 
 with tempfile.TemporaryDirectory() as name:

@@ -1,6 +1,8 @@
 #include <mdstream/net/aws_config.hpp>
 
+#include <sys/stat.h>
 #include <string>
+#include <vector>
 
 #include "net/keys.hpp"
 #include "support/catch.hpp"
@@ -32,6 +34,18 @@ TEST_CASE("both files make one profile, the credentials' settings count", "[net]
   CHECK(load_aws_config(home.with({{"AWS_PROFILE", "y"}}), "x").get("region") == "eu");
 }
 
+TEST_CASE("names with blanks may be in quotes", "[net][aws]") {
+  const keys::home home("[my team]\naws_access_key_id = AK\n",
+                        "[profile \"my team\"]\nregion = eu\n[profile 'a b']\nregion = us\n"
+                        "[profile \"]\nregion = x\n[sso-session \"our login\"]\nsso_region = us\n");
+  const aws_config team = load_aws_config(home.with({{"AWS_PROFILE", "my team"}}));
+  CHECK(team.get("region") == "eu");
+  CHECK(team.get("aws_access_key_id") == "AK");  // the credentials' names have no quotes
+  CHECK(team.sso_sessions.contains("our login"));
+  CHECK(load_aws_config(home.with(), "a b").get("region") == "us");
+  CHECK(load_aws_config(home.with(), "\"").get("region") == "x");
+}
+
 TEST_CASE("the files may lie elsewhere, or nowhere", "[net][aws]") {
   const keys::home home("");
   CHECK(load_aws_config(home.with()).active() == nullptr);
@@ -39,6 +53,30 @@ TEST_CASE("the files may lie elsewhere, or nowhere", "[net][aws]") {
   CHECK(load_aws_config(home.with({{"AWS_SHARED_CREDENTIALS_FILE", home.path() + "/mine"}}))
             .get("region") == "here");
   CHECK(load_aws_config(home.with({{"AWS_CONFIG_FILE", "~/mine"}})).get("region") == "here");
+}
+
+TEST_CASE("credentials that everybody may read are told of, and used", "[net][aws]") {
+  const keys::home home("[default]\nregion = r\n");
+  std::vector<std::string> told;
+  const auto load = [&](unsigned mode) {
+    REQUIRE(::chmod((home.path() + "/.aws/credentials").c_str(), mode) == 0);
+    told.clear();
+    return load_aws_config(home.with(), "", [&](const std::string& text) { told.push_back(text); });
+  };
+  CHECK(load(0604).get("region") == "r");
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find(home.path() + "/.aws/credentials") != std::string::npos);
+  CHECK(load(0600).get("region") == "r");
+  CHECK(told.empty());
+  home.write(".aws/config",
+             "[default]\noutput = json\n");  // everybody may: there are no keys in it
+  (void)load(0600);
+  CHECK(told.empty());
+  home.write(".aws/config", "[profile x]\naws_secret_access_key = hush\n");
+  REQUIRE(::chmod((home.path() + "/.aws/config").c_str(), 0644) == 0);
+  (void)load(0600);
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].find(home.path() + "/.aws/config") != std::string::npos);
 }
 
 TEST_CASE("a profile that is asked for has to be there", "[net][aws]") {

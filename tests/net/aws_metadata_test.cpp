@@ -1,5 +1,6 @@
 #include <mdstream/net/aws_metadata.hpp>
 
+#include <atomic>
 #include <string>
 
 #include "net/service.hpp"
@@ -47,6 +48,34 @@ TEST_CASE("an EC2 instance gives its role's keys for a token", "[net][aws]") {
     return asked.target.ends_with("/") ? reply{200, "r"} : reply{200, R"({"Code": "Failed"})"};
   });
   check_refused(of(broken.url()), {"EC2 instance"});
+  for (const int status : {400, 401, 403, 404, 405, 501}) {  // another provider's service
+    const server other([&](const scripted_request&) { return reply{status}; });
+    const auto foreign = of(other.url());
+    CHECK((!foreign.code && !foreign.keys));
+    CHECK(other.requests().size() == 1);
+  }
+}
+
+TEST_CASE("an EC2 instance's service that is busy is asked again, and its failure told",
+          "[net][aws]") {
+  mds::runtime threads(1);
+  const auto of = [&](const server& ec2) {
+    return ask(net::instance_aws_credentials(
+        fetcher_for(threads), variables({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", ec2.url()}})));
+  };
+  for (const int status : {429, 503}) {
+    INFO(status);
+    std::atomic<int> left{1};
+    const server hiccup([&](const scripted_request& asked) {
+      return left-- > 0 ? reply{status} : metadata(asked);
+    });
+    check_keys(of(hiccup), "EC2", "EC2 instance");
+    const server down([&](const scripted_request&) { return reply{status}; });
+    const auto said = of(down);
+    CHECK(said.code == mds::errc::unavailable);
+    CHECK(said.text().find(std::to_string(status)) != std::string::npos);
+    CHECK(down.requests().size() == 3);
+  }
 }
 
 TEST_CASE("a container's service is asked with its token, and only where it may be", "[net][aws]") {

@@ -35,8 +35,8 @@ TEST_CASE("a login's token buys keys, and one that is over says how to log in ag
   check_refused(ask(provider), {"aws sso login --profile p"});
   home.write(token_file, R"({"accessToken": "hush", "expiresAt": "2001-01-01T00:00:00Z"})");
   check_refused(ask(provider), {"expired", "aws sso login"});
-  home.write(token_file, "hush");
-  check_refused(ask(provider), {"JSON"});
+  home.write(token_file, "{\"accessToken\":\n\"hush");
+  check_refused(ask(provider), {"JSON", "line 2", token_file.c_str()});
   home.write(token_file, R"({"accessToken": "other", "expiresAt": "2040-01-01T00:00:00Z"})");
   check_refused(ask(provider), {"401"});
   home.write(token_file,

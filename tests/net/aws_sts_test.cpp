@@ -1,5 +1,6 @@
 #include <mdstream/net/aws_sts.hpp>
 
+#include <chrono>
 #include <string>
 
 #include "net/service.hpp"
@@ -56,6 +57,7 @@ TEST_CASE("a web identity's token buys keys, unsigned, read anew each time", "[n
 TEST_CASE("a role is assumed with the keys of another, signed for the service", "[net][aws]") {
   mds::runtime threads(1);
   const net::aws_credentials other{.access_key_id = "OTHER", .secret_access_key = "hush"};
+  const auto service_time = net::wall_clock::now() + std::chrono::hours(1);
   const server sts([&](const scripted_request& asked) {
     net::v4_request again{.method = "POST",
                           .host = asked.header("host"),
@@ -68,6 +70,9 @@ TEST_CASE("a role is assumed with the keys of another, signed for the service", 
                             ':' + date.substr(11, 2) + ':' + date.substr(13));
     if (!when) return reply{400};
     net::v4_sign(again, other, net::v4_signing_key(other, *when, "eu-1", "sts"), *when);
+    if (std::chrono::abs(*when - service_time) > std::chrono::minutes(5)) {
+      return reply{403, "", "Date: " + net::http_date(service_time) + "\r\n"};
+    }
     const bool right = again.headers.back().second == asked.header("authorization");
     return right ? reply{200, keys_xml("AssumeRole", "ROLE")} : reply{403};
   });

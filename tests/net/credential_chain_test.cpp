@@ -125,16 +125,19 @@ TEST_CASE("keys are asked for again before they expire", "[net][aws]") {
   const scripted script;
   auto now = std::make_shared<wall_clock::time_point>(noon);
   const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
-  listener first, second, third;
+  listener first, third;
   cache.async_find({}, first.where, first.handler());
   script.answer({}, temporary("a", std::chrono::minutes(60)));
   *now = noon + std::chrono::minutes(54);
   CHECK(ask(cache).keys->access_key_id == "a");
   *now = noon + std::chrono::minutes(55);
-  cache.async_find({}, second.where, second.handler());
+  CHECK(ask(cache).keys->access_key_id == "a");  // good for five minutes more: nobody waits
   CHECK(script.asked() == 2);
-  script.answer(errc::unavailable, std::nullopt);  // the old ones are good for five minutes more
-  CHECK(second.keys->access_key_id == "a");
+  CHECK(ask(cache).keys->access_key_id == "a");
+  CHECK(script.asked() == 2);  // while it is asked
+  script.answer(errc::unavailable, std::nullopt);
+  CHECK(ask(cache).keys->access_key_id == "a");  // a provider that fails has half a minute's rest
+  CHECK(script.asked() == 2);
   *now = noon + std::chrono::minutes(60);
   cache.async_find({}, third.where, third.handler());
   CHECK(script.asked() == 3);
@@ -146,7 +149,107 @@ TEST_CASE("keys are asked for again before they expire", "[net][aws]") {
   CHECK(third.keys->access_key_id == "b");
 }
 
-TEST_CASE("refused keys are not given again, and nobody's keys are anonymous", "[net][aws]") {
+TEST_CASE("who comes when the old keys have expired waits for the question that is under way",
+          "[net][aws]") {
+  const scripted script;
+  auto now = std::make_shared<wall_clock::time_point>(noon);
+  const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
+  listener first, late;
+  cache.async_find({}, first.where, first.handler());
+  script.answer({}, temporary("a", std::chrono::minutes(60)));
+  *now = noon + std::chrono::minutes(56);
+  CHECK(ask(cache).keys->access_key_id == "a");
+  *now = noon + std::chrono::minutes(60);
+  cache.async_find({}, late.where, late.handler());
+  CHECK(late.code == errc::end_of_epoch);
+  CHECK(script.asked() == 2);
+  script.answer({}, temporary("b", std::chrono::minutes(120)));
+  CHECK(late.keys->access_key_id == "b");
+}
+
+TEST_CASE("nobody's keys are anonymous, and somebody is asked for again", "[net][aws]") {
+  const scripted script;
+  auto now = std::make_shared<wall_clock::time_point>(noon);
+  const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
+  listener one;
+  cache.async_find({}, one.where, one.handler());
+  script.answer({}, std::nullopt);
+  REQUIRE(one.keys);
+  CHECK(one.keys->anonymous());
+  CHECK(one.keys->source == "nobody (anonymous)");
+  *now = noon + std::chrono::seconds(29);
+  CHECK(ask(cache).keys->anonymous());
+  CHECK(script.asked() == 1);
+  *now = noon + std::chrono::seconds(30);
+  CHECK(ask(cache).keys->anonymous());  // at once
+  CHECK(script.asked() == 2);
+  script.answer(errc::unavailable, std::nullopt);
+  CHECK(ask(cache).keys->anonymous());
+  CHECK(script.asked() == 2);
+  *now = noon + std::chrono::seconds(60);
+  CHECK(ask(cache).keys->anonymous());
+  script.answer({}, aws_credentials{.access_key_id = "a"});
+  CHECK(ask(cache).keys->access_key_id == "a");
+  *now = noon + std::chrono::hours(10);
+  CHECK(ask(cache).keys->access_key_id == "a");
+  CHECK(script.asked() == 3);
+}
+
+TEST_CASE("a provider that had keys and has none is out of reach", "[net][aws]") {
+  const scripted script;
+  auto now = std::make_shared<wall_clock::time_point>(noon);
+  const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
+  listener first, expired, again;
+  cache.async_find({}, first.where, first.handler());
+  script.answer({}, temporary("a", std::chrono::minutes(60)));
+  *now = noon + std::chrono::minutes(55);
+  CHECK(ask(cache).keys->access_key_id == "a");
+  script.answer({}, std::nullopt);
+  CHECK(ask(cache).keys->access_key_id == "a");
+  *now = noon + std::chrono::minutes(60);
+  cache.async_find({}, expired.where, expired.handler());
+  script.answer({}, std::nullopt);
+  CHECK(expired.code == errc::unavailable);
+  CHECK(expired.where.what.find("script") != std::string::npos);  // whose keys they were
+  cache.async_find({}, again.where, again.handler());
+  script.answer({}, temporary("b", std::chrono::minutes(120)));
+  CHECK(again.keys->access_key_id == "b");
+}
+
+TEST_CASE("keys that are near their end when they are given are asked for twice a minute",
+          "[net][aws]") {
+  const scripted script;
+  auto now = std::make_shared<wall_clock::time_point>(noon);
+  const cached_aws_credentials cache(script, std::chrono::minutes(5), [now] { return *now; });
+  listener one;
+  const auto asks = [&](std::chrono::seconds at) {
+    *now = noon + at;
+    const int before = script.asked();
+    one = {};
+    cache.async_find({}, one.where, one.handler());
+    return script.asked() > before;
+  };
+  using std::chrono::seconds;
+  CHECK(asks(seconds(0)));
+  script.answer({}, temporary("a", std::chrono::minutes(1)));
+  for (const int at : {0, 1, 29}) {
+    CHECK_FALSE(asks(seconds(at)));
+    CHECK(one.keys->access_key_id == "a");
+  }
+  CHECK(asks(seconds(30)));
+  script.answer({}, temporary("a", std::chrono::minutes(1)));
+  CHECK_FALSE(asks(seconds(59)));
+  CHECK(asks(seconds(60)));  // expired: no rest
+  script.answer({}, temporary("b", std::chrono::minutes(2)));
+  CHECK_FALSE(asks(seconds(61)));
+  cache.refuse(*one.keys);
+  CHECK(asks(seconds(61)));  // refused: no rest
+  script.answer({}, temporary("c", std::chrono::hours(1)));
+  CHECK(one.keys->access_key_id == "c");
+  CHECK_FALSE(asks(seconds(3000)));
+}
+
+TEST_CASE("refused keys are not given again", "[net][aws]") {
   const scripted script;
   const cached_aws_credentials cache(script);
   listener one;
@@ -158,9 +261,8 @@ TEST_CASE("refused keys are not given again, and nobody's keys are anonymous", "
   cache.async_find({}, one.where, one.handler());
   CHECK(script.asked() == 2);
   script.answer({}, std::nullopt);
-  REQUIRE(one.keys);
-  CHECK(one.keys->anonymous());
-  CHECK(one.keys->source == "nobody (anonymous)");
+  CHECK(one.code == errc::unavailable);
+  CHECK_FALSE(one.keys);
 
   std::stop_source stop;
   stop.request_stop();

@@ -65,6 +65,7 @@ TEST_CASE("Retry-After is seconds or a date, and bounded", "[net]") {
   CHECK(net::parse_retry_after("4000000000", now) == 24h);
   CHECK(net::parse_retry_after("Sun, 06 Nov 1994 08:50:37 GMT", now) == 60s);
   CHECK(net::parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", now) == 0s);
+  CHECK(net::parse_retry_after("Fri, 31 Dec 2999 13:59:59 GMT", now) == 24h);
   for (const char* wrong :
        {"", "-1", "soon", "1.5", "4294967296", "Sun, 99 Nov 1994 08:49:37 GMT"}) {
     INFO(wrong);
@@ -74,7 +75,14 @@ TEST_CASE("Retry-After is seconds or a date, and bounded", "[net]") {
 
 TEST_CASE("URLs are shown without what may be secret", "[net]") {
   CHECK(net::redacted_url("https://user:pass@host:1/a/b?sig=x#y") == "https://host:1/a/b");
-  CHECK(net::redacted_url("https://a@b@host/x@y") == "https://host/x@y");
+  CHECK(net::redacted_url("https://a@host/x@y") == "https://host/x@y");
+  for (const char* password :
+       {"pa/ss", "pa?ss", "pa#ss", "pa@ss", "pa ss", "p%ss", "/", "?", "#"}) {
+    INFO(password);
+    CHECK(net::redacted_url("http://user:" + std::string(password) + "@host/x") == "http://");
+    CHECK(net::redacted_url("user:" + std::string(password) + "@host/x") == "");
+    CHECK(net::redacted_url("user:" + std::string(password) + "@host/http://x") == "");
+  }
   CHECK(net::redacted_url("not a url?secret") == "not a url");
   CHECK(net::redacted_url("http://h/a\r\nb") == "http://h/a??b");
   CHECK(net::redacted_url("") == "");

@@ -23,6 +23,7 @@ using support::scripted_request;
 struct reply {
   int status = 200;
   std::string body{};
+  std::string headers{};  ///< each with its line end
 };
 
 /// Answers what `script` says; every request is kept.
@@ -31,7 +32,7 @@ class server {
   explicit server(std::function<reply(const scripted_request&)> script)
       : web_([script = std::move(script)](auto& to, const scripted_request& asked) {
           const reply said = script(asked);
-          to.answer(std::to_string(said.status) + " X", said.body);
+          to.answer(std::to_string(said.status) + " X", said.body, said.headers);
         }) {}
   [[nodiscard]] std::string url() const { return web_.url(); }
   [[nodiscard]] std::vector<scripted_request> requests() const { return web_.requests(); }

@@ -32,6 +32,18 @@ TEST_CASE("and read back", "[net]") {
   }
 }
 
+TEST_CASE("dates that the clock cannot hold are its last and its first", "[net]") {
+  const auto last = parse_iso_time("9999-12-31T23:59:59Z"),
+             first = parse_iso_time("0000-01-01T00:00:00Z");
+  REQUIRE((last && first));
+  CHECK(*last == parse_http_date("Fri, 31 Dec 2999 13:59:59 GMT"));
+  CHECK(*last - at(1'800'000'000) > std::chrono::years(200));
+  CHECK(*first == at(0));
+  CHECK(*last - *first > std::chrono::years(200));
+  CHECK(*first - *last < -std::chrono::years(200));
+  CHECK_FALSE(parse_iso_time("9999-02-30T00:00:00Z"));
+}
+
 TEST_CASE("other texts are no dates", "[net]") {
   for (const char* text : {"", "Fri, 24 May 2013 00:00:00", "Fri, 24 Mai 2013 00:00:00 GMT",
                            "Fri, 32 May 2013 00:00:00 GMT", "Fri, 24 May 2013 24:00:00 GMT",

@@ -1,6 +1,9 @@
+#include <mdstream/net/quote.hpp>
 #include <mdstream/net/uri.hpp>
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -89,6 +92,20 @@ TEST_CASE("no message about a URL repeats what may be secret in it", "[net]") {
   const std::string text = refused->what();
   CHECK(text.find("hunter2") == std::string::npos);
   CHECK(text.find("hush") == std::string::npos);
+}
+
+TEST_CASE("a server's words are withheld where they have what lets a URL in", "[net]") {
+  std::vector<std::string_view> secrets;
+  add_secrets_of_query("https://h/x?partNumber=2&sig=0123456789&flag", secrets);
+  CHECK(quotable("no part 2 at h/x", secrets) == "no part 2 at h/x");
+  for (const char* const said : {"not ?partNumber=2&sig=0123456789&flag",
+                                 "partNumber=2&sig=0123456789&flag is old", "0123456789"}) {
+    CHECK(quotable(said, secrets) == "(withheld)");
+  }
+  secrets.clear();
+  add_secrets_of_query("https://h/x", secrets);
+  CHECK(secrets.empty());
+  CHECK(quotable("a\nb\x80", secrets) == "a?b?");
 }
 
 }  // namespace uri_test

@@ -101,6 +101,25 @@ TEST_CASE("a bucket's region is learnt from its refusal, once", "[s3]") {
   CHECK(fake.requests().size() == 5);
 }
 
+TEST_CASE("who has no keys learns a public bucket's region, too", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.is_public = true;
+  fake.put("x", "public");
+  bool told = false;
+  fake.instead = [&](const question&) -> std::optional<answer> {
+    if (std::exchange(told, true)) return std::nullopt;
+    return refusal(301, "PermanentRedirect", "", "x-amz-bucket-region: eu-south-7\r\n");
+  };
+  s3_options options = options_for(fake);
+  options.region = "us-east-1";
+  options.credentials.reset();
+  const s3 store(threads, fake.s3_url(), options);
+  CHECK(mds::store_size(store, "x") == 6);
+  CHECK(fake.requests().size() == 2);
+  CHECK(mds::read_all(store, "x").size() == 6);
+}
+
 TEST_CASE("a region that helps nothing is tried once", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
@@ -173,6 +192,42 @@ TEST_CASE("keys that expired are asked for again, and told of when they stay the
   CHECK(fake.requests().size() == before + 1);
   expect_error([&] { (void)mds::store_size(stuck, "x"); }, errc::permission_denied, {"the test"});
   CHECK(fake.requests().size() == before + 2);
+}
+
+TEST_CASE("keys that expired and cannot be renewed are told of with the reason, which may pass",
+          "[s3]") {
+  struct failing {
+    errc later;
+    std::shared_ptr<bool> asked = std::make_shared<bool>(false);
+    void async_find(std::stop_token, mds::diagnostics& where,
+                    mds::net::aws_credentials_handler done) const {
+      if (std::exchange(*asked, true)) {
+        where = {.what = "STS does not answer", .url = "https://sts", .cause = "no route"};
+        return done(later, std::nullopt);
+      }
+      mds::net::aws_credentials keys = right_keys();
+      keys.session_token = "old";
+      done({}, keys);
+    }
+  };
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.expired_tokens = {"old"};
+  s3_options options = options_for(fake);
+  const auto told = [&](errc later) {
+    options.credentials = failing{later};
+    const s3 store(threads, fake.s3_url(), options);
+    const auto e = error_of([&] { (void)mds::store_list(store, ""); });
+    REQUIRE(e);
+    const std::string text = e->what();
+    INFO(text);
+    for (const char* each : {"ExpiredToken", "STS does not answer", "https://sts", "no route"}) {
+      CHECK(text.find(each) != std::string::npos);
+    }
+    return e->code();
+  };
+  CHECK(told(errc::unavailable) == errc::unavailable);
+  CHECK(told(errc::invalid_argument) == errc::permission_denied);
 }
 
 TEST_CASE("wrong keys are told of after one round trip", "[s3]") {

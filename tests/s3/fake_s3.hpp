@@ -108,6 +108,10 @@ class server {
   }
   void put(const std::string& key, const std::string& bytes) {
     const std::lock_guard lock(mutex_);
+    changed(key, bytes);
+  }
+  /// `put` for what is called with the lock held.
+  void changed(const std::string& key, const std::string& bytes) {
     objects_[key] = bytes;
     tags_.erase(key);
   }
@@ -319,7 +323,8 @@ class server {
     std::size_t count = 0;
     for (; at != objects_.end() && at->first.starts_with(prefix) && count < page; ++at, ++count) {
       body += "<Contents><Key>" + net::percent_encode(at->first) + "</Key><Size>" +
-              std::to_string(at->second.size()) + "</Size></Contents>";
+              std::to_string(at->second.size()) + "</Size><ETag>" + tag_of(at->first) +
+              "</ETag></Contents>";
     }
     const bool more = at != objects_.end() && at->first.starts_with(prefix);
     body += std::string("<IsTruncated>") + (more ? "true" : "false") + "</IsTruncated>";

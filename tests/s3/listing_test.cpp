@@ -1,5 +1,6 @@
 #include <mdstream/store/cloud/listing.hpp>
 
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/scripted_server.hpp"
 
 namespace s3_listing_test {
 
@@ -36,6 +38,44 @@ TEST_CASE("a listing goes through all pages, relative to the root", "[s3]") {
   CHECK(keys_of(s3(threads, fake.s3_url(), options_for(fake)), "root").size() == 23);
 }
 
+TEST_CASE("a page that fails is asked for again, and none before it", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.page = 1;
+  for (int i = 0; i < 40; ++i) fake.put("k" + std::to_string(10 + i), "x");
+  int asked = 0;
+  fake.instead = [&](const question&) -> std::optional<answer> {
+    if (++asked % 10 != 0) return std::nullopt;
+    return fake_s3::refusal(503, "SlowDown");
+  };
+  const s3 store(threads, fake.s3_url(), options_for(fake));
+  CHECK(keys_of(store, "").size() == 40);
+  CHECK(asked == 44);
+}
+
+TEST_CASE("a page that fails for good ends a listing, which is not begun anew", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.page = 1;
+  fake.put("a", "x");
+  fake.put("b", "x");
+  fake.put("c", "x");
+  int first = 0, later = 0;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (asked.query.count("continuation-token") == 0) {
+      if (++first == 1) return fake_s3::refusal(503, "SlowDown");
+      return std::nullopt;
+    }
+    ++later;
+    return fake_s3::refusal(503, "SlowDown");
+  };
+  const mds::retrying store(threads, s3(threads, fake.s3_url(), options_for(fake)),
+                            {.attempts = 8, .pause = std::chrono::microseconds(10)});
+  expect_error([&] { (void)mds::store_list(store, ""); }, errc::unavailable, {"SlowDown"});
+  CHECK(first == 2);
+  CHECK(later == 4);
+}
+
 TEST_CASE("a listing that lies or does not end is refused", "[s3]") {
   mds::runtime threads(1);
   const auto refused = [&](const std::string& page) {
@@ -54,6 +94,29 @@ TEST_CASE("a listing that lies or does not end is refused", "[s3]") {
   CHECK(refused(more) == 2);
   CHECK(refused("<Contents><Key>root/p</Key><Size>1</Size></Contents>" + more) == 2);
   CHECK(refused("<a>") == 1);
+}
+
+TEST_CASE("a key of 1024 bytes of UTF-8 is signed, listed and read", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  conformance::check_long_key(s3(threads, fake.s3_url(), options_for(fake)), 1024);
+}
+
+TEST_CASE("a listing without end is not read to the end", "[s3]") {
+  mds::runtime threads(1);
+  support::scripted_server server([](auto& to, const auto&) {
+    to.send("HTTP/1.1 200 OK\r\n\r\n<ListBucketResult>");
+    std::string objects;
+    for (int i = 0; i < 2000; ++i) objects += "<Contents><Key>k</Key><Size>1</Size></Contents>";
+    while (to.send(objects)) {
+    }
+    to.close();
+  });
+  const s3 store(threads, "s3://bucket",
+                 {.endpoint = server.url(),
+                  .credentials = mds::net::anonymous_aws_credentials(),
+                  .variables = no_variables()});
+  expect_error([&] { (void)mds::store_list(store, ""); }, errc::corrupt, {"more than", "bytes"});
 }
 
 TEST_CASE("a listing whose tokens come back after any number of pages ends", "[s3]") {

@@ -18,10 +18,12 @@ TEST_CASE("a page of a listing is its objects and where it goes on", "[s3]") {
       "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
       "<NextContinuationToken>t/+=</NextContinuationToken>"
       "<Contents><Key>a%2Fb+c%2B%C3%BC</Key><Size>12</Size><Owner><ID>1</ID></Owner></Contents>"
-      "<Contents><Key>a</Key><LastModified>x</LastModified><Size>0</Size></Contents>"
+      "<Contents><Key>a</Key><LastModified>x</LastModified><Size>0</Size>"
+      "<ETag>&quot;D41d8cd98f00b204e9800998ecf8427e&quot;</ETag></Contents>"
       "<CommonPrefixes><Prefix>z</Prefix></CommonPrefixes></ListBucketResult>",
       {});
-  CHECK(page.objects == std::vector<object_info>{{"a/b c+ü", 12}, {"a", 0}});
+  CHECK(page.objects == std::vector<object_info>{{"a/b c+ü", 12},
+                                                 {"a", 0, "md5:d41d8cd98f00b204e9800998ecf8427e"}});
   CHECK(page.next == "t/+=");
   const s3_page plain = parse_s3_page(
       "<ListBucketResult><Contents><Key>a%2Fb+c</Key><Size>1</Size></Contents>"

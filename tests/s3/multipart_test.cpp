@@ -1,10 +1,14 @@
 #include <mdstream/store/s3/api.hpp>
 
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -26,6 +30,7 @@ using fake_s3::refusal;
 using mds::errc;
 using mds::store::s3;
 using mds::store::s3_options;
+using mds::store::s3_payload;
 using support::error_of;
 using support::expect_error;
 
@@ -61,6 +66,35 @@ TEST_CASE("an upload in parts is the object, with every part sent once", "[s3]")
   CHECK(stored(fake) == sent());
   CHECK(fake.uploads() == 0);
   CHECK(fake.requests().size() == 13);
+}
+
+TEST_CASE("who uploads is told of what was read, stretch by stretch", "[s3]") {
+  const auto [payload, times] =
+      GENERATE(table<s3_payload, std::size_t>({{s3_payload::whole, 2},  // hashed, then sent
+                                               {s3_payload::chunks, 1},
+                                               {s3_payload::none, 1}}));
+  INFO("payload " << static_cast<int>(payload));
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  s3_options options = options_for(fake);
+  options.part_bytes = 3 << 20;
+  options.payload = payload;
+  const std::vector<std::byte> object = conformance::noise(7 << 20, 6);
+  std::mutex mutex;
+  std::size_t read = 0, longest = 0;
+  options.http.body_read = [&](mds::bytes_view some) {
+    const std::lock_guard lock(mutex);
+    const bool of_object =
+        some.data() >= object.data() && some.data() + some.size() <= object.data() + object.size();
+    if (!of_object) return;  // a message's text
+    read += some.size();
+    longest = std::max(longest, some.size());
+  };
+  mds::store_write(s3(threads, fake.s3_url(), options), "large", object);
+  CHECK((fake.objects()["large"] == mds::as_text(object)));
+  const std::lock_guard lock(mutex);
+  CHECK(read == times * object.size());
+  CHECK(longest <= 1 << 20);
 }
 
 TEST_CASE("a part that fails is sent again, and nothing else is", "[s3]") {
@@ -185,6 +219,94 @@ TEST_CASE("an end whose answer is lost is found to have come", "[s3]") {
   CHECK(stored(fake) == sent());
 }
 
+TEST_CASE("only S3's own word makes an upload complete", "[s3]") {
+  mds::runtime threads(2);
+  for (const char* text :
+       {"", "<html>signed in</html>", "<Error><Code>Intern", "<Error/>", "<a/>",
+        "<CompleteMultipartUploadResult>", "<CompleteMultipartUploadResult/><a/>"}) {
+    INFO(text);
+    fake_s3::server fake;
+    fake.instead = [&](const question& asked) -> std::optional<answer> {
+      if (is_end(asked)) return answer{200, text};
+      return std::nullopt;
+    };
+    const s3 store(threads, fake.s3_url(), in_parts(fake));
+    expect_error([&] { mds::store_write(store, "large", large); }, errc::unavailable,
+                 {"s3://bucket/large"});
+    CHECK(fake.uploads() == 0);  // aborted
+    CHECK(fake.objects().empty());
+  }
+  fake_s3::server fake;
+  fake.afterwards = [](const question& asked, answer& given) {
+    if (is_end(asked) && given.status == 200) {
+      given.body =
+          "<?xml version=\"1.0\"?>\n   \n <CompleteMultipartUploadResult "
+          "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><ETag>&quot;x&quot;</ETag>"
+          "</CompleteMultipartUploadResult>\n";
+    }
+  };
+  mds::store_write(s3(threads, fake.s3_url(), in_parts(fake)), "large", large);
+  CHECK(stored(fake) == sent());
+}
+
+TEST_CASE("an upload whose part fails for good is not begun anew", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  std::map<std::string, int> parts;
+  int begun = 0;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    begun += asked.query.count("uploads") != 0 ? 1 : 0;
+    if (!is_part(asked)) return std::nullopt;
+    const std::string number = asked.query.at("partNumber");
+    ++parts[number];
+    if (number != "7") return std::nullopt;
+    return refusal(503, "SlowDown");
+  };
+  const mds::retrying store(threads, s3(threads, fake.s3_url(), in_parts(fake)),
+                            {.attempts = 8, .pause = std::chrono::microseconds(10)});
+  expect_error([&] { mds::store_write(store, "large", large); }, errc::unavailable,
+               {"s3://bucket/large"});
+  CHECK(begun == 1);
+  CHECK(parts["7"] == 4);
+  CHECK(parts["1"] == 1);
+  CHECK(fake.uploads() == 0);
+}
+
+/// Shows what its uploads share.
+struct seen_s3 : s3 {
+  using s3::client;
+  using s3::s3;
+};
+
+TEST_CASE("the requests of all uploads share a budget, and get fewer where the store is overloaded",
+          "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  std::atomic<int> asked_for{0};
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_part(asked)) return std::nullopt;
+    ++asked_for;
+    return refusal(503, "SlowDown");
+  };
+  s3_options options = in_parts(fake);
+  options.part_retry.attempts = 1000;
+  options.parallel_parts = 1;
+  const seen_s3 store(threads, fake.s3_url(), options);
+  const std::size_t at_first = store.client().uploads()->most();
+  while (store.client().budget().try_take()) {
+  }
+  store.client().budget().give_back(5);
+  for (int i = 0; i < 3; ++i) {
+    expect_error([&] { mds::store_write(store, "large", large); }, errc::unavailable,
+                 {"the retry budget is spent"});
+  }
+  // What begins and aborts an upload succeeds, and earns half a repetition.
+  CHECK(asked_for >= 3 + 5);
+  CHECK(asked_for <= 3 + 5 + 3);
+  CHECK(store.client().uploads()->most() < at_first);
+  CHECK(store.client().uploads()->in_flight() == 0);
+}
+
 TEST_CASE("another's object of the same size is not taken for the upload", "[s3]") {
   mds::runtime threads(2);
   fake_s3::server fake;
@@ -209,9 +331,9 @@ TEST_CASE("the ETag of parts is S3's, where they are MD5s", "[s3]") {
 
 TEST_CASE("a stopped upload is aborted once, not for as long as uploads are tried", "[s3]") {
   mds::runtime threads(2);
-  fake_s3::server fake;
-  std::stop_source stop;
+  std::stop_source stop;  // before the server, whose threads use it
   int aborts = 0;
+  fake_s3::server fake;
   fake.instead = [&](const question& asked) -> std::optional<answer> {
     if (asked.raw.method == "DELETE") {
       ++aborts;
@@ -265,12 +387,45 @@ TEST_CASE("a large object is created only where there is none", "[s3]") {
   CHECK(fake.uploads() == 0);
 }
 
+TEST_CASE("an object that was created is known for one's own where the answer was lost", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  bool lost = false;
+  const s3 store(threads, fake.s3_url(), in_parts(fake));
+  const auto create = [&] {
+    return mds::detail::wait_for<bool>([&](mds::diagnostics& where, auto done) {
+      store.async_create("large", large, {}, where, std::move(done));
+    });
+  };
+  fake.afterwards = [&](const question& asked, answer& given) {
+    if (is_end(asked) && !std::exchange(lost, true)) given = refusal(500, "InternalError");
+  };
+  // Some services ask for the condition before they look for the upload.
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (is_end(asked) && lost) return refusal(412, "PreconditionFailed");
+    return std::nullopt;
+  };
+  CHECK(create());
+  CHECK(stored(fake) == sent());
+  // Another's object, which came first: also where the first answer was lost.
+  fake.put("large", std::string(large.size(), 'x'));
+  int ends = 0;
+  fake.afterwards = {};
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (!is_end(asked)) return std::nullopt;
+    return ++ends == 1 ? refusal(500, "InternalError") : refusal(412, "PreconditionFailed");
+  };
+  CHECK_FALSE(create());
+  CHECK(stored(fake) == std::string(large.size(), 'x'));
+  CHECK(fake.uploads() == 0);
+}
+
 TEST_CASE("a stopped upload is aborted, whenever the stop comes", "[s3]") {
   mds::runtime threads(2);
   for (std::size_t at = 1; at <= 13; ++at) {
-    fake_s3::server fake;
     std::stop_source stop;
     std::atomic<std::size_t> seen{0};
+    fake_s3::server fake;  // last: its threads use them
     fake.afterwards = [&](const question&, answer&) {
       if (++seen == at) stop.request_stop();
     };

@@ -1,5 +1,7 @@
 #include <mdstream/store/cloud/read.hpp>
 
+#include <mdstream/store/ranged_read.hpp>
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include <array>
@@ -64,6 +66,30 @@ TEST_CASE("a range that breaks off tells what came before", "[s3]") {
   const auto [code, got] = ended.get_future().get();
   CHECK(code == errc::unavailable);
   CHECK(got == 3);
+  CHECK(where.url == "s3://bucket/x");
+}
+
+TEST_CASE("what fails where the bytes go is told of that place, not of the object", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.put("x", "0123456789");
+  const s3 store(threads, fake.s3_url(), options_for(fake));
+  const auto stream = [&](const mds::diagnostics& failure) {
+    (void)mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
+      store.async_stream(
+          "x", {}, 0, 10,
+          [&](const auto&, mds::bytes_view) { throw mds::error(errc::no_space, failure); }, {},
+          where, std::move(done));
+    });
+  };
+  const auto told = [&](const mds::diagnostics& failure) {
+    const auto e = support::error_of([&] { stream(failure); });
+    REQUIRE(e);
+    CHECK(e->code() == errc::no_space);
+    return e->where().url;
+  };
+  CHECK(told({.what = "cannot write", .url = "/data/x.tmp"}) == "/data/x.tmp");
+  CHECK(told({.what = "there is no room"}) == "s3://bucket/x");
 }
 
 TEST_CASE("an answer that is not what was asked for is refused", "[s3]") {
@@ -93,6 +119,33 @@ TEST_CASE("an object that shrank below a range is not that version's end", "[s3]
   };
   CHECK(read(2) == 0);
   expect_error([&] { (void)read(6); }, errc::corrupt, {"changed"});
+}
+
+TEST_CASE("an object that changed under its ranges is not asked for again", "[s3]") {
+  mds::runtime threads(2);
+  fake_s3::server fake;
+  fake.put("x", std::string(100, 'a'));
+  int gets = 0;
+  fake.afterwards = [&](const question& asked, answer&) {
+    if (asked.raw.method == "GET" && ++gets == 1) fake.changed("x", std::string(100, 'b'));
+  };
+  const mds::retry_policy often{.attempts = 8, .pause = std::chrono::microseconds(10)};
+  const mds::retrying store(threads, s3(threads, fake.s3_url(), options_for(fake)), often);
+  const auto held = mds::detail::wait_for<mds::object_version>(
+      [&](auto& where, auto done) { store.async_version("x", {}, where, std::move(done)); });
+  std::vector<std::byte> into(100);
+  const auto read = [&] {
+    mds::detail::wait_for<>([&](auto& where, auto done) {
+      mds::async_read_ranges(threads, store, "x", held, into,
+                             {.range_bytes = 10, .at_once = 1, .retry = often}, {}, where,
+                             std::move(done));
+    });
+  };
+  expect_error(read, errc::corrupt, {"changed", "another version", "s3://bucket/x"});
+  CHECK(gets == 2);
+  fake.put("x", std::string(99, 'c'));
+  expect_error(read, errc::corrupt, {"changed", "s3://bucket/x"});
+  CHECK(gets == 3);
 }
 
 TEST_CASE("no redirect takes the keys elsewhere", "[s3]") {

@@ -70,6 +70,17 @@ TEST_CASE("without room fetching pauses until the window moves, and begins with 
   CHECK(window.all_asked());
 }
 
+TEST_CASE("what found no room comes back to its place, whichever is told first") {
+  mds::fetch_window window(6, 4);
+  for (const std::uint32_t shard : {4U, 2U, 0U, 5U, 1U}) window.want(shard);
+  for (const std::uint32_t shard : {4U, 2U, 0U, 5U}) CHECK(window.next() == shard);
+  for (const std::uint32_t shard : {2U, 5U, 4U, 0U}) window.no_room(shard);
+  window.moved();
+  for (const std::uint32_t shard : {4U, 2U, 0U, 5U}) CHECK(window.next() == shard);
+  window.fetched(2);
+  CHECK(window.next() == 1);
+}
+
 TEST_CASE("random events never lose, repeat or leak a shard") {
   const auto seed = std::random_device{}();
   INFO("seed " << seed);

@@ -110,8 +110,11 @@ struct outcome {
   std::size_t late = 0;  // those that a batch had to wait for
 };
 
-/// The machines as the cache drives them: `ahead` batches are wanted, `horizon` batches known.
-outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon) {
+/// The machines as the cache drives them: `ahead` batches are wanted, `horizon` batches known. Up
+/// to eight shards are asked for at a time; where one finds no room, those behind it are refused
+/// with it, and any of them may be the first to hear of it.
+outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon,
+                     std::mt19937& random) {
   const future known(of.batches, of.shards);
   mds::fetch_window window(of.shards, 8);
   std::set<std::uint32_t> resident;
@@ -141,11 +144,18 @@ outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon) {
       window.found(shard);
       ++result.late;
     }
-    while (const auto shard = window.next()) {
-      if (fetch(*shard, t, mds::urgency::ahead))
-        window.fetched(*shard);
-      else
-        window.no_room(*shard);
+    while (true) {
+      std::vector<std::uint32_t> asked, refused;
+      while (const auto shard = window.next()) asked.push_back(*shard);
+      if (asked.empty()) break;
+      for (const std::uint32_t shard : asked) {
+        if (refused.empty() && fetch(shard, t, mds::urgency::ahead))
+          window.fetched(shard);
+        else
+          refused.push_back(shard);
+      }
+      std::shuffle(refused.begin(), refused.end(), random);
+      for (const std::uint32_t shard : refused) window.no_room(shard);
     }
     for (const std::uint32_t shard : of.batches[t]) (void)window.leave(shard);
     window.moved();
@@ -158,13 +168,14 @@ TEST_CASE("downloads stay within five percent of the fewest possible", "[schedul
   std::mt19937 random(seed);
   const double part = GENERATE(0.1, 0.3, 0.6);
   const double window = GENERATE(8.0, 40.0, 150.0);
+  const std::size_t ahead = GENERATE(4, 40);
   constexpr std::uint32_t shards = 150;
   trace of{{}, shards, static_cast<std::size_t>(part * shards)};
   for (int e = 0; e < 3; ++e) {  // with the next epoch in view at the end of each
     for (batch& each : epoch(shards, 20, window, 8, random)) of.batches.push_back(std::move(each));
   }
   const std::size_t fewest = fewest_downloads(of);
-  const outcome known = run_machines(of, 4, everything);
+  const outcome known = run_machines(of, ahead, everything, random);
   INFO("room for " << of.room << " of 150 shards, window " << window << ": fewest " << fewest
                    << ", machines " << known.downloads << ", late " << known.late);
   CHECK(known.downloads >= fewest);
@@ -174,7 +185,7 @@ TEST_CASE("downloads stay within five percent of the fewest possible", "[schedul
 TEST_CASE("what is in view while it is wanted ahead is not waited for", "[schedule]") {
   std::mt19937 random(7);
   trace of{epoch(100, 20, 10.0, 8, random), 100, 40};
-  const outcome seen = run_machines(of, 8, everything);
+  const outcome seen = run_machines(of, 8, everything, random);
   CHECK(seen.downloads == 100);  // the window fits: nothing is fetched twice
   CHECK(seen.late <= of.batches.front().size());
 }

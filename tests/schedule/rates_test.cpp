@@ -63,4 +63,24 @@ TEST_CASE("repetitions are earned by successes", "[schedule]") {
   CHECK_FALSE(budget.try_take());
 }
 
+TEST_CASE("calls that pass at the second attempt never spend the budget", "[schedule]") {
+  mds::retry_budget budget(100, 0.5);
+  int passed = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    if (!budget.try_take()) continue;
+    budget.give_back(1);
+    budget.succeeded();
+    ++passed;
+  }
+  CHECK(passed == 10'000);
+}
+
+TEST_CASE("nothing that is given back exceeds the capacity", "[schedule]") {
+  mds::retry_budget budget(2);
+  budget.give_back(10);
+  CHECK(budget.try_take());
+  CHECK(budget.try_take());
+  CHECK_FALSE(budget.try_take());
+}
+
 }  // namespace rates_test

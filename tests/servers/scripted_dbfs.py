@@ -5,13 +5,13 @@ it writes `port`. `requests` gets a line for each kind of request that was let i
 
 It says no as the service does: without a token that is good 401, with one that was revoked 403; an OAuth token is good for
 thirty requests, and then another has to be asked for. Directories have to be made before files are put into volumes,
-volumes that are not there are 404, blocks of more than 1 MiB are refused, files are not moved over files. A volume's
-files change a second after each other, for that is what versions are told by. Listings come in pages of three. Every
-fifth shard is answered 429 at first.
+volumes that are not there are 404, blocks of more than 1 MiB are refused, files are not moved over files, and a file
+`kept` that was deleted is not moved to again. The first move to a file in a directory `unanswered` is carried out, and its
+answer lost; where the file has `first` in its path, moves look at the target before the source. A volume's files change a second after each other, for that is what
+versions are told by. Listings come in pages of three. Every fifth shard is answered 429 at first.
 """
 import base64
 import email.utils
-import http.server
 import json
 import pathlib
 import sys
@@ -19,11 +19,13 @@ import threading
 import time
 import urllib.parse
 
+import scripted
+
 here = pathlib.Path(sys.argv[1])
 token, client, secret = "dapi-hush-of-the-token", "the-principal", "hush-of-the-principal"
 volume = "/Volumes/main/test/data"
 lock = threading.RLock()
-files, directories = {}, {volume, "/"}
+files, directories, deleted, unanswered = {}, {volume, "/"}, set(), set()
 streams, refused, oauth = {}, set(), {}  # of a token: the requests that it is good for
 shards, clock = 0, time.time()
 
@@ -52,22 +54,8 @@ def children(path):
     return found if found or path in directories - {volume} else None
 
 
-class Workspace(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def answer(self, status, body=b"", **headers):
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), str(value))
-        if "Content_Length" not in headers and status != 204:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD" and status != 204:
-            self.wfile.write(body)
+class Workspace(scripted.Handler):
+    out_of_range = {"error_code": "RANGE_NOT_SATISFIABLE"}
 
     def no(self, status, code, message="", **headers):
         self.answer(status, {"error_code": code, "message": message}, **headers)
@@ -98,10 +86,8 @@ class Workspace(http.server.BaseHTTPRequestHandler):
         values = {k: v if k == "overwrite" else "{}" for k, v in self.query.items()}
         body = json.loads(self.body) if self.command == "POST" else {}
         conditions = [name for name in ("If-Unmodified-Since", "Range") if name in self.headers]
-        words = [self.command, prefix + action, "&".join(f"{k}={values[k].lower()}" for k in sorted(values)),
-                 ",".join(sorted(body)), ",".join(conditions)]
-        with open(here / "requests", "a") as out:
-            out.write(" ".join(filter(None, words)) + "\n")
+        scripted.note(here, self.command, prefix + action, "&".join(f"{k}={values[k].lower()}" for k in sorted(values)),
+                      ",".join(sorted(body)), ",".join(conditions))
 
     def oidc(self, path):
         if path == "/oidc/.well-known/oauth-authorization-server":
@@ -147,15 +133,7 @@ class Workspace(http.server.BaseHTTPRequestHandler):
         changed = email.utils.formatdate(changed, usegmt=True)
         if self.headers.get("If-Unmodified-Since", changed) != changed:
             return self.no(412, "FAILED_PRECONDITION")
-        wanted = self.headers.get("Range")
-        if not wanted or self.command == "HEAD":
-            return self.answer(200, body, Last_Modified=changed, Content_Length=len(body), Content_Type="application/octet-stream")
-        first, _, last = wanted.removeprefix("bytes=").partition("-")
-        if int(first) >= len(body):
-            return self.no(416, "RANGE_NOT_SATISFIABLE", Content_Range=f"bytes */{len(body)}")
-        last = min(int(last or len(body)), len(body) - 1)
-        self.answer(206, body[int(first):last + 1], Last_Modified=changed, Content_Range=f"bytes {first}-{last}/{len(body)}",
-                    Content_Type="application/octet-stream")
+        self.answer_range(body, Last_Modified=changed, Content_Type="application/octet-stream")
 
     def directory(self, path):
         if not (path + "/").startswith(volume + "/"):
@@ -245,11 +223,18 @@ class Workspace(http.server.BaseHTTPRequestHandler):
 
     def move(self, said, _):
         source, target = said["source_path"], said["destination_path"]
-        if source not in files:
+        taken = target in files or target in directories
+        if source not in files and not (taken and "/first/" in target):
             return self.absent(source)
-        if target in files or target in directories:
+        if taken:
             return self.no(400, "RESOURCE_ALREADY_EXISTS", f"A file or directory already exists at {target}.")
+        if target.endswith("/kept") and target in deleted:
+            return self.no(403, "PERMISSION_DENIED", "no longer allowed")
         files[target] = files.pop(source)
+        if "/unanswered/" in target and target not in unanswered:
+            unanswered.add(target)
+            self.close_connection = True
+            return
         self.answer(200, {})
 
     def delete(self, said, path):
@@ -258,6 +243,7 @@ class Workspace(http.server.BaseHTTPRequestHandler):
         if path not in files and path not in directories:
             return self.absent(path)
         files.pop(path, None)
+        deleted.add(path)
         self.answer(200, {})
 
     def mkdirs(self, _, path):
@@ -267,7 +253,4 @@ class Workspace(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Workspace)
-(here / "port.new").write_text(str(server.server_port))
-(here / "port.new").rename(here / "port")
-server.serve_forever()
+scripted.serve(Workspace, here)

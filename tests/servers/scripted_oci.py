@@ -2,16 +2,18 @@
 """scripted_oci.py DIRECTORY [SECONDS]: a server that speaks the published Object Storage API of Oracle Cloud
 Infrastructure, with the bucket `test` of the namespace `testns`. Makes in DIRECTORY an API key with a pass phrase, a
 `config` with its profile and with that of a session, and, when it listens, `port`. `requests` there gets a line for
-each kind of request that was let in, names of objects and uploads left out.
+each kind of request that was let in, names of objects and uploads left out. It is the metadata service of a machine,
+too, and the service that gives tokens for the machine's certificate, each good for thirty requests; both are too busy
+at first.
 
 It says no as the service does: every request has to be signed by the key, within five minutes of the server's clock,
 which goes SECONDS ahead of the machine's; buckets that are not there are 404. A part of an upload, and every fifth
-shard, is answered 429 at first. Listings come in pages of three.
+shard, is answered 429 at first. Listings come in pages of three, and those of `late/` are behind: they have what was
+there when they were asked for last.
 """
 import base64
 import email.utils
 import hashlib
-import http.server
 import json
 import pathlib
 import re
@@ -22,11 +24,15 @@ import time
 import urllib.parse
 import uuid
 
+import scripted
+
 here = pathlib.Path(sys.argv[1])
 ahead = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 pass_phrase, session_token = "hush of the pass phrase #1", "hush-of-the-session"
 who = {"tenancy": "ocid1.tenancy.oc1..test", "user": "ocid1.user.oc1..test", "fingerprint": ":".join(["20"] * 16)}
 objects, uploads, refused = {}, {}, set()
+known = {}  # by the prefix of a listing that is behind: what the next one has
+machine, sessions = {}, {}  # what its metadata service says; of a token: whose key signs with it, how often it may
 lock = threading.Lock()
 shards = 0
 
@@ -36,7 +42,7 @@ def openssl(*words):
 
 
 def make_keys():
-    """The modulus of the key; its exponent is 65537."""
+    """By the ids that sign, the modulus of the key; its exponent is 65537."""
     plain, key, other = here / "plain.pem", here / "key.pem", here / "other.pem"
     openssl("genrsa", "-out", plain, "2048")
     openssl("rsa", "-aes256", "-passout", f"pass:{pass_phrase}", "-in", plain, "-out", key)
@@ -49,12 +55,29 @@ def make_keys():
         f"[absent]\nkey_file = /nonexistent\n")
     (here / "session").write_text(
         f"[DEFAULT]\ntenancy = {who['tenancy']}\nkey_file = {plain}\nsecurity_token_file = {here / 'token'}\nregion = phx\n")
-    for each in (plain, key, other, here / "token"):
+    for each in (plain, key, other, here / "token", here / "config"):
         each.chmod(0o600)
-    return int(openssl("rsa", "-in", plain, "-noout", "-modulus").strip().removeprefix("Modulus="), 16)
+    for name, subject in (("leaf", f"/OU=opc-tenant:{who['tenancy']}/CN=machine"), ("above", "/CN=above")):
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", subject, "-keyout", here / f"{name}.key",
+                "-out", here / f"{name}.pem")
+    fingerprint = openssl("x509", "-in", here / "leaf.pem", "-noout", "-fingerprint", "-sha1").strip().partition("=")[2]
+    machine.update({"instance/region": "phx\n", "identity/cert.pem": (here / "leaf.pem").read_text(),
+                    "identity/key.pem": (here / "leaf.key").read_text(),
+                    "identity/intermediate.pem": (here / "above.pem").read_text()})
+    machine.update({f"broken/{name}": text for name, text in machine.items()} | {"broken/identity/cert.pem": "no certificate"})
+    return {"/".join(who.values()): modulus_of(plain), f"ST${session_token}": modulus_of(plain),
+            f"{who['tenancy']}/fed-x509/{fingerprint}": modulus_of(here / "leaf.key")}
 
 
-def verifies(text, signature):
+def modulus_of(key, *words):
+    return int(openssl("rsa", "-in", key, "-noout", "-modulus", *words).strip().removeprefix("Modulus="), 16)
+
+
+def body_of(pem):
+    return "".join(line for line in pem.splitlines() if not line.startswith("-----"))
+
+
+def verifies(text, signature, modulus):
     """RSASSA-PKCS1-v1_5 with SHA-256, RFC 8017."""
     size = (modulus.bit_length() + 7) // 8
     number = int.from_bytes(signature, "big")
@@ -65,57 +88,87 @@ def verifies(text, signature):
     return pow(number, 65537, modulus) == int.from_bytes(padded, "big")
 
 
-class Service(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
+class Service(scripted.Handler):
+    out_of_range = {"code": "InvalidRange", "message": ""}
 
     def date_time_string(self, timestamp=None):
         return email.utils.formatdate(time.time() + ahead, usegmt=True)
-
-    def answer(self, status, body=b"", **headers):
-        body = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name.replace("_", "-"), str(value))
-        if "Content_Length" not in headers:
-            self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
 
     def no(self, status, code, message="", **headers):
         self.answer(status, {"code": code, "message": message}, **headers)
 
     def is_signed(self):
-        """Whether the request is signed by the key, and its body where that has to be."""
+        """Whether the request is signed by a key that it names, and its body where that has to be."""
         said = dict(re.findall(r'(\w+)="([^"]*)"', self.headers.get("Authorization", "")))
-        ids = ("/".join(who.values()), f"ST${session_token}")
-        if said.get("version") != "1" or said.get("algorithm") != "rsa-sha256" or said.get("keyId") not in ids:
+        self.signer = said.get("keyId")
+        if said.get("version") != "1" or said.get("algorithm") != "rsa-sha256" or self.signer not in keys:
             return False
         names = said.get("headers", "").split(" ")
         self.signed = " ".join(sorted(names))
-        needed = {"date", "(request-target)", "host"}
+        needed = {"date", "(request-target)"} if self.is_federation() else {"date", "(request-target)", "host"}
         if self.command == "POST":
             needed |= {"content-length", "content-type", "x-content-sha256"}
             digest = base64.b64encode(hashlib.sha256(self.body).digest()).decode()
             if self.headers.get("x-content-sha256") != digest:
                 return False
-        if not needed <= set(names):
+        if not needed <= set(names) or (self.is_federation() and needed != set(names)):
             return False
         values = {"(request-target)": f"{self.command.lower()} {self.path}"}
         text = "\n".join(f"{name}: {values.get(name, self.headers.get(name))}" for name in names)
-        return verifies(text, base64.b64decode(said.get("signature", "")))
+        return verifies(text, base64.b64decode(said.get("signature", "")), keys[self.signer])
+
+    def is_federation(self):
+        """Certificates let in where tokens are given, and nowhere else."""
+        return self.path == "/v1/x509"
+
+    def metadata(self):
+        if self.headers.get("Authorization") != "Bearer Oracle":
+            return self.no(401, "NotAuthenticated")
+        with lock:
+            if self.busy(("metadata", self.path)):
+                return
+        name = self.path.removeprefix("/opc/v2/")
+        self.answer(200, machine[name].encode()) if name in machine else self.no(404, "NotFound")
+
+    def federation(self):
+        with lock:
+            if self.busy("federation"):
+                return
+        said = json.loads(self.body)
+        chain = body_of(machine["identity/cert.pem"]), [body_of(machine["identity/intermediate.pem"])]
+        if (said["certificate"], said["intermediateCertificates"]) != chain or set(said) != {
+                "certificate", "intermediateCertificates", "publicKey"}:
+            return self.no(400, "InvalidParameter", "not the machine's certificates")
+        public = here / "session.der"
+        with lock:
+            public.write_bytes(base64.b64decode(said["publicKey"], validate=True))
+            claims = {"exp": int(time.time() + ahead) + 3600, "number": len(keys)}
+            token = ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=")
+                             for each in ({"alg": "RS256"}, claims, "hush"))
+            keys[f"ST${token}"] = modulus_of(public, "-pubin", "-inform", "DER")
+            sessions[f"ST${token}"] = 30
+        self.answer(200, {"token": token})
+
+    def is_spent(self):
+        """Of a token that was given for a certificate."""
+        with lock:
+            if self.signer in sessions:
+                sessions[self.signer] -= 1
+                return sessions[self.signer] < 0
+        return False
 
     def handle_one(self):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if not self.is_signed():
+        if self.path.startswith("/opc/v2/"):
+            return self.metadata()
+        if not self.is_signed() or ("fed-x509" in self.signer) != self.is_federation() or self.is_spent():
             said = f"The required information is missing or wrong: {self.headers.get('Authorization')}"
             return self.no(401, "NotAuthenticated", said)
         date = email.utils.parsedate_to_datetime(self.headers["Date"]).timestamp()
         if abs(date - time.time() - ahead) > 300:
             return self.no(401, "NotAuthenticated", "Date is outside of the permitted clock skew")
+        if self.is_federation():
+            return self.federation()
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         if url.path.rstrip("/") == "/n":
@@ -137,10 +190,8 @@ class Service(http.server.BaseHTTPRequestHandler):
             if each in ("prefix", "start", "uploadId", "uploadPartNum"):
                 query = query | {each: "{}"}
         conditions = [name for name in ("If-Match", "If-None-Match", "Range") if name in self.headers]
-        words = [self.command, path, "&".join(f"{k}={query[k]}" for k in sorted(query)), ",".join(conditions), "signs", self.signed]
-        line = " ".join(filter(None, words))
-        with lock, open(here / "requests", "a") as out:
-            out.write(line + "\n")
+        scripted.note(here, self.command, path, "&".join(f"{k}={query[k]}" for k in sorted(query)), ",".join(conditions), "signs",
+                      self.signed)
 
     def busy(self, what):
         """Once for each thing that is asked for."""
@@ -178,20 +229,17 @@ class Service(http.server.BaseHTTPRequestHandler):
         if self.command == "GET" and name.endswith(".mds") and shards % 5 == 1 and self.busy(name):
             return
         body, tag = objects[name]
-        wanted = self.headers.get("Range")
-        if not wanted or self.command == "HEAD":
-            return self.answer(200, body, ETag=tag, Content_Length=len(body))
-        first, last = wanted.removeprefix("bytes=").split("-")
-        if int(first) >= len(body):
-            return self.no(416, "InvalidRange", Content_Range=f"bytes */{len(body)}")
-        last = min(int(last), len(body) - 1)
-        self.answer(206, body[int(first):last + 1], ETag=tag, Content_Range=f"bytes {first}-{last}/{len(body)}")
+        self.answer_range(body, ETag=tag)
 
     def listing(self, query):
-        keys = [key for key in sorted(objects) if key.startswith(query.get("prefix", "")) and key >= query.get("start", "")]
+        prefix = query.get("prefix", "")
+        now = [key for key in sorted(objects) if key.startswith(prefix)]
+        if "/late/" in prefix and "start" not in query:
+            known[prefix], now = now, known.get(prefix, [])
+        keys = [key for key in now if key >= query.get("start", "")]
         limit = min(int(query.get("limit", 1000)), 3)
         fields = query.get("fields", "name").split(",")
-        shown = [{k: v for k, v in {"name": key, "size": len(objects[key][0])}.items() if k in fields} for key in keys[:limit]]
+        shown = [{k: v for k, v in {"name": key, "size": len(objects[key][0]) if key in objects else 0}.items() if k in fields} for key in keys[:limit]]
         self.answer(200, {"objects": shown, "prefixes": []} | ({"nextStartWith": keys[limit]} if keys[limit:] else {}))
 
     def upload(self, name, query):
@@ -224,8 +272,5 @@ class Service(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
 
 
-modulus = make_keys()
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
-(here / "port.new").write_text(str(server.server_port))
-(here / "port.new").rename(here / "port")
-server.serve_forever()
+keys = make_keys()
+scripted.serve(Service, here)

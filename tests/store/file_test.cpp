@@ -1,5 +1,8 @@
 #include <mdstream/store/file.hpp>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -46,6 +49,19 @@ TEST_CASE("a descriptor has one owner", "[store]") {
   CHECK(two.get() == number);
   two.reset();
   CHECK(::fcntl(number, F_GETFD) == -1);
+}
+
+TEST_CASE("a file is what was appended to it, whatever place was reserved", "[store]") {
+  const scratch root;
+  mds::detail::replacement_file file(root / "file");
+  file.reserve(1 << 20);
+  file.append(mds::as_bytes("one "));
+  file.append(mds::as_bytes("two"));
+  CHECK(file.size() == 7);
+  CHECK_FALSE(std::filesystem::exists(root / "file"));
+  file.publish(mds::detail::durability::cached);
+  std::ifstream text(root / "file");
+  CHECK(std::string(std::istreambuf_iterator<char>(text), {}) == "one two");
 }
 
 TEST_CASE("names are not repeated", "[store]") {

@@ -96,8 +96,8 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
   const http web(threads, server.url());
   const mds::retry_policy patience{
       .attempts = 30, .pause = 10us, .jitter = mds::retry_jitter::decorrelated};
-  const mds::retrying store(threads, mds::adaptive(mds::hedged(threads, web)), patience,
-                            mds::retry_budget(1e6));
+  const mds::shared_retry_budget budget(mds::retry_budget(1e6));
+  const mds::retrying store(threads, mds::adaptive(mds::hedged(threads, web)), patience, budget);
   while (server.faults() < 500) {
     std::vector<std::byte> got(bytes.size());
     CHECK(mds::store_read(store, "key", 0, got) == got.size());
@@ -106,7 +106,8 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
     std::fill(got.begin(), got.end(), std::byte{0});
     mds::detail::wait_for<>([&](auto& where, auto done) {
       mds::async_read_ranges(threads, web, "key", {bytes.size(), "\"one\""}, got,
-                             {.range_bytes = 1000, .retry = patience}, {}, where, std::move(done));
+                             {.range_bytes = 1000, .retry = patience, .budget = budget}, {}, where,
+                             std::move(done));
     });
     CHECK(got == bytes);
 
@@ -117,7 +118,7 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
           [&](const mds::object_version&, mds::bytes_view more) {
             streamed.insert(streamed.end(), more.begin(), more.end());
           },
-          patience, {}, where, std::move(done));
+          patience, budget, {}, where, std::move(done));
     });
     CHECK(streamed == bytes);
   }

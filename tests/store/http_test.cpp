@@ -4,11 +4,13 @@
 
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/any_store.hpp>
+#include <mdstream/store/limited.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/operations.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <future>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "store/conformance.hpp"
+#include "store/forwarding.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -38,37 +41,22 @@ using support::scripted_server;
 using connection = scripted_server::connection;
 
 // Reads through the web server; what it cannot do goes to the directory that it serves.
-class served_directory {
- public:
-  served_directory(http reads, mds::runtime& threads, const std::string& directory)
-      : reads_(std::move(reads)), files_(threads, mds::store::local(directory)) {}
+struct served_directory : store_test::forwarding<mds::blocking<mds::store::local>> {
+  served_directory(http server, mds::runtime& threads, const std::string& directory)
+      : forwarding{{threads, mds::store::local(directory)}}, reads(std::move(server)) {}
 
   void async_size(std::string key, std::stop_token stop, mds::diagnostics& where,
                   mds::store_handler<std::uint64_t> done) const {
-    reads_.async_size(std::move(key), std::move(stop), where, std::move(done));
+    reads.async_size(std::move(key), std::move(stop), where, std::move(done));
   }
   void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
                   std::stop_token stop, mds::diagnostics& where,
                   mds::store_handler<std::size_t> done) const {
-    reads_.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+    reads.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
   }
-  void async_write(std::string key, mds::bytes_view bytes, std::stop_token stop,
-                   mds::diagnostics& where, mds::store_handler<> done) const {
-    files_.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
-  }
-  void async_list(std::string prefix, std::stop_token stop, mds::diagnostics& where,
-                  mds::store_handler<std::vector<mds::object_info>> done) const {
-    files_.async_list(std::move(prefix), std::move(stop), where, std::move(done));
-  }
-  void async_remove(std::string key, std::stop_token stop, mds::diagnostics& where,
-                    mds::store_handler<> done) const {
-    files_.async_remove(std::move(key), std::move(stop), where, std::move(done));
-  }
-  [[nodiscard]] std::string url(std::string_view key) const { return reads_.url(key); }
+  [[nodiscard]] std::string url(std::string_view key) const { return reads.url(key); }
 
- private:
-  http reads_;
-  mds::blocking<mds::store::local> files_;
+  http reads;
 };
 
 // CTest shows the test as skipped when it reads this line.
@@ -290,8 +278,8 @@ TEST_CASE("a stream goes on behind its last byte, with the version that it began
   const auto stream = [&](std::uint64_t most, const mds::byte_taker& take) {
     return mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
       mds::async_stream_resumed(threads, store, "key", most, take,
-                                {.attempts = 2, .pause = std::chrono::milliseconds(1)}, {}, where,
-                                std::move(done));
+                                {.attempts = 2, .pause = std::chrono::milliseconds(1)}, {}, {},
+                                where, std::move(done));
     });
   };
   std::string got;
@@ -308,11 +296,77 @@ TEST_CASE("a stream goes on behind its last byte, with the version that it began
   expect_error(
       [&] {
         (void)stream(100, [](const auto&, mds::bytes_view) {
-          throw mds::error(errc::no_space, "the disk is full");
+          throw mds::error(errc::no_space,
+                           mds::diagnostics{.what = "cannot write", .url = "/data/key.tmp"});
         });
       },
-      errc::no_space, {"full"});
+      errc::no_space, {"cannot write (/data/key.tmp)"});
   CHECK(server.requests().size() == before + 1);  // what the taker throws is final
+  expect_error(
+      [&] {
+        (void)stream(100, [](const auto&, mds::bytes_view) {
+          throw mds::error(errc::no_space, "there is no room");
+        });
+      },
+      errc::no_space, {"no room (" + server.url() + "/key)"});
+}
+
+TEST_CASE("a stream that nothing comes of is repeated as its budget allows, also at once",
+          "[store]") {
+  const bool at_once = GENERATE(false, true);
+  scripted_server server([&](connection& to, const scripted_request&) {
+    to.answer("503 Busy", "", at_once ? "Retry-After: 0\r\n" : "");
+  });
+  mds::runtime threads(1);
+  const http store(threads, server.url());
+  expect_error(
+      [&] {
+        (void)mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
+          mds::async_stream_resumed(
+              threads, store, "key", 100, [](const auto&, mds::bytes_view) {},
+              {.attempts = 10, .pause = std::chrono::microseconds(1)}, mds::retry_budget(2), {},
+              where, std::move(done));
+        });
+      },
+      errc::unavailable, {"503", "the retry budget is spent"});
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("a store whose calls are limited hands out bytes as they come, so many at a time",
+          "[store]") {
+  std::atomic<int> under_way{0}, most{0};
+  scripted_server server([&](connection& to, const scripted_request&) {
+    most = std::max(most.load(), ++under_way);
+    to.wait(std::chrono::milliseconds(20));
+    --under_way;
+    to.answer("200 OK", "12345");
+  });
+  mds::runtime threads(1);
+  const mds::any_async_store store(mds::limited(http(threads, server.url()), 2));
+  REQUIRE(store.streams());
+  constexpr int count = 10;
+  std::vector<mds::diagnostics> where(count);
+  std::vector<std::string> came(count);
+  std::atomic<int> left{count}, failed{0};
+  mds::one_time_event all;
+  for (std::size_t i = 0; i < count; ++i) {
+    store.async_stream(
+        "x", {}, 0, 10,
+        [&came, i](const mds::object_version&, mds::bytes_view bytes) {
+          came[i] += mds::as_text(bytes);
+        },
+        {}, where[i],
+        [&](std::error_code code, const mds::object_version&) {
+          if (code) ++failed;
+          if (--left == 0) all.set();
+        });
+  }
+  all.wait();
+  CHECK(failed == 0);
+  CHECK(came == std::vector<std::string>(count, "12345"));
+  CHECK(most <= 2);
+  const mds::any_async_store whole(mds::limited(mds::blocking(threads, mds::store::local("/")), 2));
+  CHECK_FALSE(whole.streams());
 }
 
 TEST_CASE("a stream of a changed object fails, and one of an empty object is empty", "[store]") {
@@ -334,7 +388,7 @@ TEST_CASE("a stream of a changed object fails, and one of an empty object is emp
       mds::async_stream_resumed(
           threads, store, key, 100,
           [&](const auto&, mds::bytes_view bytes) { length += bytes.size(); },
-          {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, where, std::move(done));
+          {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, {}, where, std::move(done));
     });
     return length;
   };

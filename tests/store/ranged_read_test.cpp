@@ -5,6 +5,7 @@
 #include <mdstream/store/fault_injecting.hpp>
 #include <mdstream/store/memory.hpp>
 #include <mdstream/store/operations.hpp>
+#include <mdstream/store/retrying.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "store/conformance.hpp"
+#include "store/forwarding.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -96,14 +98,9 @@ TEST_CASE("injected faults leave every byte right, or are told", "[store]") {
 }
 
 /// Each read brings one byte and breaks off.
-struct dripping {
-  inner_store inner;
+struct dripping : store_test::forwarding<inner_store> {
   std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
 
-  void async_size(std::string key, std::stop_token stop, mds::diagnostics& where,
-                  mds::store_handler<std::uint64_t> done) const {
-    inner.async_size(std::move(key), std::move(stop), where, std::move(done));
-  }
   void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
                   std::stop_token stop, mds::diagnostics& where,
                   mds::store_handler<std::size_t> done) const {
@@ -114,19 +111,6 @@ struct dripping {
                        done(code || last ? code : make_error_code(errc::unavailable), got);
                      });
   }
-  void async_write(std::string key, mds::bytes_view bytes, std::stop_token stop,
-                   mds::diagnostics& where, mds::store_handler<> done) const {
-    inner.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
-  }
-  void async_list(std::string key, std::stop_token stop, mds::diagnostics& where,
-                  mds::store_handler<std::vector<mds::object_info>> done) const {
-    inner.async_list(std::move(key), std::move(stop), where, std::move(done));
-  }
-  void async_remove(std::string key, std::stop_token stop, mds::diagnostics& where,
-                    mds::store_handler<> done) const {
-    inner.async_remove(std::move(key), std::move(stop), where, std::move(done));
-  }
-  [[nodiscard]] std::string url(std::string_view key) const { return inner.url(key); }
 };
 
 TEST_CASE("a broken read goes on from its last byte", "[store]") {
@@ -134,11 +118,47 @@ TEST_CASE("a broken read goes on from its last byte", "[store]") {
   const memory objects;
   const auto bytes = conformance::noise(30, 4);
   objects.write("key", bytes);
-  const dripping store{inner_store(threads, objects)};
+  const dripping store{{inner_store(threads, objects)}};
   std::vector<std::byte> into(30);
   read(threads, store, into, quickly(10, 2));
   CHECK(into == bytes);
   CHECK(*store.reads == 30);
+}
+
+TEST_CASE("all ranges and the store's other calls share one budget of repetitions", "[store]") {
+  mds::runtime threads(2);
+  const mds::fault_injecting broken(
+      threads, inner_store(threads, memory()),
+      {.chance = 1.0, .kinds = {mds::store_fault::unavailable}, .seed = 6});
+  const mds::shared_retry_budget budget(mds::retry_budget(5, 0.5));
+  auto options = quickly(10, 10);
+  options.budget = budget;
+  std::vector<std::byte> into(1000);
+  expect_error([&] { read(threads, broken, into, std::move(options)); }, errc::unavailable);
+  CHECK(broken.calls() <= 3 + 5);  // the first ranges, and what the budget gave to all of them
+  CHECK_FALSE(budget.try_take());
+  const std::uint64_t before = broken.calls();
+  const mds::retrying store(threads, broken, {.attempts = 10, .pause = 10us}, budget);
+  expect_error([&] { (void)mds::store_size(store, "key"); }, errc::unavailable);
+  CHECK(broken.calls() == before + 1);
+}
+
+TEST_CASE("to go on behind what came costs no repetition, and what lands earns some", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  const auto bytes = conformance::noise(300, 4);
+  objects.write("key", bytes);
+  const dripping store{{inner_store(threads, objects)}};
+  const mds::shared_retry_budget budget(mds::retry_budget(10, 0.5));
+  while (budget.try_take()) {
+  }
+  auto options = quickly(100, 2);
+  options.budget = budget;
+  std::vector<std::byte> into(300);
+  read(threads, store, into, std::move(options));
+  CHECK(into == bytes);
+  CHECK(budget.try_take());  // three ranges, half a repetition each
+  CHECK_FALSE(budget.try_take());
 }
 
 TEST_CASE("the first failure ends the others, and a stop ends all", "[store]") {

@@ -1,5 +1,6 @@
 #include <mdstream/stream/open.hpp>
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/http.hpp>
 
@@ -7,18 +8,21 @@
 #include <asio/bind_executor.hpp>
 #include <asio/cancellation_signal.hpp>
 #include <asio/co_spawn.hpp>
+#include <asio/post.hpp>
 #include <asio/system_executor.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -55,7 +59,8 @@ using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 using batch_type = loader::batch_type;
 
-/// 100 samples in ten shards. Says nothing to who asks for a file whose name holds `silent_about`.
+/// 100 samples in ten shards. Says nothing to who asks for a file whose name holds `silent_about`,
+/// and takes its time for other shards.
 class server {
  public:
   server() { support::write_plain_dataset(dir_ / "data", std::vector<std::uint64_t>(10, 10)); }
@@ -64,6 +69,7 @@ class server {
     const std::lock_guard lock(mutex_);
     silent_about_ = name;
   }
+  void take_time(std::chrono::milliseconds for_a_shard) { time_for_a_shard_ = for_a_shard; }
   [[nodiscard]] bool was_asked_about(const std::string& name) const {
     for (const scripted_request& each : web_.requests())
       if (each.target.find(name) != std::string::npos) return true;
@@ -71,6 +77,10 @@ class server {
   }
   void wait_for_question(const std::string& name) const {
     while (!was_asked_about(name)) std::this_thread::sleep_for(1ms);
+  }
+  [[nodiscard]] mds::byte_size room_for_shards(std::uint64_t count) const {
+    return mds::byte_size(std::filesystem::file_size(dir_ / "data/index.json") +
+                          count * std::filesystem::file_size(dir_ / "data/shard.00000.mds"));
   }
   [[nodiscard]] dataset::options dataset_options() const {
     return {.remote = web_.url(), .local = fresh()};
@@ -97,6 +107,7 @@ class server {
       to.wait(60s);
       return to.close();
     }
+    if (request.target.find("shard") != std::string::npos) to.wait(time_for_a_shard_.load());
     std::ifstream file((dir_ / "data") + request.target, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     if (!file) return void(to.answer("404 Not Found", ""));
@@ -110,6 +121,7 @@ class server {
   mutable std::atomic<int> caches_{0};
   mutable std::mutex mutex_;
   std::string silent_about_;
+  std::atomic<std::chrono::milliseconds> time_for_a_shard_{0ms};
   scripted_server web_{[this](auto& to, const auto& request) { answer(to, request); }};
 };
 
@@ -287,6 +299,116 @@ TEST_CASE("loaders and datasets end while their server says nothing") {
     from.wait_for_question("shard.00009");
     sample.cancel();
     CHECK(sample.code() == mds::errc::canceled);
+  }
+}
+
+TEST_CASE("an io thread leaves an epoch halfway while the server says nothing") {
+  using namespace async_test;
+  const bool ahead = GENERATE(false, true);  // batches are put together by the pool
+  server from;
+  mds::runtime threads(1);
+  auto options = from.loader_options();
+  options.shared_runtime = &threads;
+  options.predownload = 80;
+  if (ahead) options.ahead = mds::byte_size(1 << 20);
+  options.shuffle = false;
+  from.fall_silent_about("shard.00003");
+  loader left(options);
+  auto first = left.epoch(), second = left.epoch();
+  batch_type batch;
+  REQUIRE(first.next(batch));
+  from.wait_for_question("shard.00003");
+  from.fall_silent_about("");
+  outcome<batch_type> call;
+  asio::post(threads.get_executor(), [&] { second.async_next(call.handler()); });
+  REQUIRE_FALSE(call.code());
+  std::size_t rest = 0;
+  while (second.next(batch)) rest += batch.size();
+  CHECK(rest == 92);
+}
+
+TEST_CASE("an epoch that is left gives up its shards before the next one needs their room") {
+  using namespace async_test;
+  server from;
+  auto options = from.loader_options();
+  options.shuffle = false;
+  options.cache_limit = from.room_for_shards(2);
+  loader left(options);
+  auto first = left.epoch(), second = left.epoch();
+  batch_type batch;
+  for (int i = 0; i < 3; ++i) REQUIRE(first.next(batch));
+  from.take_time(50ms);
+  outcome<batch_type> call;  // of the batch that needs the third shard and the fourth
+  first.async_next(call.handler());
+  call.cancel();
+  const std::error_code code = call.code();
+  CHECK((!code || code == mds::errc::canceled));
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  while (left.counters().shards_fetched < 4 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  from.take_time(0ms);
+  std::size_t read = 0;
+  while (second.next(batch)) read += batch.size();
+  CHECK(read == 100);
+}
+
+TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and silent server") {
+  using namespace async_test;
+  const auto seed = std::random_device{}();
+  std::mt19937 random(seed);
+  const auto below = [&random](unsigned n) { return static_cast<unsigned>(random() % n); };
+  server from;
+  for (int round = 0; round < 40; ++round) {
+    INFO("seed " << seed << ", round " << round);
+    mds::runtime threads(1 + below(2));
+    auto options = from.loader_options();
+    options.shared_runtime = &threads;
+    options.predownload = 80;
+    options.shuffle = below(2) == 0;
+    if (below(2) == 0) options.ahead = mds::byte_size(1 << 10);
+    if (!options.shuffle && below(2) == 0) options.cache_limit = from.room_for_shards(2);
+    from.fall_silent_about("");
+    from.take_time(std::chrono::milliseconds(below(3)));
+    std::optional<loader> left(std::in_place, options);
+    const auto ask = [&](loader::epoch_type& epoch, outcome<batch_type>& call) {
+      mds::one_time_event asked;
+      auto here = [&, handler = call.handler()]() mutable {
+        epoch.async_next(std::move(handler));
+        asked.set();
+      };
+      if (const unsigned where = below(3); where == 0)
+        std::move(here)();
+      else if (where == 1)
+        asio::post(threads.get_executor(), std::move(here));
+      else
+        threads.post(std::move(here));
+      asked.wait();
+    };
+    outcome<batch_type> last;
+    for (unsigned leaves = 1 + below(3); leaves != 0; --leaves) {
+      if (below(3) == 0) from.fall_silent_about("shard.0000" + std::to_string(below(10)));
+      auto epoch = left->epoch();
+      for (unsigned batches = below(4); batches != 0; --batches) {
+        outcome<batch_type> call;
+        ask(epoch, call);
+        for (unsigned k = below(4) * 200; k != 0; --k) std::this_thread::yield();
+        call.cancel();
+        const std::error_code code = call.code();
+        CHECK((!code || code == mds::errc::canceled));
+      }
+      from.fall_silent_about("");
+    }
+    auto epoch = left->epoch();
+    if (below(2) == 0) {
+      std::size_t read = 0;
+      for (const batch_type& batch : epoch) read += batch.size();
+      CHECK(read == 100);
+    } else {
+      ask(epoch, last);
+      left.reset();
+      const std::error_code code = last.code();
+      CHECK((!code || code == mds::errc::canceled));
+    }
   }
 }
 

@@ -1,8 +1,10 @@
 #include <mdstream/stream/substitutions.hpp>
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -62,6 +64,17 @@ ids_list rest_of(Loader& loader) {
     out.insert(out.end(), column.begin(), column.end());
   }
   return out;
+}
+
+struct texts : mds::default_policies {
+  using schema = mds::schema<mds::column<"text", mds::str>>;
+};
+
+/// Sixty samples, some ten in each shard.
+void write_texts(const std::string& where) {
+  mds::writer<texts> out({.out = where, .size_limit = 400});
+  for (int i = 0; i < 60; ++i) out.write("text " + std::to_string(i));
+  out.finish();
 }
 
 }  // namespace bad_shards_test
@@ -128,13 +141,8 @@ TEST_CASE("a cached shard with damaged bytes is fetched once more") {
 
 TEST_CASE("damage in the samples of a cached shard is healed too") {
   using namespace bad_shards_test;
-  struct texts : mds::default_policies {
-    using schema = mds::schema<mds::column<"text", mds::str>>;
-  };
   const scratch dir;
-  mds::writer<texts> out({.out = dir / "data", .size_limit = 400});
-  for (int i = 0; i < 60; ++i) out.write("text " + std::to_string(i));
-  out.finish();
+  write_texts(dir / "data");
   const auto read = [&](mds::byte_size ahead) {
     mds::loader<texts> loader({.remote = dir / "data",
                                .local = dir / "cache",
@@ -159,6 +167,57 @@ TEST_CASE("damage in the samples of a cached shard is healed too") {
   CHECK(read(mds::byte_size(0)) == 1);
   damage(victim, size_header, '\x60');
   CHECK(read(mds::byte_size(1000)) == 1);
+}
+
+TEST_CASE("a damaged shard that the next epoch holds already is healed too") {
+  using namespace bad_shards_test;
+  const scratch dir;
+  write_texts(dir / "data");
+  mds::runtime threads(1);
+  const mds::loader<texts>::options given{.remote = dir / "data",
+                                          .local = dir / "cache",
+                                          .batch_size = 10,
+                                          .world = mds::world{},
+                                          .shared_runtime = &threads};
+  mds::loader<texts> loader(given);
+  const auto check = [](const auto& batch) {
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      CHECK(batch.template get<"text">()[i] == "text " + std::to_string(batch.ids()[i]));
+  };
+  std::int64_t last_id = -1;  // of the first epoch
+  {
+    mds::loader<texts> same(given);
+    for (const auto& batch : same.epoch()) last_id = batch.ids()[batch.size() - 1];
+  }
+  auto first = loader.epoch();
+  mds::loader<texts>::batch_type batch;
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(first.next(batch));
+    check(batch);
+  }
+  mds::one_time_event held;  // by the next epoch, which the one worker has made before
+  threads.post([&held] { held.set(); });
+  held.wait();
+  const std::string wanted = "text " + std::to_string(last_id);
+  int damaged = 0;
+  for (const auto& file : std::filesystem::directory_iterator(dir / "cache")) {
+    if (file.path().extension() != ".mds") continue;
+    std::ifstream in(file.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    const std::size_t at = bytes.find(wanted);
+    if (at == std::string::npos ||
+        std::isdigit(static_cast<unsigned char>(bytes[at + wanted.size()])) != 0)
+      continue;
+    damage(file.path(), static_cast<std::streamoff>(at) - 4, '\x60');
+    ++damaged;
+  }
+  REQUIRE(damaged == 1);
+  REQUIRE(first.next(batch));
+  check(batch);
+  CHECK_FALSE(first.next(batch));
+  CHECK(loader.counters().shards_fetched == 1);
+  for (const auto& each : loader.epoch()) check(each);
+  CHECK(loader.counters().shards_fetched == 1);
 }
 
 TEST_CASE("a shard that is bad at its remote fails after one more fetch") {

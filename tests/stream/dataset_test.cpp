@@ -9,6 +9,7 @@
 #include <asio/use_future.hpp>
 #include <filesystem>
 #include <future>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -64,6 +65,23 @@ TEST_CASE("samples are read by index, typed or by name, in place or through a ca
     CHECK(same.get<std::int8_t>("label") == -static_cast<int>(99 - i));
     CHECK(same.get<mds::bytes_view>("label").size() == 1);
   }
+}
+
+TEST_CASE("threads of its own are the workers, and two for the network where there are several") {
+  using namespace dataset_test;
+  const scratch dir;
+  write_rows(dir / "data", 10);
+  const auto added = [&](unsigned workers) {
+    const auto count = [] {
+      const std::filesystem::directory_iterator threads("/proc/self/task");
+      return std::distance(begin(threads), end(threads));
+    };
+    const auto before = count();
+    const mds::dataset<rows> made({.local = dir / "data", .threads = workers});
+    return count() - before;
+  };
+  CHECK(added(1) == 1 + 1);
+  CHECK(added(3) == 3 + std::min(std::thread::hardware_concurrency(), 2U));
 }
 
 TEST_CASE("a sample outlives its shard's file, the cache and the dataset") {

@@ -34,6 +34,7 @@ class scripted_cache {
   /// Answers a request: at once where it returns a code, later where it returns nothing.
   std::function<std::optional<std::error_code>(std::uint32_t shard, bool ahead)> script;
   std::atomic<std::uint64_t> most_required{0};
+  std::atomic<bool> held_elsewhere{false};  // what `drop` can not give up
 
   [[nodiscard]] bool limited() const { return is_limited; }
   [[nodiscard]] static std::uint64_t footprint(std::uint32_t) { return 10; }
@@ -76,7 +77,11 @@ class scripted_cache {
   /// Forgets a shard; the script is asked for it again.
   bool drop(std::uint32_t shard) {
     const std::lock_guard lock(mutex_);
-    return resident_.erase(shard) != 0;
+    return !held_elsewhere && resident_.erase(shard) != 0;
+  }
+  void put(std::uint32_t shard) {
+    const std::lock_guard lock(mutex_);
+    resident_.insert(shard);
   }
   void evict_all() {
     const std::lock_guard lock(mutex_);
@@ -136,13 +141,15 @@ struct rig {
   mds::runtime threads{2};
   source from;
 
-  [[nodiscard]] mds::delivery<source> start(std::uint64_t predownload, std::size_t requests) {
+  [[nodiscard]] mds::delivery<source> start(std::uint64_t predownload, std::size_t requests,
+                                            std::function<void(std::uint32_t)> before_drop = {}) {
     return {
         from,
         threads,
         mds::lookahead(locate, sizes.size(), mds::epoch_order(counting{80}, 2), mds::world{}, 2),
         sizes.size(),
-        {.predownload = predownload, .horizon = 40, .requests = requests}};
+        {.predownload = predownload, .horizon = 40, .requests = requests},
+        std::move(before_drop)};
   }
 };
 
@@ -171,6 +178,57 @@ TEST_CASE("shards are asked for in order, once each, however the answers come") 
   std::vector<std::uint32_t> expected(20);
   for (std::uint32_t i = 0; i < 20; ++i) expected[i] = i;
   CHECK(r.from.own.asked() == expected);
+}
+
+TEST_CASE("before the first batch what is here is held, and what others need is theirs to fetch") {
+  using namespace delivery_test;
+  rig r;
+  r.from.own.put(0);
+  auto delivery = r.start(12, 1);  // shards 0, 1 and 2
+  delivery.read_first();
+  CHECK(delivery.upcoming() == nullptr);
+  delivery.fetch_first([](std::uint32_t shard) { return shard < 2; });
+  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{2});
+  REQUIRE(delivery.upcoming() != nullptr);
+  CHECK(delivery.upcoming()->number == 0);
+  delivery.yield(0);
+  CHECK(delivery.upcoming() == nullptr);
+  r.from.own.evict_all();
+  read_on(delivery);
+}
+
+TEST_CASE("fetching before the first batch goes on where it waited for room, in order") {
+  using namespace delivery_test;
+  rig r;
+  bool room = false;
+  r.from.own.script = [&](std::uint32_t, bool) {
+    return std::optional(room ? std::error_code() : make_error_code(mds::errc::cache_too_small));
+  };
+  auto delivery = r.start(12, 1);
+  delivery.read_first();
+  delivery.fetch_first([](std::uint32_t) { return false; });
+  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{0});
+  room = true;
+  delivery.fetch_on();
+  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{0, 0, 1, 2});
+  delivery.fetch_on();  // nothing waits
+  CHECK(r.from.own.asked().size() == 4);
+}
+
+TEST_CASE("a bad shard is given up where another takes it once more in between, and not for ever") {
+  using namespace delivery_test;
+  rig r;
+  int yields = 0;
+  const int taken = GENERATE(0, 1, 2);
+  auto delivery = r.start(2, 1, [&](std::uint32_t shard) {
+    CHECK(shard == 0);
+    r.from.own.held_elsewhere = ++yields <= taken;
+  });
+  REQUIRE(delivery.wait());
+  CHECK(delivery.recover(0) == (taken < 2));
+  CHECK(yields == (taken == 0 ? 1 : 2));
+  r.from.own.held_elsewhere = false;
+  read_on(delivery);
 }
 
 TEST_CASE("answers in any order from other threads, failures and lack of room among them") {
@@ -287,15 +345,59 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     CHECK(delivery->front().number == 0);
     answers.join();
   }
-  SECTION("destruction ends it") {
+  SECTION("no batch is announced, and nothing asked for, before others are gone") {
+    std::stop_source others_gone, stop;
+    delivery->wait_for(std::stop_token());  // nobody
+    delivery->wait_for(others_gone.get_token());
+    auto early = ask(stop.get_token());
+    stop.request_stop();
+    CHECK(mds::code_of(early.get()) == mds::errc::canceled);
+    r.from.own.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
     auto future = ask({});
+    CHECK(future.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout);
+    CHECK(r.from.own.asked().empty());
+    SECTION("then the call completes") {
+      others_gone.request_stop();
+      CHECK_FALSE(future.get());
+      CHECK(delivery->front().number == 0);
+    }
+    SECTION("unless it is destroyed before") {
+      delivery.reset();
+      CHECK(mds::code_of(future.get()) == mds::errc::canceled);
+      others_gone.request_stop();
+    }
+    SECTION("or ended") {
+      std::promise<void> ended;
+      delivery->async_end([&ended] { ended.set_value(); });
+      ended.get_future().wait();
+      CHECK(mds::code_of(future.get()) == mds::errc::canceled);
+      others_gone.request_stop();
+    }
+  }
+  SECTION("who waits for a batch waits for others, too") {
+    r.from.own.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
+    std::stop_source others_gone;
+    delivery->wait_for(others_gone.get_token());
+    std::atomic<bool> gone{false};
+    std::thread others([&] {
+      std::this_thread::yield();
+      gone = true;
+      others_gone.request_stop();
+    });
+    CHECK(delivery->wait());
+    CHECK(gone);
+    others.join();
+  }
+  SECTION("destruction ends it") {
+    const std::shared_future<std::exception_ptr> ended = ask({}).share();
+    // The destructor tells who waits before it waits itself for the shards that are on their way.
     std::thread answers([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      (void)ended.wait_for(std::chrono::seconds(10));
       while (r.from.own.complete(0)) {
       }
     });
     delivery.reset();
-    CHECK(mds::code_of(future.get()) == mds::errc::canceled);
+    CHECK(mds::code_of(ended.get()) == mds::errc::canceled);
     answers.join();
   }
 }

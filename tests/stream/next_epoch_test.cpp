@@ -8,8 +8,10 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -21,7 +23,7 @@ namespace mds = mdstream;
 
 namespace next_epoch_test {
 
-/// What was done to feeds, as one letter each: made, read, fetched, on, built, gone.
+/// What was done to feeds, as one letter each: made, read, fetched, on, yielded, built, gone.
 struct journal {
   std::mutex mutex;
   std::string lines;
@@ -38,8 +40,8 @@ struct journal {
 
 struct feed {
   journal& book;
-  char fails;  // at this step
-  bool idle = true;
+  char fails;                                    // at this step
+  mds::unique_function<void()>* ends = nullptr;  // where something is under way: to be called
   std::atomic<int> inside{0};
 
   feed(journal& to, char at) : book(to), fails(at) { step('m'); }
@@ -59,8 +61,13 @@ struct feed {
     step('f');
   }
   void fetch_on() { book.note('o'); }
+  void yield(std::uint32_t shard) {
+    if (shard != 5) ++book.wrong;
+    book.note('y');
+  }
   void build_first() { step('b'); }
-  [[nodiscard]] bool is_idle() const { return idle; }
+  [[nodiscard]] bool is_idle() const { return ends == nullptr; }
+  void async_end(mds::unique_function<void()> ended) { *ends = std::move(ended); }
   [[nodiscard]] static std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
     return shard + from;
   }
@@ -111,6 +118,8 @@ TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is
     CHECK(it.next_use(3, 4) == (made ? 7 : mds::never));
     it.fetch_on();
     CHECK((book.text().back() == 'o') == fetched);
+    it.yield(5);
+    CHECK((book.text().back() == 'y') == made);
     CHECK((it.take(taken) != nullptr) == (made && taken == key(1)));
     CHECK_FALSE(it.has_begun());
     CHECK(it.next_use(3, 4) == mds::never);
@@ -120,7 +129,7 @@ TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is
   CHECK(book.wrong == 0);
 }
 
-TEST_CASE("an epoch that ended is destroyed on the pool, or here where it has to be waited for") {
+TEST_CASE("an epoch that ended is destroyed on the pool") {
   using namespace next_epoch_test;
   const bool by_pool = GENERATE(true, false);  // or by the end of the loader
   mds::runtime threads(1);
@@ -130,22 +139,120 @@ TEST_CASE("an epoch that ended is destroyed on the pool, or here where it has to
   {
     next it(threads, [](std::uint32_t shard) { return shard == 1; });
     threads.post([gone_on] { gone_on.wait(); });
-    auto busy = std::make_unique<feed>(book, ' ');
-    busy->idle = false;
-    it.retire(std::move(busy));
-    CHECK(book.text() == "mg");
     it.retire(std::make_unique<feed>(book, ' '));
-    CHECK(book.text() == "mgm");
+    CHECK(book.text() == "m");
     it.retire(std::make_unique<feed>(book, ' '));  // one waits at a time
-    CHECK(book.text() == "mgmmg");
+    CHECK(book.text() == "mmg");
     if (by_pool) {
       go.set_value();
       drain(threads);
-      CHECK(book.text() == "mgmmgg");
+      CHECK(book.text() == "mmgg");
     }
   }
   if (!by_pool) go.set_value();
-  CHECK(book.text() == "mgmmgg");
+  CHECK(book.text() == "mmgg");
+}
+
+TEST_CASE("an epoch of which something is under way is not waited for, but by the end of all") {
+  using namespace next_epoch_test;
+  mds::runtime threads(1);
+  journal book;
+  std::vector<mds::unique_function<void()>> ends(3);
+  const auto retire_busy = [&](next& from, std::size_t which) {
+    auto busy = std::make_unique<feed>(book, ' ');
+    busy->ends = &ends[which];
+    from.retire(std::move(busy));
+  };
+  std::thread late;
+  {
+    next it(threads, [](std::uint32_t shard) { return shard == 1; });
+    CHECK_FALSE(it.others_gone().stop_possible());
+    retire_busy(it, 0);
+    retire_busy(it, 1);
+    CHECK(book.text() == "mm");
+    const std::stop_token gone = it.others_gone();
+    ends[1]();
+    CHECK(book.text() == "mmg");
+    CHECK(gone.stop_possible());
+    CHECK_FALSE(gone.stop_requested());
+    ends[0]();
+    CHECK(book.text() == "mmgg");
+    CHECK(gone.stop_requested());
+    CHECK_FALSE(it.others_gone().stop_possible());
+    bool told = false;
+    SECTION("the end of all is told at once where nothing is under way") {
+      it.when_others_gone([&] { told = true; });
+    }
+    SECTION("or when that has ended") {
+      retire_busy(it, 2);
+      it.when_others_gone([&] { told = true; });
+      CHECK_FALSE(told);
+      ends[2]();
+    }
+    CHECK(told);
+    retire_busy(it, 2);
+    late = std::thread([&] {
+      std::this_thread::yield();
+      ends[2]();
+    });
+  }
+  CHECK(std::ranges::count(book.text(), 'g') == std::ranges::count(book.text(), 'm'));
+  late.join();
+}
+
+TEST_CASE("an epoch that ended lies aside until it is cleared away, or there is other work") {
+  using namespace next_epoch_test;
+  mds::runtime threads(1);
+  journal book;
+  {
+    next it(threads, [](std::uint32_t shard) { return shard == 1; });
+    it.lay_aside(std::make_unique<feed>(book, ' '));
+    drain(threads);
+    CHECK(book.text() == "m");
+    SECTION("cleared away") {
+      it.clear();
+      drain(threads);
+      CHECK(book.text() == "mg");
+      it.clear();  // nothing is there
+    }
+    SECTION("before the epoch after the next is made") {
+      it.begin(key(1), [&] { return std::make_unique<feed>(book, ' '); });
+      drain(threads);
+      CHECK(book.text() == "mgmr");
+    }
+    SECTION("one at a time") {
+      it.lay_aside(std::make_unique<feed>(book, ' '));
+      CHECK(book.text() == "mmg");
+    }
+    SECTION("one of its shards is bad") {
+      it.yield(5);
+      CHECK(book.text() == "mg");
+    }
+    SECTION("it has to be waited for") {
+      mds::unique_function<void()> ends;
+      auto busy = std::make_unique<feed>(book, ' ');
+      busy->ends = &ends;
+      it.lay_aside(std::move(busy));
+      ends();
+      CHECK(book.text() == "mmg");
+    }
+    SECTION("the loader ends") {}
+  }
+  const std::string text = book.text();
+  CHECK(std::ranges::count(text, 'm') == std::ranges::count(text, 'g'));
+}
+
+TEST_CASE("an epoch that ended gives up its shards as soon as one is found to be bad") {
+  using namespace next_epoch_test;
+  mds::runtime threads(1);
+  journal book;
+  std::promise<void> go;
+  threads.post([gone_on = go.get_future().share()] { gone_on.wait(); });
+  next it(threads, [](std::uint32_t shard) { return shard == 1; });
+  it.retire(std::make_unique<feed>(book, ' '));
+  it.yield(5);
+  CHECK(book.text() == "mg");
+  go.set_value();
 }
 
 TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy pool") {
@@ -176,7 +283,8 @@ TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy p
       if (random() % 3 == 0) continue;  // the next one takes its place
       if (auto got = it.take(key(static_cast<std::uint64_t>(i)))) {
         ++made;
-        it.retire(std::move(got));
+        random() % 2 == 0 ? it.retire(std::move(got)) : it.lay_aside(std::move(got));
+        if (random() % 4 == 0) it.clear();
       }
     }
     over = true;

@@ -1,13 +1,16 @@
+#include <mdstream/core/warning.hpp>
 #include <mdstream/stream/observers.hpp>
 
 #include <mdstream/mdstream.hpp>
 
 #include <asio/use_future.hpp>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -98,6 +101,92 @@ TEST_CASE("an observer hears of each step, and of states that are stale") {
   CHECK(stale[0].next_epoch == 1);
 }
 
+namespace observers_test {
+
+/// Warns when it is opened, when it is read, and when it goes.
+struct warning_store : mds::store::local {
+  warning_store(const std::string& path, mds::warning_function tell)
+      : local(path), warn(std::move(tell)) {
+    warn("opened");
+  }
+  static bool serves(std::string_view url) { return url.starts_with("warning:"); }
+  static warning_store open(std::string_view url,
+                            mds::warning_function warn = &mds::warn_on_stderr) {
+    return {std::string(url.substr(8)), std::move(warn)};
+  }
+  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
+    warn("read");
+    return local::read(key, offset, into);
+  }
+  mds::warning_function warn;
+};
+
+template <class Observer>
+struct warned : watched<Observer> {
+  using store = mds::any_store<warning_store>;
+};
+
+struct hearing {
+  std::vector<std::string>* told;
+  void operator()(const mds::observe::step&) const { told->push_back("step"); }
+  void operator()(const mds::observe::warning& what) const { told->push_back(what.text); }
+};
+
+}  // namespace observers_test
+
+TEST_CASE("an observer hears the warnings of the streams' stores") {
+  using namespace observers_test;
+  const dataset data;
+  const mds::loader<warned<hearing>>::options options{.remote = "warning:" + (data.dir / "data"),
+                                                      .local = data.dir / "cache",
+                                                      .batch_size = 10,
+                                                      .world = mds::world{}};
+  std::vector<std::string> told;
+  {
+    mds::loader<warned<hearing>> loader(options, {}, {&told});
+    CHECK(told == std::vector<std::string>{"opened", "read"});  // the index
+    for (const auto& batch : loader.epoch()) CHECK(batch.size() == 10);
+  }
+  REQUIRE(told.size() == 2 + 10 + 10);
+  CHECK(told[2] == "read");  // before the step that waited for it
+  CHECK(told.back() == "step");
+
+  told.clear();
+  mds::runtime threads(1);
+  using both = mds::observe::all<hearing, mds::observe::json_lines>;
+  auto opened = mds::async_open<mds::loader<warned<both>>>(
+                    threads,
+                    {.remote = options.remote,
+                     .local = data.dir / "other",
+                     .batch_size = 10,
+                     .world = mds::world{}},
+                    asio::use_future, mds::transform::none{},
+                    both(hearing{&told}, mds::observe::json_lines(data.dir / "lines")))
+                    .get();
+  CHECK(told == std::vector<std::string>{"opened", "read"});
+}
+
+TEST_CASE("who reads at random names who is warned") {
+  using namespace observers_test;
+  const dataset data;
+  std::atomic<int> told = 0;
+  struct policies : mds::default_policies {
+    using store = mds::any_store<warning_store>;
+  };
+  const mds::dataset<policies> samples({.remote = "warning:" + (data.dir / "data"),
+                                        .local = data.dir / "cache",
+                                        .warn = [&](const std::string&) { ++told; }});
+  CHECK(told == 2);
+}
+
+TEST_CASE("warnings are kept for one who takes them, each once") {
+  mds::kept_warnings kept;
+  kept.add("a");
+  kept.add("b");
+  CHECK(kept.take() == std::vector<std::string>{"a", "b"});
+  CHECK(kept.take().empty());
+}
+
 // Without an observer there is nothing left of it.
 using nobody_watches = mds::watch<mds::observe::none>;
 static_assert(std::is_empty_v<nobody_watches> && std::is_empty_v<nobody_watches::call> &&
@@ -140,6 +229,14 @@ TEST_CASE("JSON lines, a trace and a line on the terminal say what happened") {
   }
   CHECK(text_of(shown).find("epoch 0, batch 0: ") != std::string::npos);
   CHECK(text_of(shown).find("p99") != std::string::npos);
+  {
+    std::FILE* file = std::fopen(shown.c_str(), "w");
+    REQUIRE(file != nullptr);
+    const mds::observe::progress_line progress(file);
+    progress(mds::observe::warning{"a file is open to all"});
+    std::fclose(file);
+  }
+  CHECK(text_of(shown) == "mdstream: warning: a file is open to all\n");
   CHECK(text_of(data.dir / "both.jsonl").find("\"batch\":9") != std::string::npos);
   support::expect_error([&] { mds::observe::json_lines to(data.dir / "no/such/file"); },
                         mds::errc::not_found, {"no/such/file"});

@@ -99,7 +99,7 @@ class scripted_server {
       const std::lock_guard lock(mutex_);
       for (const int socket : open_) ::shutdown(socket, SHUT_RDWR);
     }
-    for (std::thread& each : threads_) each.join();
+    for (server_thread& each : threads_) each.runs.join();
     ::close(listener_);
   }
 
@@ -108,12 +108,22 @@ class scripted_server {
   }
   [[nodiscard]] unsigned port() const { return port_; }
   [[nodiscard]] std::size_t connections() const { return connections_; }
+  // Those that this side has not closed yet.
+  [[nodiscard]] std::size_t open_connections() const {
+    const std::lock_guard lock(mutex_);
+    return open_.size();
+  }
   [[nodiscard]] std::vector<scripted_request> requests() const {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
 
  private:
+  struct server_thread {
+    std::thread runs{};
+    std::atomic<bool> has_ended{false};
+  };
+
   static int listen_on_any(unsigned& port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
@@ -140,11 +150,22 @@ class scripted_server {
       }
       ++connections_;
       open_.push_back(socket);
-      threads_.emplace_back([this, socket] { serve(socket); });
+      join_ended();
+      server_thread& one = threads_.emplace_back();
+      one.runs = std::thread([this, socket, &one] { serve(socket, one); });
     }
   }
 
-  void serve(int socket) {
+  // Of connections that come and go by the thousand, none leaves a thread behind.
+  void join_ended() {
+    threads_.remove_if([](server_thread& each) {
+      if (!each.has_ended) return false;
+      each.runs.join();
+      return true;
+    });
+  }
+
+  void serve(int socket, server_thread& self) {
     connection to(socket, ending_);
     std::string received;
     scripted_request request;
@@ -154,10 +175,12 @@ class scripted_server {
         requests_.push_back(request);
       }
       answer_(to, request);
+      if (request.header("connection") == "close") to.close();
     }
     const std::lock_guard lock(mutex_);
     open_.erase(std::find(open_.begin(), open_.end(), socket));
     ::close(socket);
+    self.has_ended = true;
   }
 
   static bool receive_more(int socket, std::string& received) {
@@ -204,7 +227,7 @@ class scripted_server {
   mutable std::mutex mutex_;
   std::vector<int> open_;
   std::vector<scripted_request> requests_;
-  std::list<std::thread> threads_;
+  std::list<server_thread> threads_;
   std::thread acceptor_;
 };
 

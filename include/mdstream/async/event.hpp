@@ -4,6 +4,7 @@
 
 #include <mdstream/version.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 
@@ -20,6 +21,12 @@ class one_time_event {
   void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_set_; });
+  }
+  /// Waits so long at most; whether it is set. As with `wait`, `set` no longer touches one that
+  /// was.
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds most) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, most, [this] { return is_set_; });
   }
 
  private:

@@ -47,12 +47,6 @@ inline void lock_file(int fd, lock_kind kind, const std::string& path) {
   return true;
 }
 
-/// Whether the open file still has a name.
-[[nodiscard]] inline bool is_linked(int fd) noexcept {
-  struct stat info{};
-  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
-}
-
 /// Opens (and makes) a lock file and takes its lock if that can be done at once; an empty
 /// descriptor when it can not. A file that was unlinked between the two is made anew.
 [[nodiscard]] inline unique_fd try_lock_path(const std::string& path, lock_kind kind) {

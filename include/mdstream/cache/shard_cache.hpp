@@ -6,7 +6,9 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/cache_directory.hpp>
 #include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/claims_in_order.hpp>
 #include <mdstream/cache/describe_streams.hpp>
+#include <mdstream/cache/next_use.hpp>
 #include <mdstream/cache/options.hpp>
 #include <mdstream/cache/resident_shards.hpp>
 #include <mdstream/cache/shard_fetch.hpp>
@@ -29,10 +31,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -63,7 +63,8 @@ class shard_cache {
       : threads_(threads),
         options_(std::move(options)),
         catalog_(detail::normal_path(options_.root), detail::describe_streams<Hash>(streams)),
-        here_(catalog_, options_.max_mappings) {
+        here_(catalog_, options_.max_mappings),
+        claims_(threads) {
     for (stream& each : streams) adopt(std::move(each));
     open_directory();
     if (directory_) tick();
@@ -107,8 +108,8 @@ class shard_cache {
   }
 
   /// Makes the shard resident, for later; it is not pinned. `errc::cache_too_small` says that there
-  /// is no room for it now that holds nothing needed sooner: ask again later. Completes as
-  /// `async_acquire` does.
+  /// is no room for it now that holds nothing needed sooner, or was none for one that was asked for
+  /// before it: ask again later, in the order of need. Completes as `async_acquire` does.
   void async_prefetch(std::uint32_t shard, std::stop_token stop, diagnostics& where,
                       prefetch_handler done) {
     request(shard, urgency::ahead, std::move(stop), where,
@@ -117,7 +118,8 @@ class shard_cache {
 
   /// The same, waiting. Throws. Never call it on a thread of the runtime.
   [[nodiscard]] shard_ref acquire(std::uint32_t shard) {
-    if (std::optional<shard_ref> ready = try_acquire(shard)) return *std::move(ready);
+    if (shard < shards())
+      if (std::optional<shard_ref> ready = try_acquire(shard)) return *std::move(ready);
     diagnostics where;
     std::error_code code;
     shard_ref ref;
@@ -149,7 +151,7 @@ class shard_cache {
                          std::stop_token stop, diagnostics& where,
                          store_handler<std::size_t> done) const {
     const source& from = sources_[catalog_.stream_number(shard)];
-    retrying(threads_, *from.remote, from.rules.retry)
+    retrying(threads_, *from.remote, from.rules.retry, from.rules.budget)
         .async_read(join_key(from.rules.prefix, catalog_.files(shard).raw_name), offset, into,
                     std::move(stop), where, std::move(done));
   }
@@ -175,10 +177,7 @@ class shard_cache {
   /// The same with the first use at or after a given place, 0 being now. Who can tell that gets as
   /// few downloads as is possible at all: what is fetched ahead then waits until what has to go for
   /// it is no longer needed.
-  void set_next_use_from(std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use) {
-    const std::unique_lock lock(next_use_mutex_);
-    next_use_ = std::move(next_use);
-  }
+  void set_next_use_from(next_use_rule::function next_use) { next_use_.set(std::move(next_use)); }
 
   /// Says that up to `bytes` of shards may be held at one time (see `footprint`). Throws
   /// `errc::cache_too_small`, naming the smallest limit that works, when the limit does not allow
@@ -224,6 +223,7 @@ class shard_cache {
   struct journey {
     std::uint32_t shard;
     std::shared_ptr<shard_requests::entry> entry;
+    claims_in_order::turn turn;
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::milliseconds pause = poll_first;
@@ -263,9 +263,12 @@ class shard_cache {
       directory_.emplace(
           root, options_.limit, catalog_,
           cache_directory::hooks{
-              .next_use = [this](std::uint32_t shard,
-                                 std::uint64_t from) { return next_use(shard, from); },
-              .knows_order = [this] { return knows_order(); },
+              .next_use =
+                  [this](std::uint32_t shard, std::uint64_t from) {
+                    const auto known = next_use_.ask(shard, from);
+                    return known ? *known : never - here_.slots().mapped_at(shard);
+                  },
+              .knows_order = [this] { return next_use_.is_known(); },
               .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); }});
     } catch (const error& e) {
       if (e.code() != errc::permission_denied) throw;
@@ -273,16 +276,6 @@ class shard_cache {
     }
     here_.directory = &*directory_;
     directory_->require(largest_);
-  }
-
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
-    const std::shared_lock lock(next_use_mutex_);
-    return next_use_ ? next_use_(shard, from) : never - here_.slots().mapped_at(shard);
-  }
-
-  [[nodiscard]] bool knows_order() {
-    const std::shared_lock lock(next_use_mutex_);
-    return next_use_ != nullptr;
   }
 
   // Requests.
@@ -309,11 +302,15 @@ class shard_cache {
         requests_.add(shard, why, std::move(stop), where, std::move(done));
     if (!begun) return;
     work_.begin();
-    auto trip = std::make_shared<journey>(journey{.shard = shard, .entry = std::move(begun)});
-    threads_.post([this, trip] { step(trip); });
+    go_on(std::make_shared<journey>(
+        journey{.shard = shard, .entry = std::move(begun), .turn = claims_.ask()}));
   }
 
   // The way of one shard.
+
+  void go_on(const std::shared_ptr<journey>& trip) {
+    claims_.post(limited() && !requests_.wanted_now(*trip->entry), [this, trip] { step(trip); });
+  }
 
   void step(const std::shared_ptr<journey>& trip) {
     try {
@@ -327,13 +324,16 @@ class shard_cache {
       }
       shard_claim claim;
       const urgency why = requests_.wanted_now(*trip->entry) ? urgency::now : urgency::ahead;
-      switch (directory_->claim(trip->shard, footprint(trip->shard), why, claim)) {
+      const auto claim_room = [&] {
+        return directory_->claim(trip->shard, footprint(trip->shard), why, claim);
+      };
+      switch (claims_.claim(trip->turn, why, claim_room)) {
         case claim_result::claimed: return fetch(trip, std::move(claim));
         case claim_result::there:
         case claim_result::busy: return again(trip);
         case claim_result::no_room:
           if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
-          if (why == urgency::ahead && dismiss_ahead(*trip)) return work_.end();
+          if (why == urgency::ahead && dismiss_ahead(*trip)) return end(*trip);
           return again(trip);
       }
     } catch (...) {
@@ -354,7 +354,7 @@ class shard_cache {
   /// Looks again after a pause, because another process is at it.
   void again(const std::shared_ptr<journey>& trip) {
     threads_.after(trip->pause, trip->entry->stop.get_token(),
-                   [this, trip](std::error_code) { threads_.post([this, trip] { step(trip); }); });
+                   [this, trip](std::error_code) { go_on(trip); });
     trip->pause = std::min<std::chrono::milliseconds>(trip->pause * 2, poll_longest);
   }
 
@@ -425,11 +425,16 @@ class shard_cache {
     finish(trip, code, {});
   }
 
-  /// Completes everybody who waits. Nothing of the cache is touched after the last line: its
-  /// destructor waits for exactly that.
+  /// Completes everybody who waits.
   void finish(const journey& trip, std::error_code code, shard_ref ref) {
     requests_.finish(trip.shard, trip.entry, code, trip.where, ref);
     ref = {};
+    end(trip);
+  }
+
+  /// Nothing of the cache is touched after the last line: its destructor waits for exactly that.
+  void end(const journey& trip) {
+    claims_.leave(trip.turn);
     work_.end();
   }
 
@@ -469,9 +474,8 @@ class shard_cache {
   resident_shards here_;
   std::optional<cache_directory> directory_;
 
-  std::shared_mutex next_use_mutex_;
-  std::function<std::uint64_t(std::uint32_t, std::uint64_t)> next_use_;
-
+  next_use_rule next_use_;
+  claims_in_order claims_;
   shard_requests requests_;
   work_count work_;
   std::stop_source stop_;

@@ -8,12 +8,18 @@
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/temporary_file.hpp>
 #include <mdstream/codec/codec.hpp>
+#include <mdstream/core/pages.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/schedule/retry_budget.hpp>
 #include <mdstream/store/blocking.hpp>
+#include <mdstream/store/detail/chance.hpp>
+#include <mdstream/store/detail/stops.hpp>
 #include <mdstream/store/ranged_read.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -21,13 +27,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -37,6 +41,11 @@ struct fetch_rules {
   std::string validate_hash{};  ///< name of the hash to check; empty: none
   bool keep_zip = false;
   retry_policy retry{};
+  std::uint64_t ranged_from = std::uint64_t{32} << 20;  ///< bytes; smaller objects come in one read
+  std::size_t range_bytes = ranged_read_options{}.range_bytes;
+  retry_policy range_retry = ranged_read_options{}.retry;  ///< for each range
+  /// For the ranges of all its objects.
+  shared_retry_budget budget{retry_budget::of_many()};
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
 };
 
@@ -99,8 +108,6 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     }
   }
 
-  static constexpr std::uint64_t ranged_from = std::uint64_t{32} << 20;
-
   void attempt() {
     where_ = {};
     raw_.reset();
@@ -144,26 +151,43 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     return true;
   }
 
+  /// What a store hands out as it comes is written to the file, other stores read into its mapping.
   void download_raw() {
-    raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes) + 1);
-    download(request_.files.raw_name, request_.files.raw_bytes, raw_->bytes(),
-             [this](const std::string& url) {
-               raw_->shrink(static_cast<std::size_t>(request_.files.raw_bytes));
-               check_hash(raw_->bytes(), request_.files.raw_digest, url);
-             });
+    const std::uint64_t size = request_.files.raw_bytes;
+    const bool streamed = request_.remote != nullptr && can_stream(*request_.remote) && size != 0;
+    ranged_target into;
+    if (streamed) {
+      raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(size));
+      into = {.put = [this](std::uint64_t offset, bytes_view bytes) { raw_->put(offset, bytes); },
+              .bytes = size};
+    } else {
+      into = ranged_target::memory(make_mapped(raw_, size + 1));
+    }
+    download(request_.files.raw_name, size, std::move(into), [this, size](const std::string& url) {
+      raw_->shrink(static_cast<std::size_t>(size));
+      if (!request_.rules->validate_hash.empty())
+        check_hash(raw_->view(), request_.files.raw_digest, url);
+    });
+  }
+
+  /// A new temporary file, as memory to write to.
+  [[nodiscard]] mutable_bytes make_mapped(std::optional<temporary_file>& file, std::uint64_t size) {
+    auto [made, bytes] =
+        temporary_file::mapped(request_.temporary_name(), static_cast<std::size_t>(size));
+    file.emplace(std::move(made));
+    return bytes;
   }
 
   void download_zip() {
     const std::size_t room = static_cast<std::size_t>(request_.files.zip_bytes) + 1;
     mutable_bytes into;
     if (request_.rules->keep_zip) {
-      zip_file_.emplace(request_.temporary_name(), room);
-      into = zip_file_->bytes();
+      into = make_mapped(zip_file_, room);
     } else {
-      if (zip_ == nullptr) zip_ = std::make_unique_for_overwrite<std::byte[]>(room);
-      into = {zip_.get(), room};
+      if (zip_.data() == nullptr) zip_ = pages(room);
+      into = {zip_.data(), room};
     }
-    download(request_.files.zip_name, request_.files.zip_bytes, into,
+    download(request_.files.zip_name, request_.files.zip_bytes, ranged_target::memory(into),
              [this, into](const std::string& url) {
                if (zip_file_) {
                  zip_file_->shrink(static_cast<std::size_t>(request_.files.zip_bytes));
@@ -172,10 +196,10 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
              });
   }
 
-  /// Reads the object `name` of `size` bytes, with one byte of `into` to spare in which a longer
-  /// object shows, then runs `use` on the pool.
+  /// Reads the object `name` of `size` bytes, then runs `use` on the pool. Memory has one byte to
+  /// spare, in which a longer object shows.
   template <class Use>
-  void download(std::string_view name, std::uint64_t size, mutable_bytes into, Use use) {
+  void download(std::string_view name, std::uint64_t size, ranged_target into, Use use) {
     if (request_.remote == nullptr) {
       throw error(errc::not_found, {.what = "the shard is not there, and its stream has no remote",
                                     .url = path(request_.files.raw_name)});
@@ -186,7 +210,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
                    [limit](std::error_code canceled) {
                      if (!canceled) limit->expire();
                    });
-    read_object(key, size, into, limit->attempt.get_token(),
+    read_object(key, size, std::move(into), limit->attempt.get_token(),
                 [self = this->shared_from_this(), key, size, limit, use = std::move(use)](
                     std::error_code code, std::size_t got) mutable {
                   limit->done.request_stop();
@@ -205,43 +229,69 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
   }
 
   /// A large object comes in parallel ranges of one version, a small one in one read.
-  void read_object(const std::string& key, std::uint64_t size, mutable_bytes into,
+  void read_object(const std::string& key, std::uint64_t size, ranged_target into,
                    std::stop_token stop, store_handler<std::size_t> done) {
-    if (size < ranged_from) {
-      return request_.remote->async_read(key, 0, into, std::move(stop), where_, std::move(done));
+    if (size < request_.rules->ranged_from) {
+      if (into.put) return stream_object(key, std::move(into), std::move(stop), std::move(done));
+      return request_.remote->async_read(key, 0, into.into, std::move(stop), where_,
+                                         std::move(done));
     }
-    async_version_of(*request_.remote, key, stop, where_,
-                     [self = this->shared_from_this(), key, size, into, stop,
-                      done = std::move(done)](std::error_code code, object_version found) mutable {
-                       if (code || found.bytes != size) {
-                         return done(code, static_cast<std::size_t>(found.bytes));
-                       }
-                       const std::shared_ptr<const Remote> remote(self, self->request_.remote);
-                       async_read_ranges(
-                           self->threads_, detail::shared_async<Remote>(remote), key,
-                           std::move(found), into.first(static_cast<std::size_t>(size)), {}, stop,
-                           self->where_,
-                           [size, done = std::move(done)](std::error_code failure) mutable {
-                             done(failure, failure ? 0 : static_cast<std::size_t>(size));
-                           });
-                     });
+    async_version_of(
+        *request_.remote, key, stop, where_,
+        [self = this->shared_from_this(), key, size, into = std::move(into), stop,
+         done = std::move(done)](std::error_code code, object_version found) mutable {
+          if (code || found.bytes != size) {
+            return done(code, static_cast<std::size_t>(found.bytes));
+          }
+          if (!into.put)
+            into = ranged_target::memory(into.into.first(static_cast<std::size_t>(size)));
+          const std::shared_ptr<const Remote> remote(self, self->request_.remote);
+          const fetch_rules& rules = *self->request_.rules;
+          async_read_ranges(self->threads_, detail::shared_async<Remote>(remote), key,
+                            std::move(found), std::move(into),
+                            {.range_bytes = rules.range_bytes,
+                             .retry = rules.range_retry,
+                             .budget = rules.budget},
+                            stop, self->where_,
+                            [size, done = std::move(done)](std::error_code failure) mutable {
+                              done(failure, failure ? 0 : static_cast<std::size_t>(size));
+                            });
+        });
+  }
+
+  /// Asks for one byte more than there should be: a longer object shows in the count.
+  void stream_object(const std::string& key, ranged_target into, std::stop_token stop,
+                     store_handler<std::size_t> done) {
+    if constexpr (streaming_store<Remote>) {
+      const auto came = std::make_shared<std::uint64_t>(0);
+      const std::uint64_t most = into.bytes + 1;
+      request_.remote->async_stream(
+          key, std::nullopt, 0, most,
+          [came, into = std::move(into)](const object_version&, bytes_view bytes) {
+            const std::uint64_t room = into.bytes - std::min(*came, into.bytes);
+            into.put(
+                *came,
+                bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()))));
+            *came += bytes.size();
+          },
+          std::move(stop), where_,
+          [came, done = std::move(done)](std::error_code code, const object_version&) mutable {
+            done(code, static_cast<std::size_t>(*came));
+          });
+    }
   }
 
   /// Stops an attempt when the caller does or when its time is over.
   struct time_limit {
-    explicit time_limit(const std::stop_token& outer) : link(outer, stopper{&attempt}) {}
+    explicit time_limit(const std::stop_token& outer) : link(outer, detail::passes_stop{attempt}) {}
     void expire() {
       expired = true;
       attempt.request_stop();
     }
-    struct stopper {
-      std::stop_source* attempt;
-      void operator()() const { attempt->request_stop(); }
-    };
     std::stop_source attempt;
     std::stop_source done;
     std::atomic<bool> expired{false};
-    std::stop_callback<stopper> link;
+    std::stop_callback<detail::passes_stop> link;
   };
 
   [[noreturn]] void fail_download(std::error_code code, const time_limit& limit,
@@ -278,13 +328,33 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
 
   void unzip(bytes_view zip, const std::string& url) {
     check_hash(zip, request_.files.zip_digest, url);
-    raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes));
     diagnostics where{.url = url};
     const std::error_code code =
-        Codec::open(request_.files.compression).decompress(zip, raw_->bytes(), where);
+        with_codec(Codec::open(request_.files.compression),
+                   [&](const auto& codec) { return unzip_with(codec, zip, where); });
     if (code) {
       if (where.url.empty()) where.url = url;
       throw error(code, std::move(where));
+    }
+  }
+
+  /// Nothing takes memory of a whole shard beside the file.
+  template <class Chosen>
+  [[nodiscard]] std::error_code unzip_with(const Chosen& codec, bytes_view zip,
+                                           diagnostics& where) {
+    const auto size = static_cast<std::size_t>(request_.files.raw_bytes);
+    if constexpr (block_codec<Chosen>) {
+      raw_.emplace(request_.temporary_name(), size);
+      std::uint64_t at = 0;
+      return codec.decompress_blocks(
+          zip, size,
+          [this, &at](bytes_view block) {
+            raw_->put(at, block);
+            at += block.size();
+          },
+          where);
+    } else {
+      return codec.decompress(zip, make_mapped(raw_, size), where);
     }
   }
 
@@ -292,7 +362,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     fetched_shard result{
         .raw = std::move(*raw_), .zip = std::move(zip_file_), .bytes_fetched = fetched_};
     raw_.reset();
-    zip_.reset();
+    zip_ = {};
     done_({}, std::move(result));
   }
 
@@ -305,16 +375,11 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     const std::optional<std::chrono::nanoseconds> pause =
         request_.remote == nullptr ? std::nullopt
                                    : pause_before_retry(request_.rules->retry, failed_, code,
-                                                        chance(), where_.retry_after);
+                                                        detail::chance(), where_.retry_after);
     if (!pause) return done_(code, std::nullopt);
     threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
       self->threads_.post([self] { self->attempt(); });
     });
-  }
-
-  [[nodiscard]] static double chance() {
-    std::random_device source;
-    return std::uniform_real_distribution<double>(0.0, 1.0)(source);
   }
 
   runtime& threads_;
@@ -324,7 +389,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
   handler done_;
   std::optional<temporary_file> raw_;
   std::optional<temporary_file> zip_file_;
-  std::unique_ptr<std::byte[]> zip_;
+  pages zip_;
   std::uint64_t fetched_ = 0;
   unsigned failed_ = 0;
 };

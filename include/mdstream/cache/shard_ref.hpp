@@ -29,7 +29,7 @@ struct alignas(64) shard_slot {
   std::atomic<std::uint64_t> state{spare};
   const std::byte* base = nullptr;
   std::size_t size = 0;
-  std::atomic<std::uint64_t> fact{0};  // see shard_ref::fact
+  std::atomic<const std::byte*> landmark{nullptr};  // see shard_ref::landmark
   slot_table* table = nullptr;
   std::uint32_t number = 0;
 
@@ -82,14 +82,14 @@ class shard_ref {
   /// The whole raw shard, of exactly the size that the index states. Precondition: not empty.
   [[nodiscard]] bytes_view bytes() const noexcept { return {slot_->base, slot_->size}; }
 
-  /// What `find()` returned for this mapping, which is called the first time, from any thread; two
-  /// may both be the first. Not 0. What it throws is thrown each time.
+  /// The place in this mapping that `find()` returned, which is called the first time, from any
+  /// thread; two may both be the first. What it throws is thrown each time.
   template <class Find>
-  [[nodiscard]] std::uint64_t fact(const Find& find) const {
-    std::uint64_t known = slot_->fact.load(std::memory_order_relaxed);
-    if (known == 0) [[unlikely]] {
+  [[nodiscard]] const std::byte* landmark(const Find& find) const {
+    const std::byte* known = slot_->landmark.load(std::memory_order_relaxed);
+    if (known == nullptr) [[unlikely]] {
       known = find();
-      slot_->fact.store(known, std::memory_order_relaxed);
+      slot_->landmark.store(known, std::memory_order_relaxed);
     }
     return known;
   }

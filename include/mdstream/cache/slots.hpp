@@ -53,10 +53,11 @@ class slot_table final : public detail::counted_table {
 
   /// A reference to a mapped shard, in a few instructions; none when it is not mapped.
   /// Precondition: `shard` is below the number of shards.
-  [[nodiscard]] std::optional<shard_ref> try_acquire(std::uint32_t shard) noexcept {
-    block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_acquire);
+  [[nodiscard, gnu::always_inline]] std::optional<shard_ref> try_acquire(
+      std::uint32_t shard) noexcept {
+    block* const slots = blocks_[shard / slot_block].load(std::memory_order_acquire);
     if (slots == nullptr) return std::nullopt;
-    detail::shard_slot& slot = slots->at[shard % detail::slot_block];
+    detail::shard_slot& slot = slots->at[shard % slot_block];
     if (!enter(slot, shard)) return std::nullopt;
     return shard_ref(&slot);
   }
@@ -70,7 +71,7 @@ class slot_table final : public detail::counted_table {
     resident_.push_back(shard);
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
-    slot.fact.store(0, std::memory_order_relaxed);
+    slot.landmark.store(nullptr, std::memory_order_relaxed);
     slot.pin = std::move(pin);
     slot.mapped_at = ++mappings_;
     slot.state.fetch_add(detail::shard_slot::mapped | 1, std::memory_order_release);
@@ -81,9 +82,9 @@ class slot_table final : public detail::counted_table {
   /// Unmaps a shard that nobody holds; false when somebody does.
   bool unmap(std::uint32_t shard) {
     const std::lock_guard lock(mutex_);
-    block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_acquire);
+    block* const slots = blocks_[shard / slot_block].load(std::memory_order_acquire);
     if (slots == nullptr) return true;
-    detail::shard_slot* const slot = &slots->at[shard % detail::slot_block];
+    detail::shard_slot* const slot = &slots->at[shard % slot_block];
     if (!slot->is_mapped()) return true;
     unmap_idle(std::span(&slot, 1));
     if (slot->is_mapped()) return false;
@@ -115,8 +116,8 @@ class slot_table final : public detail::counted_table {
   /// How many mappings had been made when the shard was mapped last; 0 when it never was.
   [[nodiscard]] std::uint64_t mapped_at(std::uint32_t shard) const {
     const std::lock_guard lock(mutex_);
-    const block* const slots = blocks_[shard / detail::slot_block].load(std::memory_order_relaxed);
-    return slots == nullptr ? 0 : slots->at[shard % detail::slot_block].mapped_at;
+    const block* const slots = blocks_[shard / slot_block].load(std::memory_order_relaxed);
+    return slots == nullptr ? 0 : slots->at[shard % slot_block].mapped_at;
   }
 
   ~slot_table() override {
@@ -125,44 +126,71 @@ class slot_table final : public detail::counted_table {
 
  private:
   friend struct detail::shard_slot;
+  static constexpr std::uint32_t slot_block = 256;
   struct block {
-    detail::shard_slot at[detail::slot_block];
+    detail::shard_slot at[slot_block];
   };
 
   slot_table(std::size_t shards, bool asymmetric)
-      : asymmetric_(asymmetric),
-        shards_(shards),
-        blocks_((shards + detail::slot_block - 1) / detail::slot_block) {}
+      : asymmetric_(asymmetric), shards_(shards), blocks_((shards + slot_block - 1) / slot_block) {}
 
-  // References.
+  // References. Every sample goes through these, in as few instructions as can be: while one is
+  // waited for, the processor begins as many more as some hundred instructions hold. So they are
+  // inlined, and what is rare is kept out of them.
 
-  [[nodiscard]] bool enter(detail::shard_slot& slot, std::uint32_t shard) noexcept {
-    detail::thread_counts::counter* const own = own_counter(shard);
-    if (own == nullptr) return slot.enter_shared();
-    detail::thread_counts::add(*own, 1, std::memory_order_relaxed);
+  using counter = detail::thread_counts::counter;
+
+  [[nodiscard, gnu::always_inline]] bool enter(detail::shard_slot& slot,
+                                               std::uint32_t shard) noexcept {
+    if (!detail::thread_tables::is_recent(*this)) [[unlikely]]
+      return enter_slowly(slot, shard);
+    return enter_counted(slot, detail::thread_tables::recent()[shard]);
+  }
+
+  [[nodiscard, gnu::always_inline]] static bool enter_counted(detail::shard_slot& slot,
+                                                              counter& own) noexcept {
+    constexpr std::uint64_t usual = detail::shard_slot::mapped | detail::shard_slot::used;
+    detail::thread_counts::add(own, 1, std::memory_order_relaxed);
     detail::light_fence();
     const std::uint64_t seen = slot.state.load(std::memory_order_acquire);
-    if ((seen & detail::shard_slot::mapped) == 0) [[unlikely]] {
-      detail::thread_counts::add(*own, ~0U, std::memory_order_release);
+    return (seen & usual) == usual || enter_unusual(slot, own, seen);
+  }
+
+  [[nodiscard, gnu::noinline]] bool enter_slowly(detail::shard_slot& slot,
+                                                 std::uint32_t shard) noexcept {
+    counter* const counters = find_counters();
+    return counters == nullptr ? slot.enter_shared() : enter_counted(slot, counters[shard]);
+  }
+
+  /// Of a shard that is not mapped, or that nobody has taken since the last sweep.
+  [[nodiscard, gnu::noinline]] static bool enter_unusual(detail::shard_slot& slot, counter& own,
+                                                         std::uint64_t seen) noexcept {
+    if ((seen & detail::shard_slot::mapped) == 0) {
+      detail::thread_counts::add(own, ~0U, std::memory_order_release);
       return false;
     }
-    if ((seen & detail::shard_slot::used) == 0) [[unlikely]]
-      slot.state.fetch_or(detail::shard_slot::used, std::memory_order_relaxed);
+    slot.state.fetch_or(detail::shard_slot::used, std::memory_order_relaxed);
     return true;
   }
 
-  void leave(detail::shard_slot& slot) noexcept {
-    detail::thread_counts::counter* const own = own_counter(slot.number);
-    if (own == nullptr) return leave_shared(slot);
+  [[gnu::always_inline]] void leave(detail::shard_slot& slot) noexcept {
+    if (!detail::thread_tables::is_recent(*this)) [[unlikely]]
+      return leave_slowly(slot);
+    leave_counted(slot, detail::thread_tables::recent()[slot.number]);
+  }
+
+  [[gnu::always_inline]] void leave_counted(detail::shard_slot& slot, counter& own) noexcept {
     // The thread's counters keep the table in memory from here on.
-    detail::thread_counts::add(*own, ~0U, std::memory_order_release);
+    detail::thread_counts::add(own, ~0U, std::memory_order_release);
     detail::light_fence();
     if ((slot.state.load(std::memory_order_relaxed) & detail::shard_slot::orphaned) != 0)
         [[unlikely]]
       reap(slot);
   }
 
-  [[gnu::noinline]] void leave_shared(detail::shard_slot& slot) noexcept {
+  [[gnu::noinline]] void leave_slowly(detail::shard_slot& slot) noexcept {
+    if (counter* const counters = find_counters())
+      return leave_counted(slot, counters[slot.number]);
     const std::shared_ptr<counted_table> alive = asymmetric_ ? shared_from_this() : nullptr;
     const std::uint64_t before = slot.state.fetch_sub(1, std::memory_order_acq_rel);
     if ((before & detail::shard_slot::orphaned) == 0) return;
@@ -170,24 +198,9 @@ class slot_table final : public detail::counted_table {
     if (asymmetric_ || static_cast<std::uint32_t>(before) == 1) reap(slot);
   }
 
-  /// The calling thread's counter; null where the shared half has to serve.
-  [[nodiscard]] detail::thread_counts::counter* own_counter(std::uint32_t shard) noexcept {
-    if (auto* const own = detail::thread_tables::recent_counter(*this, shard)) [[likely]]
-      return own;
-    return asymmetric_ ? find_counter(shard) : nullptr;
-  }
-
-  [[nodiscard, gnu::noinline]] detail::thread_counts::counter* find_counter(
-      std::uint32_t shard) noexcept {
-    detail::thread_counts* const counts = detail::thread_tables::counts_for(*this);
-    if (counts == nullptr) return nullptr;
-    if (detail::thread_counts::counter* const own = counts->find(shard)) return own;
-    try {
-      const std::lock_guard lock(mutex_);
-      return counts->make(shard);
-    } catch (...) {
-      return nullptr;  // the shared half serves as well
-    }
+  /// The calling thread's counters; null where the shared half has to serve.
+  [[nodiscard]] counter* find_counters() noexcept {
+    return asymmetric_ ? detail::thread_tables::counters_for(*this) : nullptr;
   }
 
   /// The references to a slot, or more than there are. The caller holds the lock; where `mapped` is
@@ -196,9 +209,7 @@ class slot_table final : public detail::counted_table {
   /// high.
   [[nodiscard]] std::uint32_t references(const detail::shard_slot& slot) const noexcept {
     std::uint32_t sum = 0;
-    for (const auto& counts : threads_)
-      if (const detail::thread_counts::counter* const each = counts->find(slot.number))
-        sum += each->load(std::memory_order_acquire);
+    for (const auto& counts : threads_) sum += counts->count(slot.number);
     return sum + static_cast<std::uint32_t>(slot.state.load(std::memory_order_acquire));
   }
 
@@ -212,10 +223,16 @@ class slot_table final : public detail::counted_table {
 
   void dismiss(detail::thread_counts* counts) noexcept override {
     const std::lock_guard lock(mutex_);
-    counts->drain([this](std::uint32_t shard, std::uint32_t count) {
-      const auto change = static_cast<std::int64_t>(static_cast<std::int32_t>(count));
-      slot_of(shard).state.fetch_add(static_cast<std::uint64_t>(change), std::memory_order_acq_rel);
-    });
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      // A thread counts only where it saw a block.
+      block* const slots = blocks_[i].load(std::memory_order_relaxed);
+      if (slots == nullptr) continue;
+      counts->drain(i * slot_block, slot_block, [slots](std::uint32_t shard, std::uint32_t count) {
+        const auto change = static_cast<std::int64_t>(static_cast<std::int32_t>(count));
+        slots->at[shard % slot_block].state.fetch_add(static_cast<std::uint64_t>(change),
+                                                      std::memory_order_acq_rel);
+      });
+    }
     std::erase_if(threads_, [counts](const auto& each) { return each.get() == counts; });
   }
 
@@ -227,18 +244,18 @@ class slot_table final : public detail::counted_table {
   // Mappings. The caller holds the lock.
 
   [[nodiscard]] detail::shard_slot& slot_of(std::uint32_t shard) {
-    std::atomic<block*>& place = blocks_[shard / detail::slot_block];
+    std::atomic<block*>& place = blocks_[shard / slot_block];
     block* slots = place.load(std::memory_order_relaxed);
     if (slots == nullptr) {
       slots = new block;
-      std::uint32_t number = shard - shard % detail::slot_block;
+      std::uint32_t number = shard - shard % slot_block;
       for (detail::shard_slot& slot : slots->at) {
         slot.table = this;
         slot.number = number++;
       }
       place.store(slots, std::memory_order_release);
     }
-    return slots->at[shard % detail::slot_block];
+    return slots->at[shard % slot_block];
   }
 
   /// Whether threads' counters can be relied on from here on; where not, nothing may be unmapped.
@@ -315,6 +332,6 @@ class slot_table final : public detail::counted_table {
   std::shared_ptr<counted_table> keep_alive_;  // while there are any
 };
 
-inline void detail::shard_slot::leave() noexcept { table->leave(*this); }
+[[gnu::always_inline]] inline void detail::shard_slot::leave() noexcept { table->leave(*this); }
 
 }  // namespace mdstream::inline v0

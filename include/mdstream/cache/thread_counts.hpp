@@ -4,6 +4,9 @@
 /// that threads share. The sum over all threads is what counts: one thread may add what another
 /// takes off.
 
+#include <mdstream/core/pages.hpp>
+
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -12,58 +15,50 @@
 
 namespace mdstream::inline v0::detail {
 
-inline constexpr std::uint32_t slot_block = 256;
-
-/// One thread's counters for the slots of one table, in blocks that are made when needed. Only the
-/// thread itself writes; sums are taken modulo 2^32.
+/// One thread's counters for the slots of one table. Only the thread itself writes; sums are taken
+/// modulo 2^32. Memory: 4 bytes a slot, in pages of their own, which become resident as slots of
+/// theirs are used.
 class thread_counts {
  public:
-  using counter = std::atomic<std::uint32_t>;
-  struct block {
-    counter of[slot_block] = {};
-  };
+  /// Counted by `add` alone.
+  using counter = std::uint32_t;
 
-  explicit thread_counts(std::size_t slots) : blocks_((slots + slot_block - 1) / slot_block) {}
+  explicit thread_counts(std::size_t slots)
+      : slots_(slots), memory_(std::max<std::size_t>(slots, 1) * sizeof(counter)) {}
 
-  /// The thread's own counter; null where its block was not made yet.
-  [[nodiscard]] counter* find(std::uint32_t slot) const noexcept {
-    return find_in(blocks_.data(), slot);
-  }
-  [[nodiscard]] static counter* find_in(const std::unique_ptr<block>* blocks,
-                                        std::uint32_t slot) noexcept {
-    block* const at = blocks[slot / slot_block].get();
-    return at == nullptr ? nullptr : &at->of[slot % slot_block];
-  }
-  /// Stays where it is.
-  [[nodiscard]] const std::unique_ptr<block>* blocks() const noexcept { return blocks_.data(); }
-
-  /// The same, made if need be. The caller holds the table's lock.
-  [[nodiscard]] counter* make(std::uint32_t slot) {
-    std::unique_ptr<block>& at = blocks_[slot / slot_block];
-    if (at == nullptr) at = std::make_unique<block>();
-    return &at->of[slot % slot_block];
+  /// By slot; they stay where they are.
+  [[nodiscard]] counter* counters() const noexcept {
+    return reinterpret_cast<counter*>(memory_.data());
   }
 
-  /// Calls `take(slot, count)` for every counter that is not zero, and sets it to zero. The caller
-  /// holds the table's lock.
+  [[nodiscard]] counter count(std::uint32_t slot) const noexcept {
+    return std::atomic_ref(counters()[slot]).load(std::memory_order_acquire);
+  }
+
+  /// Calls `take(slot, count)` for the counters of up to `slots` slots from `first` on that are not
+  /// zero, and sets them to zero. Only those that can have been used should be asked for: of others
+  /// each page is a fault. The caller holds the table's lock.
   template <class Take>
-  void drain(const Take& take) noexcept {
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (blocks_[i] == nullptr) continue;
-      for (std::uint32_t k = 0; k < slot_block; ++k) {
-        const std::uint32_t count = blocks_[i]->of[k].exchange(0, std::memory_order_relaxed);
-        if (count != 0) take(static_cast<std::uint32_t>(i) * slot_block + k, count);
-      }
+  void drain(std::size_t first, std::size_t slots, const Take& take) noexcept {
+    const std::size_t end = first + std::min(slots, slots_ - first);
+    for (std::size_t slot = first; slot < end; ++slot) {
+      const std::atomic_ref each(counters()[slot]);
+      const counter held = each.load(std::memory_order_relaxed);
+      if (held == 0) continue;  // not written, so that what was never used stays so
+      each.store(0, std::memory_order_relaxed);
+      take(static_cast<std::uint32_t>(slot), held);
     }
   }
 
   // Nobody else writes: two plain instructions instead of a locked one.
-  static void add(counter& own, std::uint32_t by, std::memory_order order) noexcept {
-    own.store(own.load(std::memory_order_relaxed) + by, order);
+  static void add(counter& own, counter by, std::memory_order order) noexcept {
+    const std::atomic_ref it(own);
+    it.store(it.load(std::memory_order_relaxed) + by, order);
   }
 
  private:
-  std::vector<std::unique_ptr<block>> blocks_;
+  std::size_t slots_;
+  pages memory_;
 };
 
 /// What threads count for. It stays in memory as long as a thread has counters for it.
@@ -82,31 +77,27 @@ class counted_table : public std::enable_shared_from_this<counted_table> {
 /// Its counters keep the table in memory, so that no other gets its address.
 struct recent_table {
   const counted_table* table = nullptr;
-  const std::unique_ptr<thread_counts::block>* blocks = nullptr;
+  thread_counts::counter* counters = nullptr;
 };
 
 /// The tables that the calling thread counts for.
 class thread_tables {
  public:
-  /// The thread's counter for a slot of the table that it used last, in a few instructions; null
-  /// where there is none yet, or for any other table.
-  [[nodiscard]] static thread_counts::counter* recent_counter(const counted_table& table,
-                                                              std::uint32_t slot) noexcept {
-    const recent_table recent = recent_;
-    if (recent.table != &table) [[unlikely]]
-      return nullptr;
-    return thread_counts::find_in(recent.blocks, slot);
+  /// Whether this is the table that the thread used last.
+  [[nodiscard]] static bool is_recent(const counted_table& table) noexcept {
+    return recent_.table == &table;
   }
+  /// The thread's counters for that table.
+  [[nodiscard]] static thread_counts::counter* recent() noexcept { return recent_.counters; }
 
   /// The thread's counters for any table; null when the thread is ending or memory is out.
   /// Precondition: the table is owned by a shared pointer.
-  [[nodiscard]] static thread_counts* counts_for(counted_table& table) noexcept {
+  [[nodiscard]] static thread_counts::counter* counters_for(counted_table& table) noexcept {
     if (ended_) return nullptr;
     try {
       static thread_local thread_tables own;
-      thread_counts* const counts = own.find_or_enroll(table);
-      recent_ = {&table, counts->blocks()};
-      return counts;
+      recent_ = {&table, own.find_or_enroll(table)->counters()};
+      return recent_.counters;
     } catch (...) {
       return nullptr;
     }

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -59,6 +60,29 @@ concept codec_policy =
       { codec.compress(in) } -> std::same_as<std::vector<std::byte>>;
       { codec.decompress(in, out, where) } -> std::same_as<std::error_code>;
     };
+
+/// Takes decompressed bytes in their order, a block at a time.
+using block_taker = std::function<void(bytes_view)>;
+
+/// A codec that needs no room for all that it makes: `codec.decompress_blocks(zip, size, take,
+/// where)` gives `take` exactly `size` bytes, or fails as `decompress` does, or for want of memory
+/// that a frame asks for and that all its bytes at once would not need; what was taken by then may
+/// be damaged, and is no more than `size`. What `take` throws ends it.
+template <class C>
+concept block_codec = codec_policy<C> && requires(const C codec, bytes_view zip, std::size_t size,
+                                                  const block_taker& take, diagnostics& where) {
+  { codec.decompress_blocks(zip, size, take, where) } -> std::same_as<std::error_code>;
+};
+
+/// Calls `use` with the codec, or with the one that was chosen where it is an `any_codec`: only
+/// that one tells whether it is a `block_codec`.
+template <codec_policy C, class Use>
+decltype(auto) with_codec(const C& codec, Use&& use) {
+  if constexpr (requires { codec.visit(use); })
+    return codec.visit(std::forward<Use>(use));
+  else
+    return std::forward<Use>(use)(codec);
+}
 
 namespace detail {
 
@@ -140,6 +164,12 @@ class any_codec {
   [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,
                                            diagnostics& where) const {
     return std::visit([&](const auto& codec) { return codec.decompress(zip, raw, where); }, codec_);
+  }
+
+  /// Calls `use` with the codec that was chosen, and returns what it does.
+  template <class Use>
+  decltype(auto) visit(Use&& use) const {
+    return std::visit(std::forward<Use>(use), codec_);
   }
 
   /// The names that the list serves: "zstd, gz".

@@ -24,6 +24,9 @@ struct access {
   std::vector<std::string> secrets{};               ///< what no message may quote
   std::optional<wall_clock::time_point> expires{};  ///< where it is known
   std::string source{};                             ///< which provider supplied it
+  /// `authorize` takes longer than an idle pool takes to begin, about 0.02 ms: it is called there,
+  /// behind what the pool is busy with.
+  bool is_slow = false;
 
   [[nodiscard]] bool anonymous() const noexcept { return !authorize; }
 };

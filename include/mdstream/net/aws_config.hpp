@@ -7,6 +7,7 @@
 #include <mdstream/net/ini.hpp>
 #include <mdstream/net/settings_file.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,21 +37,38 @@ struct aws_config {
 
 namespace detail {
 
+/// The name behind a section's mark. One with blanks may be in quotes.
+[[nodiscard]] inline std::string aws_section_name(std::string_view title, std::string_view mark) {
+  std::string_view name = trimmed(title.substr(mark.size()));
+  const bool quoted = name.size() >= 2 && (name.front() == '"' || name.front() == '\'') &&
+                      name.back() == name.front();
+  if (quoted) name = name.substr(1, name.size() - 2);
+  return std::string(name);
+}
+
 /// Sections by the name of their profile: `[profile x]` in the config, `[x]` in the credentials.
 inline void add_aws_sections(aws_config& out, const ini_sections& sections, bool is_config) {
   for (const auto& [title, settings] : sections) {
     constexpr std::string_view profile_mark = "profile ", session_mark = "sso-session ";
     const std::string_view name = title;
     if (is_config && name.starts_with(session_mark)) {
-      out.sso_sessions[std::string(trimmed(name.substr(session_mark.size())))] = settings;
+      out.sso_sessions[aws_section_name(name, session_mark)] = settings;
       continue;
     }
     const bool marked = is_config && name.starts_with(profile_mark);
     if (is_config && !marked && name != "default") continue;  // services and what is yet to come
     ini_section& profile =
-        out.profiles[std::string(marked ? trimmed(name.substr(profile_mark.size())) : name)];
+        out.profiles[marked ? aws_section_name(name, profile_mark) : std::string(name)];
     for (const auto& [key, value] : settings) profile[key] = value;
   }
+}
+
+/// Whether a config has what belongs into the credentials.
+[[nodiscard]] inline bool has_keys(const ini_sections& sections) {
+  return std::ranges::any_of(sections, [](const auto& section) {
+    return section.second.contains("aws_secret_access_key") ||
+           section.second.contains("aws_session_token");
+  });
 }
 
 }  // namespace detail
@@ -59,8 +77,10 @@ inline void add_aws_sections(aws_config& out, const ini_sections& sections, bool
 /// ~/.aws/credentials; of equal settings the credentials' count) for the given profile, else
 /// AWS_PROFILE's, AWS_DEFAULT_PROFILE's, or `default`. Throws `errc::invalid_argument`, with file
 /// and line, where one can not be understood, and where a profile that was asked for is in neither.
+/// `warn` is told of files with keys that everybody may read.
 [[nodiscard]] inline aws_config load_aws_config(const environment& variables,
-                                                std::string profile = {}) {
+                                                std::string profile = {},
+                                                const warning_function& warn = {}) {
   aws_config out;
   out.config_file =
       detail::in_home(variables, variables("AWS_CONFIG_FILE").value_or("~/.aws/config"));
@@ -72,9 +92,11 @@ inline void add_aws_sections(aws_config& out, const ini_sections& sections, bool
   out.profile_chosen = !profile.empty();
   out.profile = out.profile_chosen ? std::move(profile) : "default";
   if (const auto text = detail::read_settings(out.config_file)) {
-    detail::add_aws_sections(out, parse_ini(*text, out.config_file), true);
+    const ini_sections sections = parse_ini(*text, out.config_file);
+    if (detail::has_keys(sections)) detail::warn_of_open_file(out.config_file, warn);
+    detail::add_aws_sections(out, sections, true);
   }
-  if (const auto text = detail::read_settings(out.credentials_file)) {
+  if (const auto text = detail::read_secret(out.credentials_file, warn)) {
     detail::add_aws_sections(out, parse_ini(*text, out.credentials_file), false);
   }
   if (out.profile_chosen && out.active() == nullptr) {

@@ -43,7 +43,7 @@ inline void take_keys_json(std::error_code code, const http_response& answer,
 /// The keys of an EC2 instance's role, by version 2 of its metadata service. Not asked where
 /// AWS_EC2_METADATA_DISABLED is `true`; AWS_EC2_METADATA_SERVICE_ENDPOINT is where it is asked. A
 /// machine that has no such service, or no role, has no keys, which takes up to a few seconds to
-/// know.
+/// know. A service that is busy (429, 5xx) is asked again and its failure told.
 class instance_aws_credentials {
  public:
   explicit instance_aws_credentials(fetcher from, environment variables = process_environment())
@@ -78,15 +78,14 @@ class instance_aws_credentials {
                           .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}},
                           .body = http_body::of({})};
     };
-    // Asked once: nearly always the answer is that this is no EC2 instance.
-    state->from.client.async_send(make(), state->stop, state->where,
-                                  [state](std::error_code code, http_response answer) {
-                                    if (code == errc::canceled)
-                                      return state->done(code, std::nullopt);
-                                    if (code || !answer.ok()) return state->done({}, std::nullopt);
-                                    state->token = detail::header_token(answer.text);
-                                    ask_role(state);
-                                  });
+    // Nearly always nobody answers, or another provider's service: this is no EC2 instance.
+    state->from.probe(make, state->stop, state->where,
+                      [state](std::error_code code, const http_response& answer) {
+                        if (fetcher::absent(code, answer)) return state->done({}, std::nullopt);
+                        if (code) return state->done(code, std::nullopt);
+                        state->token = detail::header_token(answer.text);
+                        ask_role(state);
+                      });
   }
 
   static http_request get(const question& state, const std::string& role) {
@@ -179,7 +178,7 @@ class container_aws_credentials {
     if (!file) return variables_("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     const auto text = detail::read_settings(*file);
     if (!text) throw detail::keys_refused(source, "there is no file " + *file);
-    return detail::header_token(*text);
+    return detail::token_of_file(*text, *file);
   }
 
   fetcher from_;

@@ -26,17 +26,20 @@ namespace mdstream::inline v0::net {
 
 /// What providers need to ask others. The runtime has to outlive their questions.
 struct aws_key_sources {
-  aws_key_sources(runtime& t, const http_client_options& options, environment v, std::string r)
+  aws_key_sources(runtime& t, const http_client_options& options, environment v, std::string r,
+                  warning_function w = {})
       : threads(&t),
         far(t, options),
         near(fetcher::near(t, options)),
         variables(std::move(v)),
-        region(std::move(r)) {}
+        region(std::move(r)),
+        warn(std::move(w)) {}
 
   runtime* threads;
   fetcher far, near;  ///< services of AWS, and of this machine
   environment variables;
-  std::string region;  ///< of the Security Token Service
+  std::string region;     ///< of the Security Token Service
+  warning_function warn;  ///< told of files of keys that everybody may read
 };
 
 namespace detail {
@@ -146,7 +149,8 @@ class aws_profile_ways {
          .cached_as = session ? *session : *url,
          .cache = in_home(sources_.variables, "~/.aws/sso/cache"),
          .endpoint = sources_.variables("AWS_ENDPOINT_URL_SSO")
-                         .value_or("https://portal.sso." + *region + ".amazonaws.com")});
+                         .value_or("https://portal.sso." + *region + ".amazonaws.com"),
+         .warn = sources_.warn});
   }
 
   aws_key_sources sources_;

@@ -29,6 +29,7 @@ struct sso_login {
   std::string cached_as{};  ///< the session's name, or the start URL of an older kind
   std::string cache{};      ///< the folder of tokens
   std::string endpoint{};   ///< of the portal
+  warning_function warn{};  ///< told of a token that everybody may read
 };
 
 namespace detail {
@@ -49,7 +50,7 @@ namespace detail {
 [[nodiscard]] inline std::string read_sso_token(const sso_login& login, const std::string& source,
                                                 wall_clock::time_point now) {
   const std::string again = "; log in with aws sso login --profile " + login.profile;
-  const auto text = read_settings(sso_token_file(login));
+  const auto text = read_secret(sso_token_file(login), login.warn);
   if (!text) throw keys_refused(source, "nobody is logged in" + again);
   std::string token, expires;
   try {
@@ -64,8 +65,11 @@ namespace detail {
         (void)in.skip();
       }
     }
-  } catch (const error&) {
-    throw keys_refused(source, "its file of a token is not the JSON that is expected" + again);
+  } catch (const error& e) {
+    const auto line = std::to_string(line_of(*text, e.where().byte.value_or(0)));
+    throw keys_refused(source, "line " + line + " of its file of a token, " +
+                                   sso_token_file(login) + ", is not the JSON that is expected" +
+                                   again);
   }
   const auto until = parse_iso_time(expires);
   if (token.empty() || !until || *until <= now) {

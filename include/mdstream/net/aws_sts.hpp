@@ -63,13 +63,12 @@ inline void ask_sts(const fetcher& from, const sts_place& place, std::string for
                     std::optional<aws_credentials> signer, const std::string& source,
                     std::stop_token stop, diagnostics& where, aws_credentials_handler done) {
   const auto body = std::make_shared<const std::string>(std::move(form));
-  const auto make = [place, body, signer = std::move(signer)] {
+  const auto make = [place, body, signer = std::move(signer)](wall_clock::time_point now) {
     http_request request{.method = "POST", .url = place.endpoint + '/'};
     request.body = http_body::of(as_bytes(*body));
     std::vector<name_value> headers{
         {"Content-Type", "application/x-www-form-urlencoded; charset=utf-8"}};
     if (signer) {
-      const auto now = wall_clock::now();
       const uri url = parse_uri(request.url);
       v4_request to_sign{.method = "POST",
                          .host = url.authority(),
@@ -82,23 +81,23 @@ inline void ask_sts(const fetcher& from, const sts_place& place, std::string for
     for (auto& [name, value] : headers) request.headers.push_back({name, value});
     return request;
   };
-  from.send(make, std::move(stop), where,
-            [body, source, &where, done = std::move(done)](std::error_code code,
-                                                           http_response answer) mutable {
-              std::optional<aws_credentials> keys;
-              try {
-                if (!code && !answer.ok()) {
-                  throw keys_refused(source, "the service answers " +
-                                                 std::to_string(answer.status) + ' ' +
-                                                 parse_sts_error(answer.text));
-                }
-                if (!code) keys = parse_sts_keys(answer.text, source);
-              } catch (const error& e) {
-                where = e.where();
-                code = e.code();
-              }
-              done(code, std::move(keys));
-            });
+  from.send_dated(make, std::move(stop), where,
+                  [body, source, &where, done = std::move(done)](std::error_code code,
+                                                                 http_response answer) mutable {
+                    std::optional<aws_credentials> keys;
+                    try {
+                      if (!code && !answer.ok()) {
+                        throw keys_refused(source, "the service answers " +
+                                                       std::to_string(answer.status) + ' ' +
+                                                       parse_sts_error(answer.text));
+                      }
+                      if (!code) keys = parse_sts_keys(answer.text, source);
+                    } catch (const error& e) {
+                      where = e.where();
+                      code = e.code();
+                    }
+                    done(code, std::move(keys));
+                  });
 }
 
 }  // namespace detail
@@ -119,7 +118,8 @@ class web_identity_aws_credentials {
     try {
       const auto token = detail::read_settings(token_file_);
       if (!token) throw detail::keys_refused(source, "there is no file " + token_file_);
-      form = detail::sts_form("AssumeRoleWithWebIdentity", role_, detail::header_token(*token));
+      form = detail::sts_form("AssumeRoleWithWebIdentity", role_,
+                              detail::token_of_file(*token, token_file_));
     } catch (const error& e) {
       where = e.where();
       return done(errc::permission_denied, std::nullopt);

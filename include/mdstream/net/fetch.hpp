@@ -5,6 +5,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/http_client.hpp>
+#include <mdstream/net/time_text.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -31,11 +32,28 @@ struct fetcher {
 
   using handler = unique_function<void(std::error_code, http_response)>;
 
-  /// Sends what `make` makes (anew each time, as signatures want it) up to three times. Completes
-  /// with an answer of any status below 500; the answer to anything else is a failure. What the
-  /// request refers to is kept by `make`.
+  /// Sends what `make` makes (anew each time) up to three times. Completes with an answer of any
+  /// status below 500 but 429; the answer to anything else is a failure, as is what `make` throws.
+  /// What the request refers to is kept by `make`.
   void send(std::function<http_request()> make, std::stop_token stop, diagnostics& where,
             handler done) const;
+
+  /// The same for a service that may not be there at all: that there is no answer, no connection
+  /// among it, is `errc::not_found` and not asked again. One that answered once is there. See
+  /// `absent`.
+  void probe(std::function<http_request()> make, std::stop_token stop, diagnostics& where,
+             handler done) const;
+
+  /// Whether `probe` found nobody, or another service, which does not know what it is asked for.
+  [[nodiscard]] static bool absent(std::error_code code, const http_response& answer) {
+    return code == errc::not_found || code == errc::unsupported || (!code && !answer.ok());
+  }
+
+  /// The same as `send` for a request that says when it was made: `make` is given the time. Where
+  /// it is refused by a service whose clock is more than four minutes from ours, it is sent once
+  /// more, with that clock's time.
+  void send_dated(std::function<http_request(wall_clock::time_point)> make, std::stop_token stop,
+                  diagnostics& where, handler done) const;
 
   runtime* threads;
   http_client client;
@@ -48,16 +66,24 @@ struct fetcher {
     return options;
   }
 
+  enum class kind { plain, dated, probe };
   struct attempts;
 };
 
 struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
-  attempts(const fetcher& f, std::function<http_request()> m, std::stop_token s, diagnostics& w,
-           handler d)
-      : from(f), make(std::move(m)), stop(std::move(s)), where(w), done(std::move(d)) {}
+  attempts(const fetcher& f, std::function<http_request(wall_clock::time_point)> m, kind k,
+           std::stop_token s, diagnostics& w, handler d)
+      : from(f), make(std::move(m)), of(k), stop(std::move(s)), where(w), done(std::move(d)) {}
 
   void go() {
-    http_request request = make();
+    sent_at = wall_clock::now() + ahead;
+    http_request request;
+    try {
+      request = make(sent_at);
+    } catch (const error& e) {
+      where = e.where();
+      return done(e.code(), {});
+    }
     url = redacted_url(request.url);
     from.client.async_send(std::move(request), stop, where,
                            [self = shared_from_this()](std::error_code code, http_response answer) {
@@ -66,27 +92,66 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
   }
 
   void take(std::error_code code, http_response answer) {
-    if (!code && answer.status >= 500) code = failure_of(answer, url, where);
+    if (!code && of == kind::dated && corrects_clock(answer)) return go();
+    if (code == errc::unavailable && of == kind::probe && failed == 0) {
+      return done(errc::not_found, {});
+    }
+    const bool busy = answer.status >= 500 || answer.status == 429;
+    if (!code && busy) code = failure_of(answer, url, where);
     constexpr unsigned most = 3;
     if (!code || code != errc::unavailable || ++failed == most || stop.stop_requested()) {
       return done(code, std::move(answer));
     }
-    from.threads->after(from.pause * failed, stop,
+    const std::chrono::milliseconds longest{5'000};  // those who wait may ask again themselves
+    const auto asked_for = std::min(where.retry_after.value_or(longest * 0), longest);
+    from.threads->after(std::max(from.pause * failed, asked_for), stop,
                         [self = shared_from_this()](std::error_code) { self->go(); });
   }
 
+  /// Once. Services take what is up to five minutes off, and say 400, 401 or 403 to the rest.
+  bool corrects_clock(const http_response& answer) {
+    const bool refused = answer.status == 400 || answer.status == 401 || answer.status == 403;
+    const auto text = answer.headers.find("Date");
+    const auto there = text ? parse_http_date(*text) : std::nullopt;
+    if (!refused || !there || ahead.count() != 0) return false;
+    if (std::chrono::abs(*there - sent_at) < std::chrono::minutes(4)) return false;
+    ahead = *there - wall_clock::now();
+    return true;
+  }
+
   const fetcher from;
-  const std::function<http_request()> make;
+  const std::function<http_request(wall_clock::time_point)> make;
+  const kind of;
   const std::stop_token stop;
   diagnostics& where;
   handler done;
   std::string url{};
   unsigned failed = 0;
+  wall_clock::time_point sent_at{};
+  wall_clock::duration ahead{0};
 };
 
 inline void fetcher::send(std::function<http_request()> make, std::stop_token stop,
                           diagnostics& where, handler done) const {
-  std::make_shared<attempts>(*this, std::move(make), std::move(stop), where, std::move(done))->go();
+  std::make_shared<attempts>(
+      *this, [make = std::move(make)](wall_clock::time_point) { return make(); }, kind::plain,
+      std::move(stop), where, std::move(done))
+      ->go();
+}
+
+inline void fetcher::probe(std::function<http_request()> make, std::stop_token stop,
+                           diagnostics& where, handler done) const {
+  std::make_shared<attempts>(
+      *this, [make = std::move(make)](wall_clock::time_point) { return make(); }, kind::probe,
+      std::move(stop), where, std::move(done))
+      ->go();
+}
+
+inline void fetcher::send_dated(std::function<http_request(wall_clock::time_point)> make,
+                                std::stop_token stop, diagnostics& where, handler done) const {
+  std::make_shared<attempts>(*this, std::move(make), kind::dated, std::move(stop), where,
+                             std::move(done))
+      ->go();
 }
 
 }  // namespace mdstream::inline v0::net

@@ -29,11 +29,7 @@ inline constexpr const char* google_scope = "https://www.googleapis.com/auth/dev
 class google_file {
  public:
   google_file(std::string path, const std::string& text) : path_(std::move(path)) {
-    try {
-      content_ = json::parse(text);
-    } catch (const error& e) {
-      refuse("it is not JSON", e.where().byte);
-    }
+    content_ = parse_json_file(text, path_);
   }
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -54,9 +50,9 @@ class google_file {
   }
   [[nodiscard]] const json::value& content() const noexcept { return content_; }
 
-  [[noreturn]] void refuse(const std::string& why, std::optional<std::uint64_t> byte = {}) const {
+  [[noreturn]] void refuse(const std::string& why) const {
     throw error(errc::invalid_argument,
-                {.what = "these are no credentials of Google: " + why, .url = path_, .byte = byte});
+                {.what = "these are no credentials of Google: " + why, .url = path_});
   }
 
  private:
@@ -108,7 +104,7 @@ class google_federation : public std::enable_shared_from_this<google_federation>
     if (const auto path = file_.find({"credential_source", "file"})) {
       const auto text = read_settings(*path);
       if (!text) throw no_token(source_, "there is no file " + *path);
-      return exchange(subject_of(*text));
+      return exchange(subject_of(*text, *path));
     }
     const auto url = file_.find({"credential_source", "url"});
     if (!url) {
@@ -125,14 +121,15 @@ class google_federation : public std::enable_shared_from_this<google_federation>
     from_.send([url = ask.url,
                 headers = ask.headers] { return http_request{.url = url, .headers = headers}; },
                stop_, where_,
-               [self = shared_from_this()](std::error_code code, const http_response& answer) {
+               [self = shared_from_this(), place = redacted_url(ask.url)](
+                   std::error_code code, const http_response& answer) {
                  self->guarded([&] {
                    if (code) throw error(code, self->where_);
                    if (!answer.ok()) {
                      throw no_token(self->source_, "the source of its token answers " +
                                                        std::to_string(answer.status));
                    }
-                   self->exchange(self->subject_of(answer.text));
+                   self->exchange(self->subject_of(answer.text, place));
                  });
                });
   }
@@ -148,12 +145,12 @@ class google_federation : public std::enable_shared_from_this<google_federation>
     }
   }
 
-  [[nodiscard]] std::string subject_of(const std::string& text) const {
+  [[nodiscard]] std::string subject_of(const std::string& text, const std::string& place) const {
     const auto kind = file_.find({"credential_source", "format", "type"}).value_or("text");
     if (kind == "text") return header_token(text);
+    const json::value answer = parse_json_file(text, place);
     const auto field = file_.find({"credential_source", "format", "subject_token_field_name"});
     try {
-      const json::value answer = json::parse(text);
       return answer.get<std::string>(field.value_or("access_token"));
     } catch (const error&) {
       throw no_token(source_, "the source of its token has none in the field that is named");
@@ -172,7 +169,7 @@ class google_federation : public std::enable_shared_from_this<google_federation>
                          {"subject_token_type", file_.get("subject_token_type")},
                          {"subject_token", subject}})};
     ask_token(
-        from_, [&ask] { return ask; }, source_, stop_, where_,
+        from_, [ask](auto) { return ask; }, source_, stop_, where_,
         [self = shared_from_this(), impersonated](std::error_code code,
                                                   std::optional<access> keys) {
           if (code || !impersonated) return self->done_(code, std::move(keys));
@@ -262,11 +259,16 @@ class google_file_access {
     const std::string kind = file.get("type");
     const std::string source = "the " + kind + " of " + path_;
     if (kind == "service_account") {
-      const token_request ask = detail::google_service_account_question(file, wall_clock::now());
-      ask_token(from_, [&ask] { return ask; }, source, std::move(stop), where, tell);
+      ask_token(
+          from_,
+          [file](wall_clock::time_point now) {
+            return detail::google_service_account_question(file, now);
+          },
+          source, std::move(stop), where, tell);
     } else if (kind == "authorized_user") {
-      const token_request ask = detail::google_user_question(file);
-      ask_token(from_, [&ask] { return ask; }, source, std::move(stop), where, tell);
+      ask_token(
+          from_, [ask = detail::google_user_question(file)](auto) { return ask; }, source,
+          std::move(stop), where, tell);
     } else if (kind == "external_account") {
       std::make_shared<detail::google_federation>(from_, file, source, std::move(stop), where, tell)
           ->begin();
@@ -301,10 +303,11 @@ static_assert(keys_provider<google_file_access, access>);
       false, warn));
   const auto ask = [variables]() -> std::optional<token_request> {
     if (variables("NO_GCE_CHECK").value_or("") == "true") return std::nullopt;
-    const std::string host = variables("GCE_METADATA_HOST").value_or("metadata.google.internal");
-    return token_request{
-        .url = "http://" + host + "/computeMetadata/v1/instance/service-accounts/default/token",
-        .headers = {{"Metadata-Flavor", "Google"}}};
+    const auto host = variables("GCE_METADATA_HOST");
+    return token_request{.url = "http://" + host.value_or("metadata.google.internal") +
+                                "/computeMetadata/v1/instance/service-accounts/default/token",
+                         .headers = {{"Metadata-Flavor", "Google"}},
+                         .required = host.has_value()};
   };
   providers.emplace_back(machine_access(near, "the machine's service account", ask));
   return access_chain(std::move(providers));

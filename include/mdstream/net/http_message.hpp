@@ -38,7 +38,8 @@ struct http_sink {
   mutable_bytes into{};
   std::uint64_t skip = 0;   ///< bytes of the body to drop before the first one is kept
   bool until_full = false;  ///< a longer body is no failure: the transfer ends once full
-  /// In place of `into`; called on an io thread, must not wait. Throwing ends the transfer.
+  /// In place of `into`; called on an io thread, whose other transfers stand still meanwhile: may
+  /// write to a local file, must not wait for a call or a consumer. Throwing ends the transfer.
   std::function<void(bytes_view)> take{};
   std::uint64_t most = 0;  ///< that `take` gets
 
@@ -81,6 +82,7 @@ struct http_request {
 
   std::string method = "GET";
   std::string url{};                   ///< http or https; sent byte for byte as it is here
+  std::string name{};                  ///< of what it asks for, in messages; empty: its URL
   std::vector<http_header> headers{};  ///< sent as they are; an empty value sends an empty header
   http_body body{};
   std::optional<http_sink>
@@ -91,6 +93,9 @@ struct http_request {
   /// another server go only Range, Accept and If-… headers. 0: a redirect is an answer.
   unsigned redirects = 0;
   std::optional<http_time_limits> time{};  ///< in place of the client's
+
+  /// What messages call it: no secret, no signed query.
+  [[nodiscard]] std::string shown_name() const { return name.empty() ? redacted_url(url) : name; }
 };
 
 struct http_client_options {
@@ -103,6 +108,11 @@ struct http_client_options {
   std::string user_agent = "mdstream";
   std::size_t most_headers = 256;              ///< of an answer
   std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
+  /// Told of each stretch of a request's body that was read where it lies, to be hashed or sent:
+  /// who mapped a file lets go of its pages there. It is read again where a request is repeated.
+  /// A body that is pulled lies nowhere; whoever makes it out of memory tells.
+  /// Called on any thread; must not throw and not wait.
+  std::function<void(bytes_view)> body_read{};
 };
 
 namespace detail {
@@ -110,8 +120,7 @@ namespace detail {
 /// Throws errc::invalid_argument for a request that no server shall see.
 inline void require_sound(const http_request& request) {
   const auto refuse = [&](std::string what) {
-    throw error(errc::invalid_argument,
-                {.what = std::move(what), .url = redacted_url(request.url)});
+    throw error(errc::invalid_argument, {.what = std::move(what), .url = request.shown_name()});
   };
   if (!parse_http_url(request.url)) refuse("this is no http or https URL that can be sent");
   for (const http_header& each : request.headers) {
@@ -153,7 +162,9 @@ inline void require_sound(const http_request& request) {
                                                 diagnostics& where) {
   const std::error_code code = error_of_status(answer.status);
   if (!code) return code;
-  where = {.what = "the server answers " + std::to_string(answer.status), .url = redacted_url(url)};
+  where = {.what = "the server answers " + std::to_string(answer.status),
+           .url = redacted_url(url),
+           .is_final = answer.status == 412};  // a condition that is not met will not be met
   if (const auto location = answer.headers.find("Location");
       location && answer.status >= 300 && answer.status < 400) {
     where.what += ", a redirect to " + redacted_url(*location);

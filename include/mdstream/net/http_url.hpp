@@ -24,6 +24,15 @@ namespace mdstream::inline v0::net {
   return std::nullopt;
 }
 
+[[nodiscard]] inline bool is_uri(std::string_view text) {
+  try {
+    (void)parse_uri(text);
+    return true;
+  } catch (const error&) {
+    return false;
+  }
+}
+
 /// Whether both name the same server by the same scheme: what was meant for one may be sent to the
 /// other.
 [[nodiscard]] inline bool same_origin(const uri& a, const uri& b) {
@@ -34,8 +43,13 @@ namespace mdstream::inline v0::net {
 }
 
 /// What of a URL may stand in messages and logs: no user, no password, no query, no fragment, and
-/// no control characters. Takes any text, also what is no URL.
+/// no control characters. Takes any text. Of what is no URL but has an @, only the scheme is shown:
+/// the characters for which it is none may be those of a password.
 [[nodiscard]] inline std::string redacted_url(std::string_view url) {
+  if (url.find('@') != std::string_view::npos && !is_uri(url)) {
+    const std::size_t start = url.find("://");
+    return start < url.find('@') ? redacted_url(url.substr(0, start + 3)) : std::string();
+  }
   url = url.substr(0, url.find_first_of("?#"));
   std::string out;
   if (const std::size_t start = url.find("://"); start != std::string_view::npos) {

@@ -7,6 +7,7 @@
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/time_text.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -101,9 +103,14 @@ class key_chain {
 };
 
 /// Keeps what a provider gave. Copies share it. Keys are asked for again `margin` before they
-/// expire, or when they were refused; those who come meanwhile wait for the one answer. A failure
-/// is told to all who wait and asked again by the next; while the old keys are still good they are
-/// given instead. Where the provider has none, the answer is anonymous.
+/// expire, by one question, while who comes gets the old ones at once. Only who comes when there
+/// are none, or they have expired or were refused, waits for the answer; a failure is told to all
+/// who wait and asked again by the next. Within the margin the provider is asked every half a
+/// minute at most: one that fails, or has nothing newer yet, is not to be asked with each request.
+///
+/// Where the provider has none, the answer is anonymous, and the provider is asked again in the
+/// same way: it may have been set up meanwhile, or have been out of reach. Once it had keys, that
+/// it has none is a failure, `errc::unavailable`.
 template <class Keys>
 class cached_keys {
  public:
@@ -115,7 +122,7 @@ class cached_keys {
       : shared_(std::make_shared<shared>(std::move(provider), margin, std::move(now))) {}
 
   /// As a provider's. A stop ends the waiting, on the thread that requests it, but not the
-  /// question, for which others may wait too.
+  /// question, for which others may wait too. The question may go on after the answer.
   void async_find(std::stop_token stop, diagnostics& where, keys_handler<Keys> done) const {
     if (stop.stop_requested()) return done(errc::canceled, std::nullopt);
     std::optional<Keys> kept;
@@ -123,18 +130,19 @@ class cached_keys {
     bool ask = false;
     {
       const std::lock_guard lock(shared_->mutex);
-      if (shared_->fresh()) {
+      const bool fresh = shared_->fresh();
+      if (fresh || shared_->still_good()) {
         kept = shared_->keys;
       } else {
         waits = std::make_shared<waiter>(&where, std::move(done));
         shared_->waiting.push_back(waits);
-        ask = !std::exchange(shared_->asking, true);
       }
+      ask = !fresh && !std::exchange(shared_->asking, true);
     }
-    if (kept) return done({}, std::move(kept));
     // Outside the lock: with a stop that came meanwhile it runs at once.
-    waits->on_stop.emplace(std::move(stop), stopper{shared_, waits});
+    if (waits) waits->on_stop.emplace(std::move(stop), stopper{shared_, waits});
     if (ask) ask_provider(shared_);
+    if (kept) done({}, std::move(kept));
   }
 
   /// The keys that a server refused as expired or unknown are not given again.
@@ -174,7 +182,10 @@ class cached_keys {
         : provider(std::move(p)), margin(m), now(std::move(c)) {}
 
     [[nodiscard]] bool fresh() const {
-      return keys && (!keys->expires || *keys->expires - margin > now());
+      if (!keys) return false;
+      const wall_clock::time_point at = now();
+      if (at < rests_until) return true;
+      return !of_nobody && (!keys->expires || *keys->expires - margin > at);
     }
     [[nodiscard]] bool still_good() const {
       return keys && (!keys->expires || *keys->expires > now());
@@ -185,6 +196,9 @@ class cached_keys {
     const clock now;
     std::mutex mutex;
     std::optional<Keys> keys;
+    bool of_nobody = false;                ///< `keys` are anonymous because the provider had none
+    std::optional<std::string> had;        ///< whose keys the last were that it did have
+    wall_clock::time_point rests_until{};  ///< the provider is not asked again before
     bool asking = false;
     std::vector<std::shared_ptr<waiter>> waiting;
   };
@@ -202,16 +216,28 @@ class cached_keys {
     }
   }
 
-  static void answer(shared& common, std::error_code code, const diagnostics& where,
+  static void answer(shared& common, std::error_code code, diagnostics where,
                      std::optional<Keys> keys) {
     std::vector<std::shared_ptr<waiter>> waiting;
     {
       const std::lock_guard lock(common.mutex);
       common.asking = false;
       waiting.swap(common.waiting);
+      const wall_clock::time_point rest = common.now() + std::chrono::seconds(30);
+      if (!code && !keys && common.had) {
+        // What let requests in an hour ago is out of reach, not gone: unsigned ones would be
+        // refused.
+        code = errc::unavailable;
+        where = {.what = "nobody has keys any more; the last were those of " + *common.had};
+      }
       if (!code) {
+        common.of_nobody = !keys;
+        if (keys) common.had = keys->source;
         common.keys = keys ? std::move(keys) : Keys{.source = "nobody (anonymous)"};
+        // Also of what has expired by this clock: it may be wrong, and if not the server says so.
+        common.rests_until = rest;
       } else if (common.still_good()) {
+        common.rests_until = std::min(rest, common.keys->expires.value_or(rest));
         code = {};
       }
       keys = common.keys;

@@ -100,21 +100,38 @@ struct token_request {
   std::string url{};
   std::vector<http_header> headers{};
   std::optional<std::string> form{};  ///< POSTed; a GET without it
+  bool required = false;  ///< of `machine_access`: a setting says that the service is there
 };
 
-/// Sends what `make` makes, anew for each attempt, and completes with the token. What `make` throws
-/// is the failure.
-inline void ask_token(const fetcher& from, const std::function<token_request()>& make,
-                      std::string source, std::stop_token stop, diagnostics& where,
-                      access_handler done) {
-  auto request = std::make_shared<token_request>();
+namespace detail {
+
+/// Completes with the token in an answer, or with why there is none.
+inline void take_token(std::error_code code, const http_response& answer, const std::string& source,
+                       diagnostics& where, access_handler& done) {
+  std::optional<access> keys;
   try {
-    *request = make();
+    if (!code && !answer.ok()) {
+      throw no_token(source, "the service answers " + std::to_string(answer.status) + ' ' +
+                                 oauth_error_word(answer.text));
+    }
+    if (!code) keys = parse_token_answer(answer.text, source, wall_clock::now());
   } catch (const error& e) {
     where = e.where();
-    return done(e.code(), std::nullopt);
+    code = e.code();
   }
-  const auto message = [request] {
+  done(code, std::move(keys));
+}
+
+}  // namespace detail
+
+/// Sends what `make` makes for the time that it is given, anew for each attempt, and completes with
+/// the token. What `make` throws is the failure.
+inline void ask_token(const fetcher& from,
+                      std::function<token_request(wall_clock::time_point)> make, std::string source,
+                      std::stop_token stop, diagnostics& where, access_handler done) {
+  auto request = std::make_shared<token_request>();
+  const auto message = [request, make = std::move(make)](wall_clock::time_point now) {
+    *request = make(now);
     http_request out{.url = request->url, .headers = request->headers};
     if (request->form) {
       out.method = "POST";
@@ -123,23 +140,11 @@ inline void ask_token(const fetcher& from, const std::function<token_request()>&
     }
     return out;
   };
-  from.send(message, std::move(stop), where,
-            [request, source = std::move(source), &where, done = std::move(done)](
-                std::error_code code, http_response answer) mutable {
-              std::optional<access> keys;
-              try {
-                if (!code && !answer.ok()) {
-                  throw detail::no_token(source, "the service answers " +
-                                                     std::to_string(answer.status) + ' ' +
-                                                     detail::oauth_error_word(answer.text));
-                }
-                if (!code) keys = parse_token_answer(answer.text, source, wall_clock::now());
-              } catch (const error& e) {
-                where = e.where();
-                code = e.code();
-              }
-              done(code, std::move(keys));
-            });
+  from.send_dated(message, std::move(stop), where,
+                  [request, source = std::move(source), &where, done = std::move(done)](
+                      std::error_code code, const http_response& answer) mutable {
+                    detail::take_token(code, answer, source, where, done);
+                  });
 }
 
 /// A token service asked each time for what `make` says. `make` may give nothing: then this
@@ -161,7 +166,8 @@ class token_access {
     }
     if (!request) return done({}, std::nullopt);
     ask_token(
-        from_, [&request] { return *request; }, source_, std::move(stop), where, std::move(done));
+        from_, [ask = *std::move(request)](auto) { return ask; }, source_, std::move(stop), where,
+        std::move(done));
   }
 
  private:
@@ -170,8 +176,10 @@ class token_access {
   function make_;
 };
 
-/// A metadata service, which answers only on the provider's machines: asked once, and where nobody
-/// answers, or not with 200, there are no keys. That takes up to two seconds to know.
+/// A metadata service, which answers only on the provider's machines. Where nobody answers, which
+/// takes up to two seconds to know, or another service at its address refuses, there are no keys,
+/// unless the request is `required`. One that is busy (429, 5xx) is asked again and its failure
+/// told.
 class machine_access {
  public:
   machine_access(fetcher from, std::string source,
@@ -181,21 +189,16 @@ class machine_access {
   void async_find(std::stop_token stop, diagnostics& where, access_handler done) const {
     const std::optional<token_request> request = make_();
     if (!request) return done({}, std::nullopt);
-    from_.client.async_send({.url = request->url, .headers = request->headers}, std::move(stop),
-                            where,
-                            [source = source_, &where, done = std::move(done)](
-                                std::error_code code, http_response answer) mutable {
-                              if (code == errc::canceled) return done(code, std::nullopt);
-                              std::optional<access> keys;
-                              if (code || !answer.ok()) return done({}, std::nullopt);
-                              try {
-                                keys = parse_token_answer(answer.text, source, wall_clock::now());
-                              } catch (const error& e) {
-                                where = e.where();
-                                code = e.code();
-                              }
-                              done(code, std::move(keys));
-                            });
+    const auto make = [url = request->url, headers = request->headers] {
+      return http_request{.url = url, .headers = headers};
+    };
+    auto take = [required = request->required, source = source_, &where, done = std::move(done)](
+                    std::error_code code, const http_response& answer) mutable {
+      if (!required && fetcher::absent(code, answer)) return done({}, std::nullopt);
+      detail::take_token(code, answer, source, where, done);
+    };
+    if (request->required) return from_.send(make, std::move(stop), where, std::move(take));
+    from_.probe(make, std::move(stop), where, std::move(take));
   }
 
  private:

@@ -19,10 +19,12 @@
 
 namespace mdstream::inline v0::net {
 
-/// Who signs: `id` is `<tenancy>/<user>/<fingerprint>` of an API key, or `ST$<security token>`.
+/// Who signs: `id` is `<tenancy>/<user>/<fingerprint>` of an API key, `ST$<security token>`, or
+/// `<tenancy>/fed-x509/<fingerprint>` of a machine's certificate, which signs no `Host`.
 struct oci_signer {
   std::string id{};
   rsa_key key{};
+  bool signs_host = true;
 };
 
 namespace detail {
@@ -42,8 +44,10 @@ namespace detail {
 
 /// Bodies are signed but for those of PUT: in Object Storage these are objects and their parts,
 /// which the documentation exempts.
-[[nodiscard]] inline std::vector<std::string_view> oci_signed_headers(const http_request& request) {
-  std::vector<std::string_view> out{"date", "(request-target)", "host"};
+[[nodiscard]] inline std::vector<std::string_view> oci_signed_headers(const http_request& request,
+                                                                      bool host) {
+  std::vector<std::string_view> out{"date", "(request-target)"};
+  if (host) out.push_back("host");
   if (request.method == "POST") {
     out.insert(out.end(), {"content-length", "content-type", "x-content-sha256"});
   }
@@ -54,10 +58,11 @@ namespace detail {
 
 /// What is signed: `request` with all its headers, `Date` among them; with `X-Content-SHA256` and
 /// `Content-Type` where the body is signed.
-[[nodiscard]] inline std::string oci_string_to_sign(const http_request& request) {
+[[nodiscard]] inline std::string oci_string_to_sign(const http_request& request,
+                                                    bool signs_host = true) {
   const uri url = parse_uri(request.url);
   std::string out;
-  for (const std::string_view name : detail::oci_signed_headers(request)) {
+  for (const std::string_view name : detail::oci_signed_headers(request, signs_host)) {
     if (!out.empty()) out += '\n';
     out += std::string(name) + ": ";
     if (name == "(request-target)") {
@@ -78,7 +83,7 @@ namespace detail {
 /// memory.
 inline void sign_for_oci(http_request& request, const oci_signer& who, wall_clock::time_point at) {
   request.headers.push_back({"Date", http_date(at)});
-  const std::vector<std::string_view> names = detail::oci_signed_headers(request);
+  const std::vector<std::string_view> names = detail::oci_signed_headers(request, who.signs_host);
   if (request.method == "POST") {
     if (detail::header_of(request, "Content-Type").empty()) {
       request.headers.push_back({"Content-Type", "application/json"});
@@ -91,7 +96,8 @@ inline void sign_for_oci(http_request& request, const oci_signer& who, wall_cloc
   request.headers.push_back(
       {"Authorization", "Signature version=\"1\",keyId=\"" + who.id +
                             "\",algorithm=\"rsa-sha256\",headers=\"" + list + "\",signature=\"" +
-                            to_base64(who.key.sign(oci_string_to_sign(request))) + '"'});
+                            to_base64(who.key.sign(oci_string_to_sign(request, who.signs_host))) +
+                            '"'});
 }
 
 }  // namespace mdstream::inline v0::net

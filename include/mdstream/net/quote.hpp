@@ -4,6 +4,7 @@
 
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -23,6 +24,21 @@ namespace mdstream::inline v0::net {
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
   }
   return text;
+}
+
+/// Adds what lets a URL in by itself: its query, and the longer values of it.
+inline void add_secrets_of_query(std::string_view url, std::vector<std::string_view>& secrets) {
+  const std::size_t question = url.find('?');
+  if (question == std::string_view::npos) return;
+  std::string_view left = url.substr(question + 1);
+  secrets.push_back(left);
+  constexpr std::size_t shortest = 8;  // of what is no common word
+  while (!left.empty()) {
+    const std::string_view one = left.substr(0, left.find('&'));
+    left.remove_prefix(std::min(one.size() + 1, left.size()));
+    const std::string_view value = one.substr(std::min(one.find('=') + 1, one.size()));
+    if (value.size() >= shortest) secrets.push_back(value);
+  }
 }
 
 }  // namespace mdstream::inline v0::net

@@ -3,26 +3,20 @@
 /// Files of settings and keys, as command lines and SDKs keep them in a home directory.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/net/environment.hpp>
 
 #include <sys/stat.h>
+#include <algorithm>
 #include <cstddef>
-#include <cstdio>
+#include <cstdint>
 #include <fstream>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace mdstream::inline v0::net {
-
-/// Who is told of what is wrong but can be worked with.
-using warning_function = std::function<void(const std::string&)>;
-
-/// Writes `mdstream: warning: …` to standard error.
-inline void warn_on_stderr(const std::string& text) {
-  std::fputs(("mdstream: warning: " + text + '\n').c_str(), stderr);
-}
 
 namespace detail {
 
@@ -49,15 +43,20 @@ namespace detail {
   return variables("HOME").value_or("") + path.substr(1);
 }
 
-/// The text of a file of keys. One that everybody may read is told of and used nevertheless.
-[[nodiscard]] inline std::optional<std::string> read_secret(const std::string& path,
-                                                            const warning_function& warn) {
+/// Tells of a file of keys that everybody may read.
+inline void warn_of_open_file(const std::string& path, const warning_function& warn) {
   struct stat about{};
   const bool open_to_all = ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
                            (about.st_mode & (S_IROTH | S_IWOTH)) != 0;
   if (open_to_all && warn) {
     warn(path + " holds keys and may be read by everybody: chmod 600 is what it should have");
   }
+}
+
+/// The text of a file of keys. One that everybody may read is told of and used nevertheless.
+[[nodiscard]] inline std::optional<std::string> read_secret(const std::string& path,
+                                                            const warning_function& warn) {
+  warn_of_open_file(path, warn);
   return read_settings(path);
 }
 
@@ -67,6 +66,41 @@ namespace detail {
   const std::size_t begin = text.find_first_not_of(space);
   if (begin == std::string_view::npos) return {};
   return std::string(text.substr(begin, text.find_last_not_of(space) - begin + 1));
+}
+
+/// The number of the line that the byte is in, the first being 1.
+[[nodiscard]] inline std::size_t line_of(std::string_view text, std::uint64_t byte) {
+  const std::string_view before = text.substr(0, static_cast<std::size_t>(byte));
+  return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+}
+
+/// Throws `errc::invalid_argument`, naming file and line and quoting nothing: it may hold a secret.
+[[noreturn]] inline void refuse_line(const std::string& file, std::size_t line,
+                                     const std::string& why) {
+  throw error(errc::invalid_argument,
+              {.what = "line " + std::to_string(line) + " is not understood: " + why, .url = file});
+}
+
+/// A file of JSON. Throws `errc::invalid_argument`, naming the line.
+[[nodiscard]] inline json::value parse_json_file(std::string_view text, const std::string& file) {
+  try {
+    return json::parse(text);
+  } catch (const error& e) {
+    refuse_line(file, line_of(text, e.where().byte.value_or(0)), e.where().what);
+  }
+}
+
+/// The token of a file that holds nothing else. Throws `errc::invalid_argument`, naming the line,
+/// for what is no token: nothing at all, several words, anything but printable ASCII.
+[[nodiscard]] inline std::string token_of_file(std::string_view text, const std::string& file) {
+  std::string token = header_token(text);
+  if (token.empty()) refuse_line(file, 1, "there is no token");
+  const auto printable = [](char c) { return c > ' ' && c <= '~'; };
+  const auto odd = std::ranges::find_if_not(token, printable);
+  if (odd == token.end()) return token;
+  const auto behind = std::find_if(odd, token.end(), printable);  // a second word, in its line
+  const std::size_t at = text.find(token) + static_cast<std::size_t>(behind - token.begin());
+  refuse_line(file, line_of(text, at), "a token is one word of printable ASCII");
 }
 
 }  // namespace detail

@@ -14,8 +14,11 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <memory>
+#include <new>
 #include <string>
 
 namespace mdstream::inline v0::net {
@@ -29,6 +32,28 @@ using sha256_digest = std::array<std::byte, 32>;
   if (EVP_Digest(bytes.data(), bytes.size(), reinterpret_cast<unsigned char*>(out.data()), &size,
                  EVP_sha256(), nullptr) != 1 ||
       size != out.size()) {
+    throw error(errc::unsupported, "OpenSSL does not compute SHA-256 here");
+  }
+  return out;
+}
+
+/// The same, block by block: `was_read(block)` is called after each.
+template <class WasRead>
+[[nodiscard]] sha256_digest sha256(bytes_view bytes, const WasRead& was_read) {
+  constexpr std::size_t block_bytes = 1 << 20;
+  const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
+                                                                   &EVP_MD_CTX_free);
+  if (!context) throw std::bad_alloc();
+  bool good = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  while (good && !bytes.empty()) {
+    const bytes_view block = bytes.first(std::min(bytes.size(), block_bytes));
+    good = EVP_DigestUpdate(context.get(), block.data(), block.size()) == 1;
+    was_read(block);
+    bytes = bytes.subspan(block.size());
+  }
+  sha256_digest out;
+  if (!good || EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(out.data()),
+                                  nullptr) != 1) {
     throw error(errc::unsupported, "OpenSSL does not compute SHA-256 here");
   }
   return out;

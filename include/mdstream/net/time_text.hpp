@@ -58,6 +58,8 @@ struct civil_time {
           static_cast<int>(time.seconds().count())};
 }
 
+/// What a server or a file may call never is as far as the clock's nanoseconds reach: years before
+/// 1970 and after 2249. The nanoseconds between any two of these points fit into 64 bits, too.
 [[nodiscard]] inline std::optional<wall_clock::time_point> time_of(const civil_time& t) {
   const std::chrono::year_month_day date{std::chrono::year(t.year),
                                          std::chrono::month(static_cast<unsigned>(t.month)),
@@ -66,6 +68,8 @@ struct civil_time {
       t.minute < 0 || t.minute > 59 || t.second < 0 || t.second > 60) {
     return std::nullopt;
   }
+  if (t.year < 1970) return wall_clock::time_point();
+  if (t.year > 2249) return std::chrono::sys_days(std::chrono::year(2250) / 1 / 1);
   return std::chrono::sys_days(date) + std::chrono::hours(t.hour) + std::chrono::minutes(t.minute) +
          std::chrono::seconds(t.second);
 }

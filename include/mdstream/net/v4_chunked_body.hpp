@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,8 +21,10 @@ class v4_chunked_body {
  public:
   static constexpr std::size_t chunk_bytes = 64 * 1024;
 
-  v4_chunked_body(v4_chunk_signer signer, bytes_view body)
-      : signer_(std::move(signer)), rest_(body) {
+  /// `body_read` is told of each chunk that was signed and sent; empty: nobody is.
+  v4_chunked_body(v4_chunk_signer signer, bytes_view body,
+                  std::function<void(bytes_view)> body_read = {})
+      : signer_(std::move(signer)), body_read_(std::move(body_read)), rest_(body) {
     next_frame();
   }
   v4_chunked_body(const v4_chunked_body&) = delete;  // it looks into its own text
@@ -48,7 +51,7 @@ class v4_chunked_body {
 
  private:
   void next_frame() {
-    chunk_ = rest_.first(std::min(rest_.size(), chunk_bytes));
+    whole_ = chunk_ = rest_.first(std::min(rest_.size(), chunk_bytes));
     rest_ = rest_.subspan(chunk_.size());
     last_ = chunk_.empty();
     text_ += signer_.next(chunk_);
@@ -58,6 +61,7 @@ class v4_chunked_body {
   /// After a chunk's bytes: its line end and the next chunk's head. False after the last.
   [[nodiscard]] bool end_frame() {
     if (ended_) return false;
+    if (body_read_ && !whole_.empty()) body_read_(whole_);
     text_ = "\r\n";
     if (last_) {
       ended_ = true;
@@ -69,6 +73,8 @@ class v4_chunked_body {
   }
 
   v4_chunk_signer signer_;
+  const std::function<void(bytes_view)> body_read_;
+  bytes_view whole_{};  // the chunk that is sent
   bytes_view rest_;     // what is in no chunk yet
   bytes_view chunk_{};  // of the chunk that is sent, what is left
   std::string text_{};  // around chunks

@@ -3,8 +3,9 @@
 /// Which shards to fetch ahead, and when one is no longer wanted: between the order of an epoch and
 /// the cache. Pure: it is told what happened and answers what to do.
 
-#include <mdstream/version.hpp>
+#include <mdstream/core/pages.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,9 +17,9 @@ namespace mdstream::inline v0 {
 /// Not thread-safe. Memory: 8 bytes a shard, and the queue.
 ///
 /// Batches ask for their shards in the order in which they will be delivered, so the queue is
-/// ordered by deadline. A shard is fetched once for all batches of the window that want it. When
-/// there is no room for one, there is none for those behind it either: fetching pauses until the
-/// window has moved.
+/// ordered by deadline, and stays so when some come back to it. A shard is fetched once for all
+/// batches of the window that want it. When there is no room for one, there is none for those
+/// behind it either: fetching pauses until the window has moved.
 class fetch_window {
  public:
   fetch_window(std::size_t shards, std::size_t most_in_flight)
@@ -31,7 +32,7 @@ class fetch_window {
     if (it.wanted++ != 0) return false;
     if (it.now == status::idle) {
       it.now = status::queued;
-      queue_.push_back(shard);
+      queue_.push_back({.turn = next_turn_++, .shard = shard});
     }
     return true;
   }
@@ -47,31 +48,28 @@ class fetch_window {
   /// The shard to fetch next, which counts as in flight from here on; nothing while enough are, or
   /// while there is no room, or none is queued.
   [[nodiscard]] std::optional<std::uint32_t> next() {
-    while (!paused_ && in_flight_ < most_in_flight_ && !queue_.empty()) {
-      const std::uint32_t shard = queue_.front();
+    while (!paused_ && in_flight_.size() < most_in_flight_ && !queue_.empty()) {
+      const need first = queue_.front();
       queue_.pop_front();
-      if (shards_[shard].now != status::queued) continue;  // left, or already here
-      shards_[shard].now = status::in_flight;
-      ++in_flight_;
-      return shard;
+      if (shards_[first.shard].now != status::queued) continue;  // left, or already here
+      shards_[first.shard].now = status::in_flight;
+      in_flight_.push_back(first);
+      return first.shard;
     }
     return std::nullopt;
   }
 
   /// The fetch of this shard has ended. Whether it succeeded is for the batch to see that needs it.
-  void fetched(std::uint32_t shard) noexcept {
-    --in_flight_;
-    shards_[shard].now = status::idle;
-  }
+  void fetched(std::uint32_t shard) noexcept { static_cast<void>(land(shard)); }
 
-  /// The fetch of this shard found no room: it goes to the head of the queue, and nothing is
+  /// The fetch of this shard found no room: it goes back to its place in the queue, and nothing is
   /// fetched before `moved`.
   void no_room(std::uint32_t shard) {
-    fetched(shard);
+    const need back = land(shard);
     paused_ = true;
     if (shards_[shard].wanted == 0) return;
     shards_[shard].now = status::queued;
-    queue_.push_front(shard);
+    queue_.insert(std::ranges::upper_bound(queue_, back.turn, {}, &need::turn), back);
   }
 
   /// The shard turned out to be here before it was fetched.
@@ -89,7 +87,7 @@ class fetch_window {
   [[nodiscard]] bool wanted(std::uint32_t shard) const noexcept {
     return shards_[shard].wanted != 0;
   }
-  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_; }
+  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
 
  private:
   enum class status : std::uint8_t { idle, queued, in_flight };
@@ -99,10 +97,25 @@ class fetch_window {
     status now = status::idle;
   };
 
-  std::vector<state> shards_;
-  std::deque<std::uint32_t> queue_;
+  struct need {
+    std::uint64_t turn;  // ascends with the deadline
+    std::uint32_t shard;
+  };
+
+  need land(std::uint32_t shard) noexcept {
+    const auto at = std::ranges::find(in_flight_, shard, &need::shard);
+    const need landed = *at;
+    *at = in_flight_.back();
+    in_flight_.pop_back();
+    shards_[shard].now = status::idle;
+    return landed;
+  }
+
+  large_vector<state> shards_;
+  std::deque<need> queue_;  // ascending turns
+  std::vector<need> in_flight_;
   std::size_t most_in_flight_;
-  std::size_t in_flight_ = 0;
+  std::uint64_t next_turn_ = 0;
   bool paused_ = false;
 };
 

@@ -29,6 +29,13 @@ struct retry_policy {
   retry_jitter jitter = retry_jitter::half_pause;
 };
 
+/// For the requests that a larger call is made of, which is not begun anew for one of them: seven
+/// repetitions, in a quarter of a minute on average.
+inline constexpr retry_policy patient_parts{.attempts = 8,
+                                            .pause = std::chrono::milliseconds(250),
+                                            .longest = std::chrono::minutes(1),
+                                            .jitter = retry_jitter::decorrelated};
+
 /// Whether trying again can help: failures of the way, damaged data, but neither what the caller
 /// asked for nor what another attempt meets again.
 [[nodiscard]] inline bool may_pass(const std::error_code& failure) noexcept {
@@ -43,7 +50,8 @@ struct retry_policy {
 
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
 /// when it is final. `chance` is uniform in [0, 1). Where the store asked for a pause
-/// (`diagnostics::retry_after`), it is not asked again before that, nor later than `longest`.
+/// (`diagnostics::retry_after`), it is not asked again before that, or before `longest` where that
+/// is less.
 /// `before` is the last pause of this call, where there was one; decorrelated pauses grow from it.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
     const retry_policy& policy, unsigned failed, const std::error_code& failure, double chance,

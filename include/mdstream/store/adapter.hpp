@@ -32,8 +32,8 @@ struct store_call {
 ///              store_handler<Result...> done) const;
 ///
 /// where `start(stop, where, done)` makes the call of the inner store, once each time it is
-/// called. An adapter keeps what its calls share behind a pointer, because the adapter may be
-/// copied, and destroyed while calls are under way.
+/// called. That of a stream has a member `take`. An adapter keeps what its calls share behind a
+/// pointer, because the adapter may be copied, and destroyed while calls are under way.
 template <class Adapter, async_store S>
 class store_adapter {
  public:
@@ -74,6 +74,19 @@ class store_adapter {
                                         std::move(done));
   }
 
+  /// Whether the store inside hands out bytes as they come.
+  [[nodiscard]] bool streams() const { return can_stream(*inner_); }
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const
+    requires streaming_store<S>
+  {
+    adapter().template run<object_version>(
+        {store_operation::read, key, count}, std::move(stop), where,
+        stream_start{inner_, key, std::move(held), offset, count, std::move(take)},
+        std::move(done));
+  }
+
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {
     adapter().template run<>(
@@ -107,6 +120,9 @@ class store_adapter {
 
   [[nodiscard]] std::string url(std::string_view key) const { return inner_->url(key); }
 
+ protected:
+  [[nodiscard]] const std::shared_ptr<const S>& inner() const noexcept { return inner_; }
+
  private:
   /// A read; `with` is the same read into other memory.
   struct read_start {
@@ -125,6 +141,20 @@ class store_adapter {
     }
     [[nodiscard]] read_start with(mutable_bytes other) const {
       return {inner, key, held, offset, other};
+    }
+  };
+
+  /// A stream, whose bytes go to `take`: to call it twice gives them twice.
+  struct stream_start {
+    std::shared_ptr<const S> inner;
+    std::string key;
+    std::optional<object_version> held;
+    std::uint64_t offset, count;
+    byte_taker take;
+
+    void operator()(std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const {
+      inner->async_stream(key, held, offset, count, take, std::move(stop), where, std::move(done));
     }
   };
 

@@ -3,6 +3,7 @@
 /// A store chosen at run time: by URL among those of a list, or from any store as a value.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/store.hpp>
@@ -115,11 +116,7 @@ class any_async_store {
       async_read_version_of(store, std::move(key), held, offset, into, std::move(stop), where,
                             std::move(done));
     }
-    [[nodiscard]] bool streams() const override {
-      if constexpr (requires { store.streams(); })
-        return store.streams();  // one that wraps another
-      return streaming_store<S>;
-    }
+    [[nodiscard]] bool streams() const override { return can_stream(store); }
     void stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
                 std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
                 store_handler<object_version> done) const override {
@@ -152,6 +149,21 @@ class any_async_store {
 
 static_assert(versioned_store<any_async_store>);
 
+/// Opens a store of any openable kind. `warn` is told of what can be worked with, also later.
+template <openable_store S>
+[[nodiscard]] S open_store(std::string_view url, runtime& threads,
+                           const warning_function& warn = &warn_on_stderr) {
+  if constexpr (requires { S::open(url, threads, warn); }) {
+    return S::open(url, threads, warn);
+  } else if constexpr (requires { S::open(url, warn); }) {
+    return S::open(url, warn);
+  } else if constexpr (requires { S::open(url, threads); }) {
+    return S::open(url, threads);
+  } else {
+    return S::open(url);
+  }
+}
+
 /// A store of the list that a URL selects, or any store given as a value. Which URLs a program can
 /// open depends on the list alone, never on what happens to be installed. Copies share the store.
 template <openable_store... Stores>
@@ -165,10 +177,11 @@ class any_store {
   [[nodiscard]] static bool serves(std::string_view url) { return (Stores::serves(url) || ...); }
 
   /// Opens the first store of the list that serves `url`; an asynchronous one uses the io thread of
-  /// `threads`. Throws `errc::unsupported` when none does.
-  [[nodiscard]] static any_store open(std::string_view url, runtime& threads) {
+  /// `threads`. Throws `errc::unsupported` when none does. `warn` as `open_store` has it.
+  [[nodiscard]] static any_store open(std::string_view url, runtime& threads,
+                                      const warning_function& warn = &warn_on_stderr) {
     std::optional<any_store> found;
-    (try_open<Stores>(url, threads, found) || ...);
+    (try_open<Stores>(url, threads, warn, found) || ...);
     if (!found) fail_unknown(url);
     return *std::move(found);
   }
@@ -281,14 +294,10 @@ class any_store {
   }
 
   template <class S>
-  static bool try_open(std::string_view url, runtime& threads, std::optional<any_store>& found) {
-    if (!S::serves(url)) return false;
-    if constexpr (opens_alone<S>) {
-      found.emplace(S::open(url));
-    } else {
-      found.emplace(S::open(url, threads));
-    }
-    return true;
+  static bool try_open(std::string_view url, runtime& threads, const warning_function& warn,
+                       std::optional<any_store>& found) {
+    if (S::serves(url)) found.emplace(open_store<S>(url, threads, warn));
+    return found.has_value();
   }
 
   template <class S>
@@ -319,15 +328,5 @@ class any_store {
 
   std::shared_ptr<const interface> store_;
 };
-
-/// Opens a store of any openable kind.
-template <openable_store S>
-[[nodiscard]] S open_store(std::string_view url, runtime& threads) {
-  if constexpr (requires { S::open(url, threads); }) {
-    return S::open(url, threads);
-  } else {
-    return S::open(url);
-  }
-}
 
 }  // namespace mdstream::inline v0

@@ -24,7 +24,8 @@ namespace mdstream::inline v0::store {
 
 /// Blobs beneath `azure://<account>.blob.core.windows.net/<container>/<prefix>`, or
 /// `azure://<container>/<prefix>` with the account from AZURE_ACCOUNT_NAME, or
-/// `azure-dl://<file system>/<path>`. A host without a dot is the container. A query of the URL is
+/// `azure-dl://<file system>/<path>`. A host without a dot is the container; one with `.blob.` or
+/// `.dfs.` in it is where requests go, whatever AZURE_ACCOUNT_NAME says. A query of the URL is
 /// a signed one (SAS), or has `endpoint`. Thread-safe; copies share connections and keys. The
 /// runtime has to outlive the calls.
 ///
@@ -42,7 +43,12 @@ class azure : public any_async_store {
     const std::string scheme = net::detail::to_lower(url_scheme(url));
     return scheme == "azure" || scheme == "azure-dl";
   }
-  [[nodiscard]] static azure open(std::string_view url, runtime& threads) { return {threads, url}; }
+  [[nodiscard]] static azure open(std::string_view url, runtime& threads,
+                                  warning_function warn = &warn_on_stderr) {
+    azure_options options;
+    options.warn = std::move(warn);
+    return {threads, url, options};
+  }
 
  private:
   azure(runtime& threads, const azure_settings& settings, const azure_options& options)

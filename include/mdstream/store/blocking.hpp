@@ -167,10 +167,7 @@ class shared_async {
     async_read_version_of(*store_, std::move(key), held, offset, into, std::move(stop), where,
                           std::move(done));
   }
-  [[nodiscard]] bool streams() const {
-    if constexpr (requires { store_->streams(); }) return store_->streams();
-    return streaming_store<S>;
-  }
+  [[nodiscard]] bool streams() const { return can_stream(*store_); }
   void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
                     std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
                     store_handler<object_version> done) const

@@ -109,7 +109,12 @@ class dbfs : public any_async_store {
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "dbfs";
   }
-  [[nodiscard]] static dbfs open(std::string_view url, runtime& threads) { return {threads, url}; }
+  [[nodiscard]] static dbfs open(std::string_view url, runtime& threads,
+                                 warning_function warn = &warn_on_stderr) {
+    dbfs_options options;
+    options.warn = std::move(warn);
+    return {threads, url, options};
+  }
 
  private:
   [[nodiscard]] static any_async_store make(runtime& threads, const dbfs_settings& settings,

@@ -7,6 +7,7 @@
 #include <mdstream/core/error.hpp>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -156,23 +157,34 @@ inline void make_directory_durable(const std::string& path) {
   make_durable(fd.get(), path);
 }
 
+/// Whether the open file still has a name.
+[[nodiscard]] inline bool is_linked(int fd) noexcept {
+  struct stat info{};
+  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
 enum class durability { cached, flushed };
 
 /// A file that takes the place of `path` once it is whole: a temporary file beside it, which goes
-/// with this object unless it got its name. Not thread-safe.
+/// with this object unless it got its name. It is locked (flock) as long as it is in the making:
+/// who finds one that is not may delete it. Not thread-safe.
 class replacement_file {
  public:
   explicit replacement_file(std::string path)
       : replacement_file(std::move(path), [](const std::string&) {}) {}
-  /// Calls `made(directory)` for each directory that it has to make.
+  /// Calls `made(directory)` for each directory that it has to make. The temporary file is named
+  /// `.mdstream-<maker><sixteen digits>.tmp`.
   template <class Made>
-  replacement_file(std::string path, const Made& made)
+  replacement_file(std::string path, const Made& made, std::string_view maker = "")
       : path_(std::move(path)), directory_(parent_of(path_)) {
     if (const int failure = make_directories(directory_, made); failure != 0) {
       throw system_failure(failure, "cannot make the directory", directory_);
     }
-    temporary_ = directory_ + "/.mdstream-" + unique_name() + ".tmp";
-    fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+    do {  // who cleans up at this moment may come between making and locking
+      temporary_ = directory_ + "/.mdstream-" + std::string(maker) + unique_name() + ".tmp";
+      fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+      (void)::flock(fd_.get(), LOCK_EX);  // without locks, nobody cleans up
+    } while (!is_linked(fd_.get()));
   }
   replacement_file(const replacement_file&) = delete;
   replacement_file& operator=(const replacement_file&) = delete;
@@ -182,6 +194,19 @@ class replacement_file {
 
   /// Bytes that were appended.
   [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
+
+  /// Takes the place of so many bytes at once, where the file system can: cheaper than one block
+  /// after the other, and a full disk shows at once.
+  void reserve(std::uint64_t bytes) const {
+#ifdef FALLOC_FL_KEEP_SIZE
+    if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 &&
+        errno == ENOSPC) {
+      throw system_failure(ENOSPC, "cannot reserve the place of", path_);
+    }
+#else
+    (void)bytes;
+#endif
+  }
 
   void append(bytes_view bytes) {
     write_at(fd_.get(), size_, bytes, path_);

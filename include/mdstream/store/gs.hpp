@@ -42,7 +42,12 @@ class gs : public any_async_store {
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "gs";
   }
-  [[nodiscard]] static gs open(std::string_view url, runtime& threads) { return {threads, url}; }
+  [[nodiscard]] static gs open(std::string_view url, runtime& threads,
+                               warning_function warn = &warn_on_stderr) {
+    gs_options options;
+    options.warn = std::move(warn);
+    return {threads, url, options};
+  }
 
  private:
   [[nodiscard]] static any_async_store make(runtime& threads, std::string_view url,

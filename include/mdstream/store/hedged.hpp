@@ -5,6 +5,7 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/hedge.hpp>
 #include <mdstream/store/adapter.hpp>
+#include <mdstream/store/detail/stops.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -25,8 +26,8 @@ namespace mdstream::inline v0 {
 
 /// A store whose slowest sizes and reads are asked for a second time, as `hedge_policy` says; the
 /// first answer that is no failure counts, and the other call is stopped. The second read has
-/// memory of its own, so reads above `most_bytes` are asked once. Writes, listings and removals
-/// pass. The runtime has to outlive the calls.
+/// memory of its own, so reads above `most_bytes` are asked once. Streams, writes, listings and
+/// removals pass. The runtime has to outlive the calls.
 template <async_store S>
 class hedged : public store_adapter<hedged<S>, S> {
  public:
@@ -48,7 +49,8 @@ class hedged : public store_adapter<hedged<S>, S> {
            store_handler<Result...> done) const {
     constexpr bool reads = requires { start.with(mutable_bytes()); };
     if constexpr (reads || std::same_as<std::tuple<Result...>, std::tuple<std::uint64_t>> ||
-                  std::same_as<std::tuple<Result...>, std::tuple<object_version>>) {
+                  (std::same_as<std::tuple<Result...>, std::tuple<object_version>> &&
+                   !requires { start.take; })) {
       if (call.bytes <= most_bytes_) {
         return std::make_shared<race<Start, Result...>>(shared_, std::move(stop), where,
                                                         std::move(start), std::move(done))
@@ -86,13 +88,6 @@ class hedged : public store_adapter<hedged<S>, S> {
   /// One call, and the second one that it may get.
   template <class Start, class Result>
   struct race : std::enable_shared_from_this<race<Start, Result>> {
-    struct stopper {
-      race* whom;
-      void operator()() const {
-        whom->first.stop.request_stop();
-        whom->second.stop.request_stop();
-      }
-    };
     struct runner {
       std::stop_source stop{};
       diagnostics where{};
@@ -109,7 +104,7 @@ class hedged : public store_adapter<hedged<S>, S> {
           where(w),
           start(std::move(call)),
           done(std::move(d)),
-          outer(std::move(t), stopper{this}) {}
+          outer(std::move(t), detail::passes_stop{first.stop, second.stop}) {}
 
     void begin() {
       first.runs = true;
@@ -180,7 +175,7 @@ class hedged : public store_adapter<hedged<S>, S> {
     std::mutex mutex;
     runner first{}, second{};
     bool second_sent = false, told = false;
-    std::stop_callback<stopper> outer;  // after what it stops
+    std::stop_callback<detail::passes_stop> outer;  // after what it stops
   };
 
   std::shared_ptr<shared> shared_;

@@ -233,9 +233,9 @@ class http {
   static std::error_code take_head(reading& state, const net::http_response& head,
                                    net::http_sink& sink, diagnostics& about) {
     if (!head.ok()) return {};
-    std::string what;
-    if (const auto code = detail::check_range(state.asked, head, state.promise, what)) {
-      about = {.what = std::move(what)};
+    diagnostics wrong;
+    if (const auto code = detail::check_range(state.asked, head, state.promise, wrong)) {
+      about = std::move(wrong);
       return code;
     }
     sink.skip = state.promise.skip;
@@ -252,13 +252,10 @@ class http {
                          state->promise.found);
     }
     if (answer.status == 416) return take_beyond_end(state, answer);
-    const auto fail = [&](errc failure, std::string what) {
-      state->where = {.what = std::move(what),
-                      .url = net::redacted_url(state->common->url(state->key))};
-      state->done(failure, 0, state->promise.found);
-    };
     if (answer.status == 412 && state->asked.version) {
-      return fail(errc::corrupt, "the object changed while it was read");
+      state->where = {.url = net::redacted_url(state->common->url(state->key))};
+      return state->done(detail::tell_of_change(state->where, "it has another ETag than at first"),
+                         0, state->promise.found);
     }
     if (!answer.ok()) {
       return state->done(net::failure_of(answer, state->common->url(state->key), state->where), 0,
@@ -268,8 +265,10 @@ class http {
     const bool short_of_promise =
         state->promise.expected && answer.received != *state->promise.expected;
     if (short_of_promise || (!full && !state->ends_by_itself)) {
-      return fail(errc::unavailable, "the body ended after " + std::to_string(answer.received) +
-                                         " bytes of the range");
+      state->where = {
+          .what = "the body ended after " + std::to_string(answer.received) + " bytes of the range",
+          .url = net::redacted_url(state->common->url(state->key))};
+      return state->done(errc::unavailable, 0, state->promise.found);
     }
     object_version& found = state->promise.found;
     if (found.bytes == 0) found.bytes = state->asked.offset + answer.received;
@@ -280,12 +279,9 @@ class http {
   static void take_beyond_end(const std::shared_ptr<reading>& state,
                               const net::http_response& answer) {
     const auto decide = [state](std::uint64_t bytes) {
-      std::string what;
-      const std::error_code code = detail::check_beyond_end(state->asked, bytes, what);
-      if (code) {
-        state->where = {.what = std::move(what),
-                        .url = net::redacted_url(state->common->url(state->key))};
-      }
+      diagnostics wrong{.url = net::redacted_url(state->common->url(state->key))};
+      const std::error_code code = detail::check_beyond_end(state->asked, bytes, wrong);
+      if (code) state->where = std::move(wrong);
       state->done(code, 0, {.bytes = bytes});
     };
     const auto text = answer.headers.find("Content-Range");

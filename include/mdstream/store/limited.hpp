@@ -4,11 +4,11 @@
 
 #include <mdstream/schedule/adaptive_limit.hpp>
 #include <mdstream/store/adapter.hpp>
+#include <mdstream/store/detail/call_gate.hpp>
 
 #include <cstddef>
-#include <deque>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <system_error>
 #include <utility>
@@ -22,86 +22,51 @@ template <class Adapter, async_store S, class Limit>
 class limited_by : public store_adapter<Adapter, S> {
  public:
   /// Calls under way now.
-  [[nodiscard]] std::size_t in_flight() const {
-    const std::lock_guard lock(shared_->mutex);
-    return shared_->in_flight;
-  }
+  [[nodiscard]] std::size_t in_flight() const { return gate_->in_flight(); }
 
   /// Calls that may be under way now.
-  [[nodiscard]] std::size_t limit() const {
-    const std::lock_guard lock(shared_->mutex);
-    return shared_->limit.most();
-  }
+  [[nodiscard]] std::size_t limit() const { return gate_->most(); }
 
   /// For `store_adapter`.
   template <class... Result, class Start>
   void run(store_call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
-    shared_->begin([common = shared_, stop = std::move(stop), &where, start = std::move(start),
-                    done = std::move(done)](typename Limit::ticket ticket) mutable {
-      start(stop, where,
-            store_handler<Result...>([common, ticket, done = std::move(done)](
-                                         std::error_code code, Result... values) mutable {
-              done(code, std::move(values)...);
-              common->end(ticket, code);
-            }));
-    });
+    const std::shared_ptr<call_gate<Limit>> gate = gate_;  // the call may drop this adapter
+    const std::stop_token waits_with = stop;
+    gate->begin(
+        waits_with, [gate, stop = std::move(stop), &where, start = std::move(start),
+                     done = std::move(done)](std::optional<typename Limit::ticket> ticket) mutable {
+          if (!ticket) return canceled(where, std::move(done));
+          start(stop, where,
+                store_handler<Result...>([gate, ticket = *ticket, done = std::move(done)](
+                                             std::error_code code, Result... values) mutable {
+                  done(code, std::move(values)...);
+                  gate->end(ticket, code);
+                }));
+        });
   }
 
  protected:
   limited_by(S inner, Limit limit)
       : store_adapter<Adapter, S>(std::move(inner)),
-        shared_(std::make_shared<shared>(std::move(limit))) {}
+        gate_(std::make_shared<call_gate<Limit>>(std::move(limit))) {}
+  limited_by(S inner, const limited_by& beside)
+      : store_adapter<Adapter, S>(std::move(inner)), gate_(beside.gate_) {}
 
  private:
-  using call = unique_function<void(typename Limit::ticket)>;
+  template <class... Result>
+  static void canceled(diagnostics& where, store_handler<Result...> done) {
+    where = {.what = "the call was cancelled while it waited for others"};
+    done(errc::canceled, Result()...);
+  }
 
-  struct shared {
-    explicit shared(Limit l) : limit(std::move(l)) {}
-
-    void begin(call next) {
-      std::unique_lock lock(mutex);
-      waiting.push_back(std::move(next));
-      start_waiting(lock);
-    }
-    void end(typename Limit::ticket ticket, const std::error_code& code) {
-      std::unique_lock lock(mutex);
-      --in_flight;
-      limit.ended(ticket, code);
-      start_waiting(lock);
-    }
-
-    /// One thread at a time starts calls, in a loop: a store whose calls complete at once would
-    /// otherwise start each one from within the one before.
-    void start_waiting(std::unique_lock<std::mutex>& lock) {
-      if (starting) return;  // who starts looks again
-      starting = true;
-      while (!waiting.empty() && in_flight < limit.most()) {
-        call next = std::move(waiting.front());
-        waiting.pop_front();
-        ++in_flight;
-        const auto ticket = limit.started();
-        lock.unlock();
-        next(ticket);
-        lock.lock();
-      }
-      starting = false;
-    }
-
-    std::mutex mutex;
-    Limit limit;
-    std::size_t in_flight = 0;
-    bool starting = false;
-    std::deque<call> waiting;
-  };
-
-  std::shared_ptr<shared> shared_;
+  std::shared_ptr<call_gate<Limit>> gate_;
 };
 
 }  // namespace detail
 
 /// A store with at most `most` calls under way; the others wait in the order in which they came.
-/// A stop does not take a waiting call out of the queue; it ends when its turn comes.
+/// A stop ends a waiting call, on the thread that requests it.
 template <async_store S>
 class limited : public detail::limited_by<limited<S>, S, fixed_limit> {
  public:
@@ -117,6 +82,9 @@ class adaptive : public detail::limited_by<adaptive<S>, S, adaptive_limit> {
  public:
   explicit adaptive(S inner, adaptive_limits limits = {})
       : detail::limited_by<adaptive, S, adaptive_limit>(std::move(inner), adaptive_limit(limits)) {}
+  /// Another store of the same server: its calls and those of `beside` are bounded together.
+  adaptive(S inner, const adaptive& beside)
+      : detail::limited_by<adaptive, S, adaptive_limit>(std::move(inner), beside) {}
 };
 
 }  // namespace mdstream::inline v0

@@ -53,6 +53,13 @@ class metered : public store_adapter<metered<S>, S> {
   void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     ++shared_->in_flight;
+    if constexpr (requires { start.take; }) {
+      start.take = [common = shared_, take = std::move(start.take)](const object_version& found,
+                                                                    bytes_view bytes) {
+        common->bytes_read += bytes.size();
+        take(found, bytes);
+      };
+    }
     start(
         std::move(stop), where,
         store_handler<Result...>([common = shared_, operation = call.operation, bytes = call.bytes,

@@ -142,7 +142,12 @@ class oci : public any_async_store {
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "oci";
   }
-  [[nodiscard]] static oci open(std::string_view url, runtime& threads) { return {threads, url}; }
+  [[nodiscard]] static oci open(std::string_view url, runtime& threads,
+                                warning_function warn = &warn_on_stderr) {
+    oci_options options;
+    options.warn = std::move(warn);
+    return {threads, url, options};
+  }
 
   /// Writes the object unless there is one of that key (If-None-Match); completes with whether it
   /// did.
@@ -158,7 +163,8 @@ class oci : public any_async_store {
             std::make_shared<oci_api>(settings, upload_plan{.part_bytes = options.part_bytes.value,
                                                             .parallel = options.parallel_parts,
                                                             .retry = options.part_retry}),
-            options.http, options.keys ? *options.keys : default_oci_access(settings, options))) {}
+            options.http,
+            options.keys ? *options.keys : default_oci_access(threads, settings, options))) {}
   explicit oci(const oci_detail::bucket& objects) : any_async_store(objects), bucket_(objects) {}
 
   oci_detail::bucket bucket_;

@@ -6,6 +6,7 @@
 #include <mdstream/store/versions.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -44,6 +45,15 @@ class prefixed {
                           store_handler<std::size_t> done) const {
     async_read_version_of(inner_, prefix_ + key, held, offset, into, std::move(stop), where,
                           std::move(done));
+  }
+  [[nodiscard]] bool streams() const { return can_stream(inner_); }
+  void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
+                    std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,
+                    store_handler<object_version> done) const
+    requires streaming_store<S>
+  {
+    inner_.async_stream(prefix_ + key, std::move(held), offset, count, std::move(take),
+                        std::move(stop), where, std::move(done));
   }
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                    store_handler<> done) const {

@@ -4,7 +4,8 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/detail/chance.hpp>
+#include <mdstream/store/detail/stops.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/versions.hpp>
 
 #include <algorithm>
@@ -23,8 +24,8 @@
 namespace mdstream::inline v0 {
 
 /// Where ranges land: memory, or what a function does with bytes and their place. `put` is called
-/// from several threads at a time, as they come, and must not wait; what it throws fails the range.
-/// It may be given the same bytes again where a range is repeated.
+/// from several threads at a time, as they come, and may do what a `byte_taker` may; what it throws
+/// fails the range. It may be given the same bytes again where a range is repeated.
 struct ranged_target {
   mutable_bytes into{};
   std::function<void(std::uint64_t offset, bytes_view bytes)> put{};  ///< in place of `into`
@@ -40,7 +41,11 @@ struct ranged_read_options {
   std::size_t at_once = 8;  ///< ranges under way
   /// For each range. An attempt that brought bytes counts as the first again, and the next one
   /// goes on behind them.
-  retry_policy retry{.attempts = 4, .pause = std::chrono::milliseconds(200)};
+  retry_policy retry{
+      .attempts = 4, .pause = std::chrono::milliseconds(200), .jitter = retry_jitter::decorrelated};
+  /// For all ranges together, and for what else shares it. To go on behind bytes that came repeats
+  /// nothing and costs nothing of it.
+  shared_retry_budget budget{};
   /// Called after each range, from any thread, one at a time: number of the range.
   unique_function<void(std::size_t)> on_range{};
   /// Ranges that need not be read; none where it is empty.
@@ -66,7 +71,7 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
         options_(std::move(options)),
         where_(where),
         done_(std::move(done)),
-        outer_(std::move(stop), stopper{&stop_}) {
+        outer_(std::move(stop), detail::passes_stop{stop_}) {
     options_.range_bytes = std::max<std::size_t>(options_.range_bytes, 1);
     ranges_ =
         static_cast<std::size_t>((into_.bytes + options_.range_bytes - 1) / options_.range_bytes);
@@ -84,18 +89,13 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   }
 
  private:
-  struct stopper {
-    std::stop_source* inner;
-    void operator()() const { inner->request_stop(); }
-  };
-
   /// A range on its way; each has diagnostics of its own, because several fail side by side.
   struct piece {
     std::size_t number = 0;
     std::uint64_t offset = 0;  // of what is still missing
     std::size_t left = 0;
     std::size_t came = 0;  // in this attempt, of a stream
-    unsigned failed = 0;
+    call_attempts made;
     diagnostics where{};
   };
 
@@ -109,7 +109,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   }
 
   void read_next() {
-    auto next = std::make_shared<piece>();
+    auto next =
+        std::make_shared<piece>(piece{.made = call_attempts(options_.retry, options_.budget)});
     {
       const std::lock_guard lock(mutex_);
       while (next_ < ranges_ && options_.is_there && options_.is_there(next_)) ++next_;
@@ -162,13 +163,14 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     if (code == errc::unavailable && got > 0) {
       p->offset += got;
       p->left -= got;
-      p->failed = 0;
+      p->made.led_on();
       if (p->left == 0) return landed(*p);
     }
     again(p, code);
   }
 
-  void landed(const piece& p) {
+  void landed(piece& p) {
+    p.made.succeeded();
     {
       const std::lock_guard lock(mutex_);
       if (options_.on_range) options_.on_range(p.number);
@@ -182,11 +184,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
 
   /// Tries again after a pause, or gives all ranges up.
   void again(const std::shared_ptr<piece>& p, std::error_code code) {
-    ++p->failed;
-    const auto pause = stop_.stop_requested()
-                           ? std::optional<std::chrono::nanoseconds>()
-                           : pause_before_retry(options_.retry, p->failed, code, detail::chance(),
-                                                p->where.retry_after);
+    const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
+                                              : p->made.pause_after(code, p->where);
     if (!pause) return give_up(code, p->where);
     threads_.after(*pause, stop_.get_token(),
                    [self = this->shared_from_this(), p](std::error_code) { self->read(p); });
@@ -234,7 +233,7 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   std::size_t under_way_ = 0;
   std::error_code failure_;
   std::stop_source stop_;
-  std::stop_callback<stopper> outer_;  // after what it stops
+  std::stop_callback<detail::passes_stop> outer_;  // after what it stops
 };
 
 /// `ranged_read::start` for a store of any type; `into.put` only for those that stream.

@@ -45,7 +45,12 @@ class s3 : public cloud_store {
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "s3";
   }
-  [[nodiscard]] static s3 open(std::string_view url, runtime& threads) { return {threads, url}; }
+  [[nodiscard]] static s3 open(std::string_view url, runtime& threads,
+                               warning_function warn = &warn_on_stderr) {
+    s3_options options;
+    options.warn = std::move(warn);
+    return {threads, url, options};
+  }
 
   /// Writes the object unless there is one of that key (If-None-Match); completes with whether it
   /// did.

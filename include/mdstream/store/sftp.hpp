@@ -9,12 +9,14 @@
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/store/file.hpp>
+#include <mdstream/store/sftp/listing.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -29,7 +31,8 @@ struct sftp_options {
   std::string key_file{};     ///< unset: COMPOSER_SFTP_KEY_FILE
   std::string known_hosts{};  ///< unset: COMPOSER_SFTP_KNOWN_HOSTS_FILE, else ~/.ssh/known_hosts
   net::environment variables = net::process_environment();
-  net::warning_function warn = &net::warn_on_stderr;
+  warning_function warn = &warn_on_stderr;
+  std::function<void(bytes_view)> body_read{};  ///< as `net::http_client_options` has it
 };
 
 /// Files beneath `sftp://[user[:password]@]host[:port]/path`, an absolute path, literal. The server
@@ -41,6 +44,7 @@ struct sftp_options {
 class sftp {
  public:
   static constexpr std::string_view schemes = "sftp://";
+  static constexpr unsigned most_links = 8;  ///< to directories, one within the other
 
   /// Throws `errc::invalid_argument` for what can not be right. Connects later.
   explicit sftp(std::string_view url, const sftp_options& options = {})
@@ -49,7 +53,9 @@ class sftp {
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "sftp";
   }
-  [[nodiscard]] static sftp open(std::string_view url) { return sftp(url); }
+  [[nodiscard]] static sftp open(std::string_view url, warning_function warn = &warn_on_stderr) {
+    return sftp(url, {.warn = std::move(warn)});
+  }
 
   [[nodiscard]] std::uint64_t size(std::string_view key) const {
     require_safe_key(key, url(""));
@@ -58,9 +64,12 @@ class sftp {
     use.perform();
     curl_off_t bytes = -1;
     curl_easy_getinfo(use.easy(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &bytes);
-    if (bytes >= 0) return static_cast<std::uint64_t>(bytes);
+    if (bytes >= 0 && !is_directory(key)) return static_cast<std::uint64_t>(bytes);
     for (const entry& each : entries(parent(key))) {  // what there is without a request for it
-      if (each.name == key.substr(parent(key).size()) && !each.directory) return each.bytes;
+      if (each.name != key.substr(parent(key).size())) continue;
+      if (each.kind == entry_kind::file) return each.bytes;
+      // libcurl tells no size of what is empty alone.
+      if (each.kind == entry_kind::link && !is_directory(key)) return 0;
     }
     throw error(errc::not_found, {.what = "there is no such file", .url = url(key)});
   }
@@ -87,36 +96,43 @@ class sftp {
     require_safe_key(key, url(""));
     const std::string temporary =
         std::string(parent(key)) + ".mdstream-" + mdstream::detail::unique_name() + ".tmp";
-    session use(*shared_, temporary);
-    sending source{bytes, 0};
-    net::detail::curl_list after;
-    after.add("*rm " + quoted(key));
-    after.add("rename " + quoted(temporary) + ' ' + quoted(key));
-    use.set(CURLOPT_UPLOAD, 1L);
-    use.set(CURLOPT_FTP_CREATE_MISSING_DIRS, 1L);
-    use.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(bytes.size()));
-    use.set(CURLOPT_READFUNCTION, &give_from);
-    use.set(CURLOPT_READDATA, &source);
-    use.set(CURLOPT_POSTQUOTE, after.get());
-    use.perform();
+    try {
+      put(temporary, key, bytes);
+    } catch (const error& e) {
+      throw error(e.code(), after_failed(temporary, key, bytes.size(), e.where()));
+    }
   }
 
-  /// Left out are the temporary files of writes under way.
+  /// Links are followed, those to directories within eight others: further, one leads back. Left
+  /// out are the temporary files of writes under way. Throws `errc::corrupt` where a server's line
+  /// is not as `ls -l` has it, and `errc::unsupported` for links that lead back.
   [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
+    struct place {
+      std::string directory;  // with a slash behind
+      unsigned links;         // that lead to it
+    };
     std::vector<object_info> found;
-    std::vector<std::string> directories{std::string(parent(prefix))};
-    while (!directories.empty()) {
-      const std::string directory = std::move(directories.back());
-      directories.pop_back();
+    std::vector<place> left{{std::string(parent(prefix)), 0}};
+    while (!left.empty()) {
+      const auto [directory, links] = std::move(left.back());
+      left.pop_back();
       for (const entry& each : entries(directory)) {
         const std::string key = directory + each.name;
         const std::size_t common = std::min(key.size(), prefix.size());
         if (std::string_view(key).substr(0, common) != prefix.substr(0, common)) continue;
-        if (each.directory) {
-          directories.push_back(key + '/');
-        } else if (key.size() >= prefix.size() && !each.name.starts_with(".mdstream-")) {
-          found.push_back({key, each.bytes});
+        const bool is_link = each.kind == entry_kind::link;
+        const entry_kind kind = is_link ? kind_behind(key) : each.kind;
+        if (kind == entry_kind::directory) {
+          if (is_link && links == most_links) {
+            throw error(
+                errc::unsupported,
+                {.what = "links to directories lead back to where they stand", .url = url(key)});
+          }
+          left.push_back({key + '/', links + (is_link ? 1 : 0)});
         }
+        if (kind != entry_kind::file || key.size() < prefix.size()) continue;
+        if (each.name.starts_with(".mdstream-")) continue;
+        found.push_back({key, is_link ? size(key) : each.bytes});
       }
     }
     std::sort(found.begin(), found.end(),
@@ -141,11 +157,8 @@ class sftp {
   }
 
  private:
-  struct entry {
-    std::string name{};
-    std::uint64_t bytes = 0;
-    bool directory = false;
-  };
+  using entry = sftp_detail::entry;
+  using entry_kind = sftp_detail::entry_kind;
   struct receiving {
     mutable_bytes into;
     std::size_t got;
@@ -153,10 +166,11 @@ class sftp {
   struct sending {
     bytes_view from;
     std::size_t given;
+    const std::function<void(bytes_view)>* body_read;
   };
 
   struct shared {
-    shared(std::string_view url, const sftp_options& options) {
+    shared(std::string_view url, const sftp_options& options) : body_read(options.body_read) {
       const std::size_t path = std::min(url.find('/', url.find("://") + 3), url.size());
       const net::uri parts = net::parse_uri(url.substr(0, path));
       if (url.find_first_of("?#", path) != std::string_view::npos) {
@@ -189,6 +203,7 @@ class sftp {
     }
 
     std::string origin, root, shown, user, password, key_file, known_hosts;
+    std::function<void(bytes_view)> body_read;
     std::mutex mutex;
     std::vector<net::detail::curl_easy_handle> idle;  ///< with their connections
   };
@@ -300,9 +315,42 @@ class sftp {
   static std::size_t give_from(char* into, std::size_t one, std::size_t count, void* from) {
     auto& source = *static_cast<sending*>(from);
     const std::size_t given = std::min(one * count, source.from.size() - source.given);
-    if (given > 0) std::memcpy(into, source.from.data() + source.given, given);
+    const bytes_view some = source.from.subspan(source.given, given);
+    if (given > 0) std::memcpy(into, some.data(), given);
+    if (given > 0 && *source.body_read) (*source.body_read)(some);
     source.given += given;
     return given;
+  }
+
+  /// Sends a file and renames it.
+  void put(const std::string& temporary, std::string_view key, bytes_view bytes) const {
+    session use(*shared_, temporary);
+    sending source{bytes, 0, &shared_->body_read};
+    net::detail::curl_list after;
+    after.add("*rm " + quoted(key));
+    after.add("rename " + quoted(temporary) + ' ' + quoted(key));
+    use.set(CURLOPT_UPLOAD, 1L);
+    use.set(CURLOPT_FTP_CREATE_MISSING_DIRS, 1L);
+    use.set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(bytes.size()));
+    use.set(CURLOPT_READFUNCTION, &give_from);
+    use.set(CURLOPT_READDATA, &source);
+    use.set(CURLOPT_POSTQUOTE, after.get());
+    use.perform();
+  }
+
+  /// What a failed write has left goes, as far as the server answers, unless it may be all that
+  /// there is of the object.
+  [[nodiscard]] diagnostics after_failed(const std::string& temporary, std::string_view key,
+                                         std::uint64_t bytes, diagnostics where) const {
+    try {
+      if (size(temporary) == bytes && is_absent(key)) {
+        where.what += "; an object that it was to replace is gone, and this file has the new one";
+      } else {
+        remove(temporary);
+      }
+    } catch (const error&) {  // there is none, or nobody answers
+    }
+    return where;
   }
 
   /// The directory of a key with its slash; empty for the root.
@@ -321,53 +369,47 @@ class sftp {
     return out + '"';
   }
 
+  [[nodiscard]] bool is_directory(std::string_view key) const {
+    return entries_if(std::string(key) + '/').has_value();
+  }
   [[nodiscard]] bool is_absent(std::string_view key) const {
     try {
       (void)size(key);
       return false;
     } catch (const error& e) {
-      return e.code() == errc::not_found;
+      return e.code() == errc::not_found && !is_directory(key);
     }
+  }
+
+  /// What a link leads to; `other` where there is nothing.
+  [[nodiscard]] entry_kind kind_behind(std::string_view key) const {
+    if (is_directory(key)) return entry_kind::directory;
+    return is_absent(key) ? entry_kind::other : entry_kind::file;
   }
 
   /// What is in a directory; nothing where there is no such.
   [[nodiscard]] std::vector<entry> entries(std::string_view directory) const {
+    return entries_if(directory).value_or(std::vector<entry>());
+  }
+  [[nodiscard]] std::optional<std::vector<entry>> entries_if(std::string_view directory) const {
     std::string text;
     session use(*shared_, directory);
     use.set(CURLOPT_WRITEFUNCTION, &take_text);
     use.set(CURLOPT_WRITEDATA, &text);
-    if (use.try_perform() == CURLE_REMOTE_FILE_NOT_FOUND) return {};
+    if (use.try_perform() == CURLE_REMOTE_FILE_NOT_FOUND) return std::nullopt;
     use.require();
     std::vector<entry> out;
     for (std::string_view left = text; !left.empty();) {
       const std::size_t end = left.find('\n');
-      if (auto one = parse_entry(left.substr(0, end))) out.push_back(*std::move(one));
+      try {
+        entry one = sftp_detail::parse_entry(left.substr(0, end));
+        if (one.name != "." && one.name != "..") out.push_back(std::move(one));
+      } catch (error& e) {
+        throw error(e.code(),
+                    {.what = e.where().what, .url = url(directory), .cause = e.where().cause});
+      }
       left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
     }
-    return out;
-  }
-
-  /// A line as `ls -l` has it: rights, links, owner, group, bytes, three fields of time, name.
-  [[nodiscard]] static std::optional<entry> parse_entry(std::string_view line) {
-    if (line.empty()) return std::nullopt;
-    entry out{.directory = line.front() == 'd'};
-    const bool file = line.front() == '-';
-    std::string_view field;
-    for (int i = 0; i < 8; ++i) {
-      const std::size_t end = line.find(' ');
-      if (end == std::string_view::npos) return std::nullopt;
-      field = line.substr(0, end);
-      line.remove_prefix(end);
-      if (i < 7) line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-      if (i == 4) {
-        const auto bytes = net::detail::decimal<std::uint64_t>(field);
-        if (!bytes) return std::nullopt;
-        out.bytes = *bytes;
-      }
-    }
-    out.name = line.substr(1);
-    const bool inside = out.name != "." && out.name != ".." && out.name.find('/') == out.name.npos;
-    if (!inside || (!out.directory && !file) || !key_is_safe(out.name)) return std::nullopt;
     return out;
   }
 

@@ -30,16 +30,21 @@ class runtime;
 struct object_info {
   std::string key{};      ///< relative to the store's URL
   std::uint64_t bytes{};  ///< its size
+  std::string digest{};   ///< of its bytes, where a listing tells one: see `store/digest.hpp`
 
   friend bool operator==(const object_info&, const object_info&) = default;
 };
 
-/// One state of an object. Two reads that hold the same version read the same bytes.
+/// One state of an object. Two reads that hold the same version read the same bytes. Equal by size
+/// and tag: not every answer tells the digest.
 struct object_version {
   std::uint64_t bytes{};  ///< its size
   std::string tag{};      ///< changes with the bytes (an ETag, as it is sent); empty: not known
+  std::string digest{};   ///< of its bytes, where `async_version` is told one: `store/digest.hpp`
 
-  friend bool operator==(const object_version&, const object_version&) = default;
+  friend bool operator==(const object_version& a, const object_version& b) {
+    return a.bytes == b.bytes && a.tag == b.tag;
+  }
 };
 
 /// A store whose calls return when the work is done. This is what a user writes for a place that
@@ -107,8 +112,12 @@ concept versioned_store =
       store.async_read_version(std::move(key), held, offset, into, stop, where, std::move(on_read));
     };
 
-/// Takes the bytes of a stream in their order, on a thread that moves the bytes of others too: it
-/// must not wait. `found` is the object as the answer describes it. Throwing ends the stream.
+/// Takes the bytes of a stream in their order, on a thread that moves the bytes of others too: as
+/// long as it takes, no other transfer of that io thread goes on. It may copy, hash and write to a
+/// local file, which is a copy until the disk is so far behind that the kernel has writers wait; it
+/// must not wait for other calls or for whoever consumes the bytes. `found` is the object as the
+/// answer describes it. Throwing ends the stream with the error that was thrown, which names the
+/// object where it names no other place.
 using byte_taker = std::function<void(const object_version& found, bytes_view bytes)>;
 
 /// A store that can hand out the bytes of an object as they come, so that they need no memory
@@ -126,13 +135,29 @@ concept streaming_store =
                          std::move(on_end));
     };
 
+/// Whether `async_stream` can be called: a store behind a URL tells only at run time, by
+/// `bool streams() const`. Of a store that has no `async_stream`, such a function means nothing.
+template <async_store S>
+[[nodiscard]] bool can_stream(const S& store) {
+  if constexpr (!streaming_store<S>) {
+    return false;
+  } else if constexpr (requires {
+                         { store.streams() } -> std::same_as<bool>;
+                       }) {
+    return store.streams();
+  } else {
+    return true;
+  }
+}
+
 /// What a policy, a cache or a writer takes: either kind.
 template <class S>
 concept object_store = blocking_store<S> || async_store<S>;
 
 /// A store that a URL opens. `serves(url)` says whether it is one of this store's; `open` throws
 /// when it can not be right. A blocking store opens without a runtime, an asynchronous one may ask
-/// for the runtime whose io thread it shall use.
+/// for the runtime whose io thread it shall use. One that may have to warn takes a
+/// `warning_function` as a last argument, standard error's where none is given.
 template <class S>
 concept openable_store = object_store<S> && requires(std::string_view url, runtime& threads) {
   { S::serves(url) } -> std::convertible_to<bool>;

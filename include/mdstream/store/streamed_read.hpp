@@ -4,10 +4,9 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/detail/chance.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/store.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,27 +25,29 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
 
  public:
   streamed_read(access, runtime& threads, S store, std::string key, std::uint64_t most,
-                byte_taker take, retry_policy retry, std::stop_token stop, diagnostics& where,
-                store_handler<object_version> done)
+                byte_taker take, retry_policy retry, shared_retry_budget budget,
+                std::stop_token stop, diagnostics& where, store_handler<object_version> done)
       : threads_(threads),
         store_(std::move(store)),
         key_(std::move(key)),
         most_(most),
         take_(std::move(take)),
-        retry_(retry),
+        made_(retry, std::move(budget)),
         stop_(std::move(stop)),
         where_(where),
         done_(std::move(done)) {}
 
   /// Gives `take` the object's bytes from its first on, `most` at most, and completes with the
   /// object that they are of. An attempt that brought bytes counts as the first again, and is final
-  /// where they are corrupt; so is what `take` throws. `take` is called from one thread at a time;
-  /// it and `where` stay until `done`, and the runtime outlives that.
+  /// where they are corrupt; so is what `take` throws. Others take from the budget. `take` is
+  /// called from one thread at a time; it and `where` stay until `done`, and the runtime outlives
+  /// that.
   static void start(runtime& threads, S store, std::string key, std::uint64_t most, byte_taker take,
-                    retry_policy retry, std::stop_token stop, diagnostics& where,
-                    store_handler<object_version> done) {
+                    retry_policy retry, shared_retry_budget budget, std::stop_token stop,
+                    diagnostics& where, store_handler<object_version> done) {
     std::make_shared<streamed_read>(access{}, threads, std::move(store), std::move(key), most,
-                                    std::move(take), retry, std::move(stop), where, std::move(done))
+                                    std::move(take), retry, std::move(budget), std::move(stop),
+                                    where, std::move(done))
         ->attempt();
   }
 
@@ -67,7 +68,7 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
 
   void take(const object_version& found, bytes_view bytes) {
     if (!held_) held_ = found;
-    failed_ = 0;
+    made_.led_on();
     gave_ = true;
     refused_ = true;
     take_(found, bytes);
@@ -76,12 +77,14 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   }
 
   void ended(std::error_code code, object_version found) {
-    if (!code) return done_({}, held_ ? *held_ : std::move(found));
+    if (!code) {
+      made_.succeeded();
+      return done_({}, held_ ? *held_ : std::move(found));
+    }
     // Bytes that were given cannot be taken back.
     const bool is_final = refused_ || (gave_ && code == errc::corrupt);
     if (!is_final && !stop_.stop_requested()) {
-      if (const auto pause =
-              pause_before_retry(retry_, ++failed_, code, detail::chance(), where_.retry_after)) {
+      if (const auto pause = made_.pause_after(code, where_)) {
         return threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
           self->attempt();  // a stop that came meanwhile ends it at once
         });
@@ -95,14 +98,13 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
   const std::string key_;
   const std::uint64_t most_;
   const byte_taker take_;
-  const retry_policy retry_;
+  call_attempts made_;
   const std::stop_token stop_;
   diagnostics& where_;
   store_handler<object_version> done_;
 
   std::optional<object_version> held_{};
   std::uint64_t got_ = 0;
-  unsigned failed_ = 0;
   bool gave_ = false;  // bytes, in this attempt
   bool refused_ = false;
 };
@@ -110,10 +112,11 @@ class streamed_read : public std::enable_shared_from_this<streamed_read<S>> {
 /// `streamed_read::start` for a store of any type.
 template <streaming_store S>
 void async_stream_resumed(runtime& threads, S store, std::string key, std::uint64_t most,
-                          byte_taker take, retry_policy retry, std::stop_token stop,
-                          diagnostics& where, store_handler<object_version> done) {
+                          byte_taker take, retry_policy retry, shared_retry_budget budget,
+                          std::stop_token stop, diagnostics& where,
+                          store_handler<object_version> done) {
   streamed_read<S>::start(threads, std::move(store), std::move(key), most, std::move(take), retry,
-                          std::move(stop), where, std::move(done));
+                          std::move(budget), std::move(stop), where, std::move(done));
 }
 
 }  // namespace mdstream::inline v0

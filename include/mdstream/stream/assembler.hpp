@@ -33,27 +33,18 @@ class assembler {
         variable_count_(static_cast<std::uint32_t>(layout.variable_columns())),
         measures_(columns_->sources.size()) {}
 
-  /// Fills `out` with the samples of these ids; `bytes_of(i)` gives the bytes of the i-th.
-  /// Throws `collate::bad_sample` for a sample that can not be collated, and what `bytes_of`
-  /// throws.
-  template <class BytesOf>
-  void build(std::span<const std::int64_t> ids, const BytesOf& bytes_of, parts& out) {
-    // Samples of a shuffled batch lie anywhere: all are asked for before the first is copied, so
-    // that their cache misses overlap.
-    samples_.clear();
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const bytes_view bytes = bytes_of(i);
-      samples_.push_back({bytes.data(), bytes.size()});
-      prefetch_lines(bytes);
-    }
+  /// Fills `out` with these samples, one for each id.
+  /// Throws `collate::bad_sample` for a sample that can not be collated.
+  void build(std::span<const std::int64_t> ids, std::span<const collate::sample_bytes> samples,
+             parts& out) {
     out.columns = columns_;
     out.ids.assign(ids.begin(), ids.end());
     out.slot = {};  // given back before the next is taken, so that one buffer can serve a loop
-    const collate::pack_result layout = lay_out(out.outputs);
+    const collate::pack_result layout = lay_out(samples, out.outputs);
     out.pack_rows = layout.rows;
     slab_bytes_ = layout.slab_bytes;
-    out.slot = stager_.stage({.samples = samples_.data(),
-                              .sample_count = samples_.size(),
+    out.slot = stager_.stage({.samples = samples.data(),
+                              .sample_count = samples.size(),
                               .sources = columns_->sources.data(),
                               .source_count = static_cast<std::uint32_t>(columns_->sources.size()),
                               .variable_count = variable_count_,
@@ -70,29 +61,30 @@ class assembler {
 
  private:
   /// Checks the samples and decides where everything goes.
-  [[nodiscard]] collate::pack_result lay_out(std::vector<collate::output_column>& outputs) {
+  [[nodiscard]] collate::pack_result lay_out(std::span<const collate::sample_bytes> samples,
+                                             std::vector<collate::output_column>& outputs) {
     const std::span<const collate::source_column> sources = columns_->sources;
     if constexpr (collate::sample_collator<collator>) {
       std::uint64_t bytes = 0;
-      for (const collate::sample_bytes& sample : samples_) bytes += sample.size;
-      return {.slab_bytes = collator_.lay_out(bytes, samples_.size(), outputs)};
+      for (const collate::sample_bytes& sample : samples) bytes += sample.size;
+      return {.slab_bytes = collator_.lay_out(bytes, samples.size(), outputs)};
     } else {
-      collate::measure(sources, variable_count_, samples_, measures_);
-      refuse_overlong();
+      collate::measure(sources, variable_count_, samples, measures_);
+      refuse_overlong(samples);
       if constexpr (collate::row_collator<collator>) {
-        lengths_.resize(samples_.size());
-        collate::measure_sequences(sources, variable_count_, samples_, lengths_);
+        lengths_.resize(samples.size());
+        collate::measure_sequences(sources, variable_count_, samples, lengths_);
         return collator_.pack(sources, measures_, lengths_, outputs, segments_);
       } else {
-        return {.slab_bytes = collator_.lay_out(sources, measures_, samples_.size(), outputs)};
+        return {.slab_bytes = collator_.lay_out(sources, measures_, samples.size(), outputs)};
       }
     }
   }
 
-  void refuse_overlong() const {
+  void refuse_overlong(std::span<const collate::sample_bytes> samples) const {
     constexpr std::uint64_t most = collate::longest_sequence<collator>;
     if constexpr (most != 0) {
-      const auto found = collate::find_longest(columns_->sources, variable_count_, samples_);
+      const auto found = collate::find_longest(columns_->sources, variable_count_, samples);
       if (found.elements > most)
         throw collate::bad_sample(found.index, found.byte,
                                   "a sequence of " + std::to_string(found.elements) +
@@ -115,7 +107,6 @@ class assembler {
   collator collator_;
   stager stager_;
   std::uint64_t slab_bytes_ = 0;
-  std::vector<collate::sample_bytes> samples_;
   std::vector<collate::column_measure> measures_;
   std::vector<std::uint64_t> lengths_;           // where rows are packed
   std::vector<collate::pack_segment> segments_;  // where rows are packed

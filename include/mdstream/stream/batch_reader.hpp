@@ -3,6 +3,7 @@
 /// The batches of a rank as the order of an epoch has them, one after another. Pure: no I/O, no
 /// threads, no clock.
 
+#include <mdstream/core/pages.hpp>
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/world.hpp>
 #include <mdstream/schedule/eviction.hpp>
@@ -158,7 +159,7 @@ class batch_reader {
   std::uint64_t batch_size_;
   std::uint64_t batches_;
   std::uint64_t next_ = 0;
-  std::vector<std::uint64_t> seen_;     // of each shard, the number after the last batch with it
+  large_vector<std::uint64_t> seen_;    // of each shard, the number after the last batch with it
   std::vector<std::int64_t> node_ids_;  // of the batch that is being read
   std::uint64_t own_first_ = 0;         // of this rank, within the node's
   std::uint64_t own_samples_ = 0;

@@ -6,6 +6,7 @@
 #include <mdstream/cache/slots.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
+#include <mdstream/stream/activity.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/preparation.hpp>
 #include <mdstream/stream/waiting_call.hpp>
@@ -70,6 +71,7 @@ class batch_ring {
              std::function<void()> when_spent = {})
       : source_(source),
         threads_(threads),
+        under_way_(threads),
         workers_(std::max<std::size_t>(workers, 1)),
         limits_(limits),
         when_spent_(std::move(when_spent)) {}
@@ -79,7 +81,7 @@ class batch_ring {
     stop_.request_stop();
     std::unique_lock lock(mutex_);
     if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
-    idle_.wait(lock, [this] { return active_ == 0; });
+    under_way_.wait_idle(lock);
   }
 
   /// As `delivery::async_end`.
@@ -87,11 +89,9 @@ class batch_ring {
     stop_.request_stop();
     {
       const std::lock_guard lock(mutex_);
+      when_spent_ = {};  // what it tells has been done, or is no longer wanted
       if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
-      if (active_ != 0) {
-        ended_ = std::move(ended);
-        return;
-      }
+      if (!under_way_.is_idle()) return under_way_.when_idle(std::move(ended));
     }
     ended();
   }
@@ -146,7 +146,7 @@ class batch_ring {
   /// Whether nothing is under way that the destructor would wait for.
   [[nodiscard]] bool is_idle() const {
     const std::lock_guard lock(mutex_);
-    return active_ == 0;
+    return under_way_.is_idle();
   }
   /// Time that `next` has waited.
   [[nodiscard]] std::chrono::nanoseconds stalled() const {
@@ -221,7 +221,7 @@ class batch_ring {
     if (asking_ || no_more_ || stop_.stop_requested() || !has_room()) return;
     asking_ = true;
     asked_alone_ = unfinished() == 0;
-    ++active_;
+    under_way_.begin();
     lock.unlock();
     source_.announce(
         stop_.get_token(), [this] { return take(); },
@@ -245,7 +245,7 @@ class batch_ring {
     {
       const std::lock_guard lock(mutex_);
       jobs_.push_back(next);
-      active_ += workers;
+      under_way_.begin(workers);
     }
     for (std::size_t worker = 0; worker < workers; ++worker)
       threads_.post([this, next, worker] { work(next, worker); });
@@ -265,7 +265,7 @@ class batch_ring {
       tell();
     }
     pump(lock);
-    finish_one();
+    under_way_.finish_one();
   }
 
   /// Without the lock: one worker's part of a batch. The last one finishes what is due.
@@ -279,7 +279,7 @@ class batch_ring {
       finish_due(lock);
       pump(lock);
     }
-    finish_one();
+    under_way_.finish_one();
   }
 
   /// Puts together every batch that is prepared and has none unfinished before it.
@@ -330,13 +330,13 @@ class batch_ring {
 
   /// Completes a call, on the pool.
   void answer(std::shared_ptr<pending> waiter, std::exception_ptr failure, Batch batch) {
-    ++active_;
+    under_way_.begin();
     threads_.post([this, waiter = std::move(waiter), failure = std::move(failure),
                    batch = std::move(batch)]() mutable {
       waiter->forget_stop();
       {
         const std::lock_guard lock(mutex_);
-        finish_one();
+        under_way_.finish_one();
       }
       waiter->call(std::move(failure), std::move(batch));
     });
@@ -348,22 +348,14 @@ class batch_ring {
     if (waiting_.get() == waiter) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
   }
 
-  // The destructor goes on as soon as the lock is given up.
-  void finish_one() {
-    if (--active_ != 0) return;
-    idle_.notify_all();
-    if (ended_) threads_.post(std::exchange(ended_, {}));
-  }
-
   Source& source_;
   runtime& threads_;
+  activity under_way_;
   std::size_t workers_;
   ring_limits limits_;
   std::function<void()> when_spent_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::condition_variable idle_;
-  unique_function<void()> ended_;
   std::stop_source stop_;
   std::deque<std::shared_ptr<job>> jobs_;  // in order
   std::shared_ptr<job> spare_;             // its memory is used again
@@ -371,7 +363,6 @@ class batch_ring {
   std::exception_ptr no_more_;        // the end of the epoch, or why no batch could be taken
   std::uint64_t finished_bytes_ = 0;  // of finished batches in `jobs_`
   std::optional<std::uint64_t> last_bytes_{};  // of the batch that was finished last
-  std::size_t active_ = 0;  // completions and pool tasks that will still touch this
   std::chrono::nanoseconds stalled_{0};
   bool asking_ = false;
   bool ask_alone_ = false;    // the next batch is asked for when no other is in the making

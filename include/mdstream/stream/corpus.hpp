@@ -43,8 +43,7 @@ class corpus {
   /// The same on streams that were opened from the same options, which are used up; null: opens
   /// them.
   corpus(options given, opened_streams<store_type>* opened)
-      : own_runtime_(given.shared_runtime == nullptr ? std::make_unique<runtime>(given.threads)
-                                                     : nullptr),
+      : own_runtime_(given.shared_runtime == nullptr ? make_runtime(given.threads) : nullptr),
         threads_(given.shared_runtime == nullptr ? *own_runtime_ : *given.shared_runtime) {
     std::optional<opened_streams<store_type>> own;
     if (opened == nullptr) {
@@ -60,6 +59,7 @@ class corpus {
       sizes.insert(sizes.end(), of_stream.begin(), of_stream.end());
     }
     cache_root_ = opened->root();
+    warnings_ = opened->warnings();
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
     only_layout_ = common_layout();
@@ -86,6 +86,10 @@ class corpus {
   [[nodiscard]] cache_type& cache() const noexcept { return *cache_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& cache_root() const noexcept { return cache_root_; }
+  /// Of the stores, where the options do not say who is told.
+  [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
+    return warnings_;
+  }
   [[nodiscard]] const shard_locator& locate() const noexcept { return locate_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return locate_.samples(); }
   [[nodiscard]] std::size_t shards() const noexcept { return locate_.shards(); }
@@ -102,10 +106,7 @@ class corpus {
   }
   /// The columns of a shard; of one of rows as they are once its samples are in MDS form.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept {
-    if (only_layout_ != nullptr) return *only_layout_;
-    const stream_part& part = stream_of(shard);
-    if (part.mds_forms.empty()) return part.index->layout(shard - part.first_shard);
-    return part.mds_forms[part.config_of(shard)];
+    return only_layout_ != nullptr ? *only_layout_ : layout_among_several(shard);
   }
   /// How the rows of a shard are read; null for MDS shards.
   [[nodiscard]] const shard_config* row_config(std::uint32_t shard) const noexcept {
@@ -114,6 +115,8 @@ class corpus {
     const shard_config& config = part.index->config(shard - part.first_shard);
     return config.layout.format() == shard_format::mds ? nullptr : &config;
   }
+  /// Bytes of every sample of every shard; 0 where they differ.
+  [[nodiscard]] std::uint64_t sample_size() const noexcept { return sample_size_; }
   /// Whether any stream has shards of rows.
   [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }
   /// The columns of the first stream's first shard.
@@ -122,9 +125,10 @@ class corpus {
   /// A mapped shard as samples. Throws `errc::corrupt` naming stream, shard and byte.
   [[nodiscard]] shard_samples view(const shard_ref& shard, std::uint32_t number) const {
     try {
-      if (has_rows_ && row_config(number) != nullptr) return shard_samples(rows_of(shard, number));
+      if (has_rows_ && row_config(number) != nullptr)
+        return shard_samples(rows_of(shard.bytes(), number));
       const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
-      if (sample_size_ != 0) (void)first_sample(shard, samples);
+      if (sample_size_ != 0) (void)shard.landmark([&] { return checked_first(samples); });
       return shard_samples(samples);
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
@@ -134,17 +138,10 @@ class corpus {
   /// The bytes of a sample in its mapped shard.
   /// Throws `errc::corrupt` naming stream, shard, sample and byte.
   [[nodiscard]] bytes_view bytes(const shard_ref& shard, sample_location at) const {
-    if (sample_size_ != 0) {
-      const std::uint64_t first = shard.fact([&] { return first_of(shard, at.shard); });
-      return {shard.bytes().data() + first + at.index * sample_size_,
-              static_cast<std::size_t>(sample_size_)};
-    }
-    const shard_samples samples = view(shard, at.shard);
-    try {
-      return samples[at.index];
-    } catch (const error& e) {
-      throw error(e.code(), placed(e.where(), at.shard));
-    }
+    if (sample_size_ == 0) return bytes_of_varying(shard.bytes(), at);
+    const std::byte* const first =
+        shard.landmark([&] { return first_sample(shard.bytes(), at.shard); });
+    return {first + at.index * one_size(), one_size()};
   }
 
   /// Adds to diagnostics which stream, shard and file they are about.
@@ -158,6 +155,12 @@ class corpus {
 
  private:
   static_assert(detail::checked_policies<Policies>::value);
+
+  /// Who wants a single worker wants few threads altogether.
+  [[nodiscard]] static std::unique_ptr<runtime> make_runtime(unsigned threads) {
+    return std::make_unique<runtime>(threads,
+                                     threads == 1 ? 1 : runtime::io_threads_for_transfers());
+  }
 
   struct stream_part {
     std::string name;
@@ -173,11 +176,11 @@ class corpus {
   };
 
   /// The data file and the meta file lie one behind the other.
-  [[nodiscard]] row_shard_view rows_of(const shard_ref& shard, std::uint32_t number) const {
+  [[nodiscard]] row_shard_view rows_of(bytes_view shard, std::uint32_t number) const {
     const stream_part& part = stream_of(number);
     const auto data = static_cast<std::size_t>(
         part.index->file_bytes(number - part.first_shard, file_role::raw_data));
-    return {shard.bytes().first(data), shard.bytes().subspan(file_mapping::whole_pages(data)),
+    return {shard.first(data), shard.subspan(file_mapping::whole_pages(data)),
             locate_.shard_samples(number)};
   }
 
@@ -225,24 +228,49 @@ class corpus {
     return forms;
   }
 
-  /// The same for a shard that is not yet checked; throws as `view`.
-  [[nodiscard]] std::uint64_t first_of(const shard_ref& shard, std::uint32_t number) const {
+  [[nodiscard, gnu::pure]] const sample_layout& layout_among_several(
+      std::uint32_t shard) const noexcept {
+    const stream_part& part = stream_of(shard);
+    if (part.mds_forms.empty()) return part.index->layout(shard - part.first_shard);
+    return part.mds_forms[part.config_of(shard)];
+  }
+
+  /// Where samples have one size, a shard's first one. All of the shard's offsets are checked for
+  /// it, which is done once for each mapping.
+  [[nodiscard]] static const std::byte* checked_first(const mds_shard_view& samples) {
+    samples.check_offsets();
+    return samples.bytes().data() + samples.first_sample();
+  }
+
+  // What `bytes` does rarely, or at greater length. The shard is given as its bytes: a caller's
+  // reference whose address nobody takes stays in a register.
+
+  /// The same for a shard that was not looked at yet; throws as `view`.
+  [[nodiscard, gnu::noinline]] const std::byte* first_sample(bytes_view shard,
+                                                             std::uint32_t number) const {
     try {
-      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
-      samples.check_offsets();
-      return samples.first_sample();
+      return checked_first({shard, locate_.shard_samples(number), sample_size_});
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
     }
   }
 
-  /// Where samples have one size, the offset of a shard's first one; the shard's offsets are
-  /// checked once for each mapping.
-  static std::uint64_t first_sample(const shard_ref& shard, const mds_shard_view& samples) {
-    return shard.fact([&samples] {
-      samples.check_offsets();
-      return samples.first_sample();
-    });
+  [[nodiscard, gnu::noinline]] bytes_view bytes_of_varying(bytes_view shard,
+                                                           sample_location at) const {
+    try {
+      if (has_rows_ && row_config(at.shard) != nullptr) return rows_of(shard, at.shard)[at.index];
+      return mds_shard_view(shard, locate_.shard_samples(at.shard))[at.index];
+    } catch (const error& e) {
+      throw error(e.code(), placed(e.where(), at.shard));
+    }
+  }
+
+  /// Where samples have one size: that, known to the compiler where the schema says it.
+  [[nodiscard]] std::size_t one_size() const noexcept {
+    using schema = typename Policies::schema;
+    if constexpr (!schema::is_dynamic)
+      if constexpr (schema::is_fixed) return schema::smallest_sample;
+    return static_cast<std::size_t>(sample_size_);
   }
 
   /// The layout of every shard; null where they differ.
@@ -272,6 +300,7 @@ class corpus {
   std::vector<stream_part> parts_;
   std::vector<std::vector<std::uint64_t>> stream_shards_;
   std::string cache_root_;
+  std::shared_ptr<kept_warnings> warnings_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
   bool has_rows_ = false;

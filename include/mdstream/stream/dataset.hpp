@@ -55,10 +55,15 @@ class dataset {
   /// `errc::corrupt` for a shard whose offsets do not fit.
   [[nodiscard]] sample_type operator[](std::uint64_t i) const {
     const sample_location at = located(i);
-    if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard)) [[likely]]
-      return make(*std::move(shard), at);
-    if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);
-    return make(corpus_->cache().acquire(at.shard), at);
+    if (!corpus_->has_rows()) [[likely]] {
+      if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard)) [[likely]] {
+        const bytes_view bytes = corpus_->bytes(*shard, at);
+        return {*std::move(shard), bytes, corpus_->layout(at.shard)};
+      }
+    }
+    // Moved, so that nobody takes the address of what is returned, which then stays in registers.
+    sample_type found = fetched(at);
+    return sample_type(std::move(found));
   }
 
   /// The same for any completion token, with `void(std::exception_ptr, std::optional<sample>)`.
@@ -109,9 +114,17 @@ class dataset {
     return corpus_->locate()(i);
   }
 
-  [[noreturn]] void fail_index(std::uint64_t i) const {
+  [[noreturn, gnu::noinline]] void fail_index(std::uint64_t i) const {
     throw error(errc::out_of_range, "sample " + std::to_string(i) + " of a dataset of " +
                                         std::to_string(size()) + " samples");
+  }
+
+  /// A sample, wherever it is.
+  [[nodiscard, gnu::noinline]] sample_type fetched(sample_location at) const {
+    if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard))
+      return make(*std::move(shard), at);
+    if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);
+    return make(corpus_->cache().acquire(at.shard), at);
   }
 
   [[nodiscard]] sample_type make(shard_ref shard, sample_location at) const {

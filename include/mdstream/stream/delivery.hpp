@@ -1,21 +1,19 @@
 #pragma once
 
-/// One epoch on one rank, carried out: fetches the shards of the batches ahead, and says when the
-/// next batch can be built.
+/// One epoch on one rank, carried out: says when the next batch can be built, and what is done
+/// about shards that can not be read.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/slots.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
-#include <mdstream/schedule/fetch_window.hpp>
+#include <mdstream/stream/activity.hpp>
 #include <mdstream/stream/delivery_limits.hpp>
-#include <mdstream/stream/held_shards.hpp>
+#include <mdstream/stream/fetch_ahead.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/recovery.hpp>
 #include <mdstream/stream/waiting_call.hpp>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -47,81 +45,83 @@ class delivery {
  public:
   using shard_view = decltype(std::declval<Source&>().view(shard_ref(), 0U));
 
-  delivery(Source& source, runtime& threads, lookahead ahead, std::size_t shards,
-           delivery_limits limits)
+  /// `before_drop` is called on any thread before a shard is dropped, for who else may hold it.
+  delivery(Source& source, runtime& threads, lookahead order, std::size_t shards,
+           const delivery_limits& limits, std::function<void(std::uint32_t)> before_drop = {})
       : source_(source),
         threads_(threads),
-        limits_(limits),
-        ahead_(std::move(ahead)),
-        window_(shards, limits.requests),
-        held_(shards),
+        before_drop_(std::move(before_drop)),
+        under_way_(threads),
+        ahead_(source, mutex_, under_way_, stop_.get_token(), std::move(order), shards, limits),
         recovery_(limits.substitute) {}
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
   ~delivery() {
+    others_gone_.reset();
     stop_.request_stop();
     std::unique_lock lock(mutex_);
     if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
-    idle_.wait(lock, [this] { return active_ == 0; });
+    under_way_.wait_idle(lock);
   }
 
   /// What the destructor does, without waiting: `ended`, which may destroy this, is called when
   /// there is nothing left to wait for, here or on the pool. The last call of all.
   void async_end(unique_function<void()> ended) {
+    others_gone_.reset();
     stop_.request_stop();
     {
       const std::lock_guard lock(mutex_);
       if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
-      if (active_ != 0) {
-        ended_ = std::move(ended);
-        return;
-      }
+      if (!under_way_.is_idle()) return under_way_.when_idle(std::move(ended));
     }
     ended();
   }
 
   // Before the first batch is asked for, by one thread at a time.
 
-  /// Reads the order of the first batches.
+  /// Reads the order of the first batches; with a cache limit as far as eviction will go by it.
   void read_first() {
     const std::lock_guard lock(mutex_);
-    extend();
+    ahead_.read_to_horizon();
   }
-  /// Asks for their shards, but for those that `needed_before` says others need before: who finds
-  /// one of those to be bad could not give it up while it is looked at here. None is held.
+  /// Asks for their shards, but for those that `needed_before` says others need before: they fetch
+  /// those. What is here is held, until `yield`.
   void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) {
     std::unique_lock lock(mutex_);
-    needed_before_ = &needed_before;
-    try {
-      look_ahead(lock);
-    } catch (...) {
-      needed_before_ = nullptr;
-      throw;
-    }
-    needed_before_ = nullptr;
+    ahead_.look(lock, &needed_before);
+  }
+  /// Lets go of a shard that was found to be bad elsewhere. Any thread.
+  void yield(std::uint32_t shard) {
+    std::vector<shard_ref> released;  // goes after the lock
+    const std::lock_guard lock(mutex_);
+    ahead_.let_go(shard, released);
   }
   /// Goes on with that where it waits for room. Any thread.
   void fetch_on() {
     std::unique_lock lock(mutex_);
-    if (!window_.paused()) return;
-    window_.moved();
-    fetch(lock);
+    ahead_.go_on(lock);
+  }
+  /// Announces no batch before a stop of this token is requested: until then others put theirs
+  /// together, and hold shards.
+  void wait_for(std::stop_token others_gone) {
+    if (!others_gone.stop_possible()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      held_back_ = true;
+    }
+    others_gone_.emplace(std::move(others_gone), release{this});
   }
 
   /// Waits until the next batch can be built; false at the end of the epoch. Throws what went
   /// wrong with one of its shards; the next call tries again.
   bool wait() {
     std::unique_lock lock(mutex_);
-    begun_ = true;
+    if (held_back_) stall(lock, [this] { return !held_back_; });
     while (true) {
-      look_ahead(lock);
-      if (ahead_.empty()) return false;
+      ahead_.look(lock);
+      if (ahead_.order().empty()) return false;
       gather_front(lock);
-      if (missing_ != 0) {
-        const auto before = std::chrono::steady_clock::now();
-        arrived_.wait(lock, [this] { return missing_ == 0; });
-        stalled_ += std::chrono::steady_clock::now() - before;
-      }
+      if (missing_ != 0) stall(lock, [this] { return missing_ == 0; });
       if (!recovery_.has_failure()) return true;
       if (!recover_failure(lock)) std::rethrow_exception(take_failure());
     }
@@ -136,7 +136,6 @@ class delivery {
     auto waiter = std::make_shared<pending>(next_call{std::move(build), std::move(done)});
     waiter->wait_for_stop(*this, std::move(stop));
     std::unique_lock lock(mutex_);
-    begun_ = true;
     gather_for(std::move(waiter), lock);
   }
 
@@ -150,41 +149,40 @@ class delivery {
 
   /// The batch that was announced.
   [[nodiscard]] const upcoming_batch& front() const noexcept { return ahead_.front(); }
-  /// The batch behind it, if its shards are held already.
-  [[nodiscard]] const upcoming_batch* second() const noexcept {
-    if (ahead_.batches() < 2) return nullptr;
-    const upcoming_batch& batch = ahead_[1];
+  /// After `pop`: the batch that will be announced next, if its shards are held already. They stay
+  /// held until it is announced.
+  [[nodiscard]] const upcoming_batch* upcoming() const noexcept {
+    if (ahead_.order().empty()) return nullptr;
+    const upcoming_batch& batch = ahead_.front();
     for (std::size_t i = 0; i < batch.own_needs; ++i)
-      if (!held_.holds(batch.needs[i].shard)) return nullptr;
+      if (!ahead_.holds(batch.needs[i].shard)) return nullptr;
     return &batch;
   }
   /// One of these batches' own shards.
   [[nodiscard]] const shard_view& shard(std::uint32_t number) const noexcept {
-    return held_.view(number);
+    return ahead_.shard(number);
   }
   /// References to all shards of the announced batch, to keep its samples beyond `pop`.
   void share_front(std::vector<shard_ref>& out) const {
     const upcoming_batch& batch = ahead_.front();
     for (std::size_t i = 0; i < batch.own_needs; ++i)
-      out.push_back(held_.ref(batch.needs[i].shard));
+      out.push_back(ahead_.ref(batch.needs[i].shard));
   }
   /// Whether nothing is under way that the destructor would wait for.
   [[nodiscard]] bool is_idle() const {
     const std::lock_guard lock(mutex_);
-    return active_ == 0;
+    return under_way_.is_idle();
   }
   /// How much is left to read ahead. Any thread.
-  [[nodiscard]] epoch_outlook outlook() const noexcept {
-    return outlook_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] epoch_outlook outlook() const noexcept { return ahead_.outlook(); }
   /// Batches of the epoch.
-  [[nodiscard]] std::uint64_t batches() const noexcept { return ahead_.of_epoch(); }
+  [[nodiscard]] std::uint64_t batches() const noexcept { return ahead_.order().of_epoch(); }
   /// Time that `wait` has waited for shards.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return stalled_; }
   /// Shards in whose place others are read, ascending. Any thread.
   [[nodiscard]] std::vector<std::uint32_t> excluded() const {
     const std::lock_guard lock(mutex_);
-    return ahead_.excluded().bad();
+    return ahead_.order().excluded().bad();
   }
   /// What became of the shards of the batches so far. Any thread.
   [[nodiscard]] shard_counters counters() const {
@@ -194,22 +192,11 @@ class delivery {
 
   /// Leaves the first batch behind and fetches on.
   void pop() {
-    std::vector<shard_ref> released;  // goes after the lock: the last reference may unmap
+    std::vector<shard_ref> released;  // goes after the lock
     std::unique_lock lock(mutex_);
-    const bool hold = !source_.cache().limited();
-    const upcoming_batch& batch = ahead_.front();
-    for (std::size_t i = 0; i < batch.own_needs; ++i) {
-      const std::uint32_t shard = batch.needs[i].shard;
-      if (window_.leave(shard) || !hold) held_.let_go(shard, released);
-    }
-    wanted_samples_ -= batch.ids.size();
-    --wanted_batches_;
     gathered_ = false;
-    ahead_.pop_front();
-    window_.moved();
-    fetch(lock);
-    lock.unlock();
-    released.clear();
+    ahead_.pop(released);
+    ahead_.fetch(lock);
   }
 
   /// When this node needs the shard next, as a number that grows with the distance; `never`
@@ -218,7 +205,7 @@ class delivery {
   /// The same for the first need at or after a number that this function gave.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     const std::lock_guard lock(mutex_);
-    return ahead_.next_use(shard, from);
+    return ahead_.order().next_use(shard, from);
   }
 
  private:
@@ -230,125 +217,20 @@ class delivery {
   using pending = waiting_call<delivery, next_call>;
   friend pending;
 
-  /// A request to the cache, which writes its diagnostics here.
-  struct request {
-    std::uint32_t shard;
-    diagnostics where{};
+  struct release {
+    delivery* held_back;
+    void operator()() const { held_back->go_on(); }
   };
 
   // Members below are called under the lock. Those that take it as an argument give it up in
   // between, because the source may complete at once.
 
-  void look_ahead(std::unique_lock<std::mutex>& lock) {
-    extend();
-    while (!ahead_.empty() && ahead_.front().ids.empty()) {
-      // Padding alone: the last global batches do not reach every rank.
-      if (wanted_batches_ != 0) --wanted_batches_;
-      ahead_.pop_front();
-      extend();
-    }
-    // Beyond what is fetched the order is only read for eviction: a little at a time, so that no
-    // batch waits for it.
-    const std::uint64_t horizon = source_.cache().limited() ? limits_.horizon : 0;
-    for (int i = 0; i < 2 && ahead_.samples_ahead() < horizon; ++i)
-      if (!ahead_.extend()) break;
-    want_ahead();
-    if (most_needed_ > announced_) announce_need(lock);
-    fetch(lock);
-  }
-
-  void extend() {
-    while (ahead_.samples_ahead() < limits_.predownload || ahead_.empty())
-      if (!ahead_.extend()) return;
-  }
-
-  void want_ahead() {
-    while (wanted_batches_ < ahead_.batches()) {
-      const upcoming_batch& batch = ahead_[wanted_batches_];
-      if (wanted_batches_ != 0 && wanted_samples_ + batch.ids.size() > limits_.predownload) return;
-      std::uint64_t bytes = 0;
-      for (std::size_t i = 0; i < batch.own_needs; ++i) {
-        want(batch.needs[i].shard);
-        if (source_.cache().limited()) bytes += source_.cache().footprint(batch.needs[i].shard);
-      }
-      most_needed_ = std::max(most_needed_, bytes);
-      wanted_samples_ += batch.ids.size();
-      ++wanted_batches_;
-    }
-  }
-
-  void want(std::uint32_t shard) {
-    if (!window_.want(shard)) return;
-    if (held_.holds(shard) || (needed_before_ != nullptr && (*needed_before_)(shard)))
-      return window_.found(shard);
-    if (!begun_) return;
-    if (std::optional<shard_ref> here = source_.cache().try_acquire(shard)) {
-      window_.found(shard);
-      if (source_.cache().limited()) return;
-      try {
-        hold(shard, *std::move(here));
-      } catch (...) {
-        // It is no shard: the batch that needs it will say so.
-      }
-    }
-  }
-
-  /// Throws where the shard is no shard.
-  void hold(std::uint32_t shard, shard_ref ref) {
-    const shard_view view = source_.view(ref, shard);
-    held_.hold(shard, std::move(ref), view);
-  }
-
-  /// Tells the cache what the largest batch so far holds at one time.
-  void announce_need(std::unique_lock<std::mutex>& lock) {
-    const std::uint64_t bytes = most_needed_;
-    lock.unlock();
-    try {
-      source_.cache().require(bytes);
-    } catch (...) {
-      lock.lock();
-      throw;
-    }
-    lock.lock();
-    announced_ = bytes;
-  }
-
-  void fetch(std::unique_lock<std::mutex>& lock) {
-    if (fetching_ || stop_.stop_requested()) return;  // who fetches looks again before it ends
-    fetching_ = true;
-    while (const std::optional<std::uint32_t> shard = window_.next()) {
-      ++active_;
-      lock.unlock();
-      auto call = std::make_unique<request>(*shard);
-      diagnostics& where = call->where;
-      source_.cache().async_prefetch(*shard, stop_.get_token(), where,
-                                     [this, call = std::move(call)](std::error_code failure) {
-                                       prefetched(call->shard, failure);
-                                     });
-      lock.lock();
-    }
-    fetching_ = false;
-    look_out();
-  }
-
-  void look_out() noexcept {
-    const bool all = ahead_.unread() == 0 && wanted_batches_ == ahead_.batches();
-    outlook_.store(all && window_.all_asked()                 ? epoch_outlook::all_fetched
-                   : ahead_.unread() <= ahead_.of_epoch() / 8 ? epoch_outlook::near_end
-                                                              : epoch_outlook::far,
-                   std::memory_order_relaxed);
-  }
-
-  /// Without the lock, on any thread. What failed, other than for room, is tried again and
-  /// reported when a batch needs it.
-  void prefetched(std::uint32_t shard, std::error_code failure) {
-    std::unique_lock lock(mutex_);
-    if (failure == errc::cache_too_small)
-      window_.no_room(shard);
-    else
-      window_.fetched(shard);
-    fetch(lock);
-    finish_one();
+  /// Waits, and counts the time.
+  template <class Condition>
+  void stall(std::unique_lock<std::mutex>& lock, Condition over) {
+    const auto before = std::chrono::steady_clock::now();
+    arrived_.wait(lock, over);
+    stalled_ += std::chrono::steady_clock::now() - before;
   }
 
   /// Acquires what the first batch needs and is not held yet.
@@ -359,7 +241,7 @@ class delivery {
     std::vector<std::uint32_t> absent;
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
       const std::uint32_t shard = batch.needs[i].shard;
-      if (held_.holds(shard)) continue;
+      if (ahead_.holds(shard)) continue;
       if (std::optional<shard_ref> here = source_.cache().try_acquire(shard))
         take(shard, *std::move(here));
       else
@@ -368,7 +250,7 @@ class delivery {
     counters_.missed += absent.size();
     counters_.needed += batch.own_needs;
     missing_ += absent.size();
-    active_ += absent.size();
+    under_way_.begin(absent.size());
     if (absent.empty()) return;
     lock.unlock();
     for (const std::uint32_t shard : absent) acquire(shard);
@@ -378,7 +260,7 @@ class delivery {
   /// Holds a shard of the first batch.
   void take(std::uint32_t shard, shard_ref ref) noexcept {
     try {
-      if (!held_.holds(shard)) hold(shard, std::move(ref));
+      if (!ahead_.holds(shard)) ahead_.hold(shard, std::move(ref));
     } catch (...) {
       recovery_.failed(shard, true, std::current_exception());
     }
@@ -386,7 +268,7 @@ class delivery {
 
   /// Without the lock.
   void acquire(std::uint32_t shard) {
-    auto call = std::make_unique<request>(shard);
+    auto call = std::make_unique<shard_request>(shard);
     diagnostics& where = call->where;
     source_.cache().async_acquire(
         shard, stop_.get_token(), where,
@@ -396,7 +278,7 @@ class delivery {
   }
 
   /// Without the lock, on any thread.
-  void acquired(request& call, std::error_code failure, shard_ref ref) {
+  void acquired(shard_request& call, std::error_code failure, shard_ref ref) {
     const std::lock_guard lock(mutex_);
     if (failure) {
       recovery_.failed(call.shard, false,
@@ -408,7 +290,7 @@ class delivery {
       arrived_.notify_all();
       if (waiting_) conclude(std::exchange(waiting_, nullptr), nullptr);
     }
-    finish_one();
+    under_way_.finish_one();
   }
 
   /// What went wrong with the first batch, once; after that its shards are asked for again.
@@ -431,11 +313,15 @@ class delivery {
   [[nodiscard]] bool drop(std::uint32_t shard, std::unique_lock<std::mutex>& lock) {
     if (!recovery_.may_fetch_again(shard)) return false;
     std::vector<shard_ref> released;
-    held_.let_go(shard, released);
+    ahead_.let_go(shard, released);
     gathered_ = false;
     lock.unlock();
     released.clear();
-    const bool gone = source_.cache().drop(shard);
+    bool gone = false;
+    for (int i = 0; i < 2 && !gone; ++i) {  // the next epoch may take it in between, once
+      if (before_drop_) before_drop_(shard);
+      gone = source_.cache().drop(shard);
+    }
     lock.lock();
     if (gone) recovery_.fetched_again(shard);
     return gone;
@@ -444,34 +330,25 @@ class delivery {
   /// Lets other shards take the place of one that can not be read.
   [[nodiscard]] bool substitute(std::uint32_t shard, std::error_code why) {
     if (!recovery_.may_substitute(why)) return false;
-    const std::size_t wanted = std::exchange(wanted_batches_, 0);
-    wanted_samples_ = 0;
-    for (std::size_t i = 0; i < wanted; ++i)
-      for (std::size_t k = 0; k < ahead_[i].own_needs; ++k) {
-        static_cast<void>(window_.leave(ahead_[i].needs[k].shard));
-      }
     gathered_ = false;
-    try {
-      ahead_.exclude(shard);
-    } catch (const error&) {
-      return false;  // nothing is left that could take its place: the failure stands
-    }
-    std::vector<shard_ref> released;
-    held_.let_go(shard, released);
-    return true;
+    return ahead_.exclude(shard);
   }
 
   /// Sees to it that the waiter's batch is built, or that it hears why not.
   void gather_for(std::shared_ptr<pending> waiter, std::unique_lock<std::mutex>& lock) {
     try {
-      look_ahead(lock);
-      if (!ahead_.empty()) gather_front(lock);
+      if (!held_back_) {
+        ahead_.look(lock);
+        if (!ahead_.order().empty()) gather_front(lock);
+      }
     } catch (...) {
       return conclude(std::move(waiter), std::current_exception());
     }
     if (waiter->stop_requested() || stop_.stop_requested()) {
       conclude(std::move(waiter), pending::canceled());
-    } else if (ahead_.empty()) {
+    } else if (held_back_) {
+      waiting_ = std::move(waiter);
+    } else if (ahead_.order().empty()) {
       conclude(std::move(waiter), std::make_exception_ptr(
                                       error(errc::end_of_epoch, "the epoch has no further batch")));
     } else if (missing_ == 0) {
@@ -483,7 +360,7 @@ class delivery {
 
   /// Builds, where nothing failed, and completes, both on the pool.
   void conclude(std::shared_ptr<pending> waiter, std::exception_ptr failure) {
-    ++active_;
+    under_way_.begin();
     threads_.post([this, waiter = std::move(waiter), failure = std::move(failure)]() mutable {
       try {
         if (!failure && !try_build(waiter)) return;  // it waits once more
@@ -493,7 +370,7 @@ class delivery {
       waiter->forget_stop();
       {
         const std::lock_guard lock(mutex_);
-        finish_one();
+        under_way_.finish_one();
       }
       waiter->call.done(std::move(failure));
     });
@@ -514,8 +391,16 @@ class delivery {
     }
     if (ready) return true;
     gather_for(waiter, lock);
-    finish_one();
+    under_way_.finish_one();
     return false;
+  }
+
+  /// Without the lock; by a stop callback.
+  void go_on() {
+    std::unique_lock lock(mutex_);
+    held_back_ = false;
+    arrived_.notify_all();
+    if (waiting_) gather_for(std::exchange(waiting_, nullptr), lock);
   }
 
   /// Without the lock; by a stop callback.
@@ -524,39 +409,22 @@ class delivery {
     if (waiting_.get() == waiter) conclude(std::exchange(waiting_, nullptr), pending::canceled());
   }
 
-  // The destructor goes on as soon as the lock is given up.
-  void finish_one() {
-    if (--active_ != 0) return;
-    idle_.notify_all();
-    if (ended_) threads_.post(std::exchange(ended_, {}));
-  }
-
   Source& source_;
   runtime& threads_;
-  delivery_limits limits_;
+  std::function<void(std::uint32_t)> before_drop_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::condition_variable idle_;
-  unique_function<void()> ended_;
   std::stop_source stop_;
-  lookahead ahead_;
-  fetch_window window_;
-  held_shards<shard_view> held_;
+  activity under_way_;
+  fetch_ahead<Source> ahead_;
   recovery recovery_;  // of the first batch's shards
   shard_counters counters_;
   std::shared_ptr<pending> waiting_;
-  std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards
-  std::uint64_t wanted_samples_ = 0;
-  std::uint64_t most_needed_ = 0;  // bytes of the shards of one batch
-  std::uint64_t announced_ = 0;    // what the cache was told of that
-  std::size_t missing_ = 0;        // shards of the first batch that are on their way
-  std::size_t active_ = 0;         // completions and pool tasks that will still touch this object
+  std::size_t missing_ = 0;  // shards of the first batch that are on their way
   std::chrono::nanoseconds stalled_{0};
-  const std::function<bool(std::uint32_t)>* needed_before_ = nullptr;
-  std::atomic<epoch_outlook> outlook_{epoch_outlook::far};
-  bool begun_ = false;     // a batch was asked for
-  bool gathered_ = false;  // the first batch's shards were asked for
-  bool fetching_ = false;
+  bool gathered_ = false;   // the first batch's shards were asked for
+  bool held_back_ = false;  // until `others_gone_` calls
+  std::optional<std::stop_callback<release>> others_gone_;
 };
 
 }  // namespace mdstream::inline v0

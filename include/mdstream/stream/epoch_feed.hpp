@@ -43,16 +43,19 @@ class epoch_feed {
   using assembler_type = assembler<Policies>;
 
   /// `from`, `batches` and `prepare` have to outlive this. `first_number` is that of the first
-  /// global batch of `ahead`. `when_spent`: as that of `batch_ring`.
+  /// global batch of `ahead`. `when_spent`: as that of `batch_ring`; `before_drop`: as that of
+  /// `delivery`.
   epoch_feed(corpus_type& from, assembler_type& batches, const preparation_type& prepare,
              lookahead ahead, epoch_seed seed, std::uint64_t first_number, feed_limits limits,
-             std::function<void()> when_spent = {})
+             std::function<void()> when_spent = {},
+             std::function<void(std::uint32_t)> before_drop = {})
       : corpus_(from),
         assembler_(batches),
         prepare_(prepare),
         seed_(seed),
         first_number_(first_number),
-        delivery_(from, from.threads(), std::move(ahead), from.shards(), limits.delivery) {
+        delivery_(from, from.threads(), std::move(ahead), from.shards(), limits.delivery,
+                  std::move(before_drop)) {
     if (prepares() || limits.ahead_bytes != 0)
       ring_.emplace(*this, from.threads(), from.threads().threads(),
                     ring_limits{.bytes = limits.ahead_bytes,
@@ -78,8 +81,10 @@ class epoch_feed {
     delivery_.fetch_first(needed_before);
   }
   void fetch_on() { delivery_.fetch_on(); }
-  /// Begins to put batches together where that is done ahead. The assembler serves one epoch at a
-  /// time: the one before has to be spent.
+  void yield(std::uint32_t shard) { delivery_.yield(shard); }
+  /// As that of `delivery`: the assembler serves one epoch at a time.
+  void wait_for(std::stop_token others_gone) { delivery_.wait_for(std::move(others_gone)); }
+  /// Begins to put batches together where that is done ahead. The epoch before has to be spent.
   void build_first() {
     if (ring_) ring_->start();
   }
@@ -138,17 +143,39 @@ class epoch_feed {
     const upcoming_batch& from = delivery_.front();
     parts made = std::move(into).release();
     try {
-      assembler_.build(from.ids, [&](std::size_t i) { return mapped(from.locations[i]); }, made);
+      if (found_of_ != from.number) find(from);
+      found_of_.reset();  // what is built once more is looked up once more
+      assembler_.build(from.ids, found_, made);
     } catch (...) {
       into = batch_type(std::move(made));
       if (recovered(from)) return false;
       throw;
     }
-    if (const upcoming_batch* next = delivery_.second())
-      for (const sample_location at : next->locations) delivery_.shard(at.shard).prefetch(at.index);
     into = number(std::move(made), from);
     delivery_.pop();
+    look_beyond();
     return true;
+  }
+
+  /// Looks up where the samples of a batch lie. Samples of a shuffled batch lie anywhere: all are
+  /// asked for before the first is copied, so that their cache misses overlap.
+  void find(const upcoming_batch& batch) {
+    found_.resize(batch.locations.size());
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const bytes_view bytes = mapped(batch.locations[i]);
+      found_[i] = {bytes.data(), bytes.size()};
+      prefetch_lines(bytes);
+    }
+    found_of_ = batch.number;
+  }
+
+  /// Asks for the samples of the next batch, so that they are near when its turn comes; where they
+  /// vary in size, for what says where they lie.
+  void look_beyond() {
+    const upcoming_batch* const next = delivery_.upcoming();
+    if (next == nullptr) return;
+    if (corpus_.sample_size() != 0) return find(*next);
+    for (const sample_location at : next->locations) delivery_.shard(at.shard).prefetch(at.index);
   }
 
   [[nodiscard]] bytes_view mapped(sample_location at) const {
@@ -274,10 +301,14 @@ class epoch_feed {
 
   std::uint64_t finish(job& of) {
     parts made;
+    found_.resize(of.from.ids.size());
+    for (std::size_t i = 0; i < found_.size(); ++i) {
+      const bytes_view bytes = prepares() ? of.prepared[i] : of.samples[i];
+      found_[i] = {bytes.data(), bytes.size()};
+      prefetch_lines(bytes);
+    }
     try {
-      assembler_.build(
-          of.from.ids, [&](std::size_t i) { return prepares() ? of.prepared[i] : of.samples[i]; },
-          made);
+      assembler_.build(of.from.ids, found_, made);
     } catch (const collate::bad_sample& bad) {
       const sample_location at = of.from.locations[bad.index()];
       throw error(bad.code(), corpus_.placed({.what = bad.what(), .sample = at.index}, at.shard));
@@ -291,6 +322,8 @@ class epoch_feed {
   const preparation_type& prepare_;
   epoch_seed seed_;
   std::uint64_t first_number_;
+  std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
+  std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
   delivery<corpus_type> delivery_;
   std::optional<batch_ring<epoch_feed, batch_type>> ring_;  // goes first: it uses the delivery
 };

@@ -3,6 +3,7 @@
 /// The shards that a rank holds for its next batches.
 
 #include <mdstream/cache/slots.hpp>
+#include <mdstream/core/pages.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -57,7 +58,7 @@ class held_shards {
     View view;
   };
 
-  std::vector<std::uint32_t> place_;  // of each shard in `held_`
+  large_vector<std::uint32_t> place_;  // of each shard in `held_`
   std::vector<entry> held_;
   std::vector<std::uint32_t> free_;  // places in `held_`
 };

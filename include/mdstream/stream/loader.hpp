@@ -122,7 +122,7 @@ class loader {
       : engine_(new engine(std::move(given), std::move(transform), std::move(observer))) {}
 
   /// The streams of these options.
-  [[nodiscard]] static auto streams_of(const options& given) { return detail::dataset_part(given); }
+  [[nodiscard]] static auto streams_of(const options& given) { return engine::streams_of(given); }
   /// The same on streams that were opened from `streams_of(given)`, which are used up.
   loader(opened_streams<typename Policies::store>& opened, options given,
          transform_type transform = {}, observer_type observer = {})

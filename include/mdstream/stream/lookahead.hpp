@@ -3,6 +3,7 @@
 /// The batches that a rank reads next, and when each shard is needed next: what delivery, prefetch
 /// and eviction all go by. Pure, but that an executor may read the order ahead: no I/O, no clock.
 
+#include <mdstream/core/pages.hpp>
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/world.hpp>
 #include <mdstream/schedule/eviction.hpp>
@@ -151,10 +152,10 @@ class lookahead {
   const shard_locator* locate_;
   read_ahead order_;
   substitutions bad_;
-  std::vector<std::uint64_t> first_use_;
-  std::vector<std::uint32_t> first_slot_;
-  std::vector<std::uint64_t> last_use_;
-  std::vector<std::uint32_t> last_slot_;
+  large_vector<std::uint64_t> first_use_;
+  large_vector<std::uint32_t> first_slot_;
+  large_vector<std::uint64_t> last_use_;
+  large_vector<std::uint32_t> last_slot_;
   std::deque<upcoming_batch> batches_;
   upcoming_batch spare_;  // its memory is used again
   std::uint64_t samples_ahead_ = 0;

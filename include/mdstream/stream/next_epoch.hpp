@@ -8,14 +8,14 @@
 #include <mdstream/order/progress.hpp>
 #include <mdstream/schedule/eviction.hpp>
 
-#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <utility>
 #include <vector>
 
@@ -37,12 +37,13 @@ struct epoch_key {
   friend bool operator==(const epoch_key&, const epoch_key&) = default;
 };
 
-/// `Feed` has `read_first()`, `fetch_first(needed_before)`, `fetch_on()`, `build_first()`,
-/// `next_use`, and `is_idle()`, which says that its destructor has nothing to wait for. What
-/// getting it ready throws is kept to itself: who begins the epoch meets it again.
+/// `Feed` has `read_first()`, `fetch_first(needed_before)`, `fetch_on()`, `yield(shard)`,
+/// `build_first()`, `next_use`, `is_idle()`, which says that its destructor has nothing to wait
+/// for, and `async_end(ended)`, which waits for that without blocking. What getting it ready throws
+/// is kept to itself: who begins the epoch meets it again.
 ///
-/// One thread at a time calls `begin` and `take`; the rest may be called by any. The destructor
-/// waits for the step that a pool thread is at.
+/// One thread at a time calls `begin`, `take` and `retire`; the rest may be called by any. The
+/// destructor waits for the step that a pool thread is at, and for what was retired.
 template <class Feed>
 class next_epoch {
  public:
@@ -58,7 +59,10 @@ class next_epoch {
   next_epoch& operator=(const next_epoch&) = delete;
   ~next_epoch() {
     drop();
-    retire(nullptr);
+    std::unique_ptr<Feed> last;  // that no thread has taken yet; goes after the lock
+    std::unique_lock lock(it_->mutex);
+    last = std::move(it_->retired);
+    it_->idle.wait(lock, [this] { return it_->ending == 0 && !it_->busy; });
   }
 
   /// Whether an epoch is being got ready.
@@ -94,6 +98,15 @@ class next_epoch {
     if (it_->reached >= readiness::fetched && it_->feed) it_->feed->fetch_on();
   }
 
+  /// Lets it, and an epoch that ended and may still hold its shards, give up one that was found to
+  /// be bad.
+  void yield(std::uint32_t shard) {
+    std::unique_ptr<Feed> gone;  // goes after the lock
+    const std::lock_guard lock(it_->mutex);
+    gone = std::move(it_->retired);
+    if (it_->feed) it_->feed->yield(shard);
+  }
+
   /// When the epoch needs a shard, in its own batches; `never` as long as it does not know.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     const std::lock_guard lock(it_->mutex);
@@ -104,7 +117,7 @@ class next_epoch {
   /// than this, or has not got anywhere.
   [[nodiscard]] std::unique_ptr<Feed> take(const epoch_key& key) {
     std::unique_ptr<Feed> found;
-    if (take(found) != key) found.reset();
+    if (take(found) != key) retire(std::move(found));
     return found;
   }
 
@@ -115,16 +128,46 @@ class next_epoch {
     return found;
   }
 
-  /// Destroys an epoch that has ended, on the pool where that has nothing to wait for.
+  /// Destroys an epoch that has ended, on the pool, once nothing of it is under way.
   void retire(std::unique_ptr<Feed> ended) {
-    const bool waits = ended && !ended->is_idle();
-    if (waits) return ended.reset();
-    const bool any = ended != nullptr;
+    if (!ended) return;
+    if (!ended->is_idle()) return end(ended.release());
     {
       const std::lock_guard lock(it_->mutex);
       std::swap(it_->retired, ended);
     }
-    if (any) threads_.post([it = it_] { it->go_on(); });
+    threads_.post([it = it_] { it->go_on(); });
+  }
+
+  /// The same, but that no thread is woken for it before `clear`: on a machine without an idle core
+  /// it would take the caller's.
+  void lay_aside(std::unique_ptr<Feed> ended) {
+    if (!ended || !ended->is_idle()) return retire(std::move(ended));
+    const std::lock_guard lock(it_->mutex);
+    std::swap(it_->retired, ended);
+  }
+  void clear() {
+    threads_.post([it = it_] { it->go_on(); });
+  }
+
+  /// A stop of it is requested once nothing of what was retired is under way; none is possible
+  /// where nothing is.
+  [[nodiscard]] std::stop_token others_gone() const {
+    const std::lock_guard lock(it_->mutex);
+    return it_->ending == 0 ? std::stop_token() : it_->gone.get_token();
+  }
+
+  /// Calls `then`, which may destroy this, once nothing of what was retired is under way: here, or
+  /// on the thread where that ends. The last call of all.
+  void when_others_gone(unique_function<void()> then) {
+    {
+      const std::lock_guard lock(it_->mutex);
+      if (it_->ending != 0) {
+        it_->then = std::move(then);
+        return;
+      }
+    }
+    then();
   }
 
  private:
@@ -138,6 +181,9 @@ class next_epoch {
     std::unique_ptr<Feed> retired;
     readiness wanted = readiness::none;
     readiness reached = readiness::none;
+    std::size_t ending = 0;  // epochs that have ended, of which something is under way
+    std::stop_source gone;   // when they are
+    unique_function<void()> then;
     bool busy = false;
     bool stopped = false;
 
@@ -145,9 +191,9 @@ class next_epoch {
       std::unique_lock lock(mutex);
       if (busy) return;  // who is at it looks again before it ends
       busy = true;
-      if (std::unique_ptr<Feed> gone = std::move(retired)) {
+      if (std::unique_ptr<Feed> spent = std::move(retired)) {
         lock.unlock();
-        gone.reset();
+        spent.reset();
         lock.lock();
       }
       while (!stopped && reached < wanted) {
@@ -159,6 +205,22 @@ class next_epoch {
       }
       busy = false;
       idle.notify_all();
+    }
+
+    /// Without the lock, on any thread: nothing of this epoch is under way any more.
+    void has_ended(std::unique_ptr<Feed> spent) {
+      spent.reset();
+      std::stop_source last(std::nostopstate);
+      unique_function<void()> next;
+      {
+        const std::lock_guard lock(mutex);
+        if (--ending != 0) return;
+        last = std::exchange(gone, std::stop_source());
+        next = std::exchange(then, {});
+        idle.notify_all();
+      }
+      last.request_stop();
+      if (next) next();
     }
 
     /// Without the lock, but alone.
@@ -192,7 +254,15 @@ class next_epoch {
     return std::exchange(it_->key, std::nullopt);
   }
 
-  void drop() { take_any().reset(); }
+  void drop() { retire(take_any()); }
+
+  void end(Feed* ended) {
+    {
+      const std::lock_guard lock(it_->mutex);
+      ++it_->ending;
+    }
+    ended->async_end([it = it_, ended] { it->has_ended(std::unique_ptr<Feed>(ended)); });
+  }
 
   runtime& threads_;
   const std::shared_ptr<state> it_ = std::make_shared<state>();  // pool tasks may outlive this

@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -129,11 +130,17 @@ class progress_line {
   }
 
   void operator()(const stale_state& what) const {
-    out_.write("mdstream: the state of epoch " + std::to_string(what.epoch) + " is stale: epoch " +
-               std::to_string(what.next_epoch) + " comes next\n");
+    tell("the state of epoch " + std::to_string(what.epoch) + " is stale: epoch " +
+         std::to_string(what.next_epoch) + " comes next");
   }
+  void operator()(const warning& what) const { tell("warning: " + what.text); }
 
  private:
+  /// In place of the line, which comes again below.
+  void tell(const std::string& text) const {
+    out_.write((shown_ ? "\r\x1b[Kmdstream: " : "mdstream: ") + text + '\n');
+  }
+
   [[nodiscard]] std::string line(const step& what,
                                  std::chrono::steady_clock::time_point now) const {
     const double time = detail::seconds(now - began_);
@@ -230,16 +237,23 @@ class chrome_trace {
   detail::output out_;
 };
 
-/// Tells several observers, in order.
+/// Tells several observers, in order, of what each of them hears.
 template <observer... Observers>
 class all {
  public:
   explicit all(Observers... observers) : observers_(std::move(observers)...) {}
-  void operator()(const step& what) {
-    std::apply([&](auto&... each) { (each(what), ...); }, observers_);
+  template <class Event>
+    requires(std::invocable<Observers&, const Event&> || ...)
+  void operator()(const Event& what) {
+    std::apply([&](auto&... each) { (tell(each, what), ...); }, observers_);
   }
 
  private:
+  template <class Observer, class Event>
+  static void tell(Observer& one, const Event& what) {
+    if constexpr (std::invocable<Observer&, const Event&>) one(what);
+  }
+
   std::tuple<Observers...> observers_;
 };
 

@@ -6,6 +6,7 @@
 #include <mdstream/cache/load_index.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/blocking.hpp>
@@ -76,6 +77,10 @@ class opened_streams {
   [[nodiscard]] std::vector<opened_stream<Store>>& streams() noexcept { return streams_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& root() const noexcept { return root_; }
+  /// Where the stores put their warnings when the options do not say who is told.
+  [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
+    return warnings_;
+  }
 
  private:
   /// Stream after stream; its steps run on the pool.
@@ -178,9 +183,14 @@ class opened_streams {
                   diagnostics{.what = "download_retry counts all attempts, so it is at least 1",
                               .stream = place.name});
     if (!out.remote && !place.remote.empty())
-      out.remote = open_store<Store>(place.remote, threads_);
+      out.remote = open_store<Store>(place.remote, threads_, warn_of(given));
     out.place = std::move(place);
     return out;
+  }
+
+  [[nodiscard]] warning_function warn_of(const options& given) const {
+    if (given.warn) return given.warn;
+    return [kept = warnings_](const std::string& text) { kept->add(text); };
   }
 
   static std::vector<stream_options<Store>> streams_of(const options& given) {
@@ -237,6 +247,7 @@ class opened_streams {
   }
 
   runtime& threads_;
+  std::shared_ptr<kept_warnings> warnings_ = std::make_shared<kept_warnings>();
   std::string root_;
   std::vector<opened_stream<Store>> streams_;
 };

@@ -4,6 +4,7 @@
 /// Streaming's StreamingDataset where it has the same option; what differs says so.
 
 #include <mdstream/core/sizes.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/world.hpp>
@@ -72,7 +73,10 @@ struct dataset_options {
   /// has cost as much as the whole shard; then the shard is fetched. Only of raw MDS shards, and
   /// not with `validate_hash`. 0: always whole shards.
   byte_size range_request_cost{};
-  /// Workers for decompression, hashes and blocking stores; 0: one a core.
+  /// Told, from any thread, of what can be worked with: a file of keys that everybody may read.
+  warning_function warn = &warn_on_stderr;
+  /// Workers for decompression, hashes and blocking stores; 0: one a core. Beside them are two
+  /// threads for the network, or one where this is 1 or there is one core.
   unsigned threads = 0;
   /// Threads to share with other datasets and loaders instead of own ones; has to outlive them.
   runtime* shared_runtime = nullptr;

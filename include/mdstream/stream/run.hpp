@@ -47,6 +47,13 @@ class batch_engine {
 
   using feed_type = epoch_feed<Policies>;
 
+  /// The streams of these options, whose warnings are kept for an observer that hears of them.
+  [[nodiscard]] static auto streams_of(const options& given) {
+    auto out = detail::dataset_part(given);
+    if constexpr (watch_type::hears_warnings) out.warn = {};
+    return out;
+  }
+
   /// `opened`: see `corpus`.
   batch_engine(options given, transform_type transform, observer_type observer,
                opened_streams<typename Policies::store>* opened = nullptr)
@@ -54,7 +61,7 @@ class batch_engine {
         batch_size_(detail::batch_size_of(given, position_)),
         predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
         canonical_nodes_(given.num_canonical_nodes.value_or(0)),
-        corpus_(detail::dataset_part(given), opened),
+        corpus_(streams_of(given), opened),
         order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
                given.phases, global_batch_size(),
                detail::shuffler_of<typename Policies::shuffler>(given.shuffle_algo)),
@@ -72,6 +79,7 @@ class batch_engine {
         handed_out_(std::make_shared<hand_out>(std::move(observer))) {
     detail::check_block_size(given);
     require_equal_columns();
+    if constexpr (watch_type::hears_warnings) handed_out_->watched.hear(corpus_.warnings());
   }
   batch_engine(const batch_engine&) = delete;
   batch_engine& operator=(const batch_engine&) = delete;
@@ -84,10 +92,9 @@ class batch_engine {
   /// that the destructor would wait for. The last call of all.
   void async_end(unique_function<void()> ended) {
     corpus_.cache().set_next_use_from(nullptr);
-    ending_.push_back(next_.take_any());  // first: it asks the epoch at hand what that needs
-    ending_.push_back(std::move(feed_));
-    std::erase(ending_, nullptr);
-    end_feeds(std::move(ended));
+    next_.retire(next_.take_any());  // first: it asks the epoch at hand what that needs
+    next_.retire(std::move(feed_));
+    next_.when_others_gone(std::move(ended));
   }
 
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine().epoch_size(); }
@@ -109,13 +116,19 @@ class batch_engine {
     const substitutions bad = excluded();
     std::unique_ptr<feed_type> made = next_.take({start, bad.bad()});
     if (!made) made = make_feed(start, bad);
-    end_epoch();
+    count_epoch();
     ++ticket_;
     handed_out_->samples = 0;
     progress_ = begun;
-    feed_ = std::move(made);
+    std::unique_ptr<feed_type> ended = std::exchange(feed_, std::move(made));
     corpus_.cache().set_next_use_from(
-        [this](std::uint32_t shard, std::uint64_t from) { return next_use(shard, from); });
+        [this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
+          return next_use(now, shard, from);
+        });
+    lies_aside_ = !corpus_.cache().limited();  // there, what it holds may be in this one's way
+    lies_aside_ ? next_.lay_aside(std::move(ended)) : next_.retire(std::move(ended));
+    feed_->wait_for(next_.others_gone());
+    feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
     order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
     return ticket_;
   }
@@ -124,6 +137,7 @@ class batch_engine {
     require_current(ticket);
     require_idle();
     const auto call = begin_call();
+    clear_away();
     look_beyond();
     if (!feed_->next(into)) return false;
     handed_out_->samples += into.size();
@@ -277,7 +291,8 @@ class batch_engine {
                    .first_place = start.sample_in_epoch,
                    .global_batch_size = global_batch_size()},
         start.sample_in_epoch / global_batch_size(), limits(),
-        [this] { next_.want(readiness::built); });
+        [this] { next_.want(readiness::built); },
+        [this](std::uint32_t shard) { next_.yield(shard); });
   }
 
   /// Gets the next epoch ready while this one is read to its end: its order when this one nears it,
@@ -296,6 +311,14 @@ class batch_engine {
     if (corpus_.cache().limited()) next_.fetch_on();
   }
 
+  /// Lets the epoch before go once a batch of this one was handed out: the step into an epoch is to
+  /// take no longer than others.
+  void clear_away() {
+    if (!lies_aside_ || handed_out_->samples == 0) return;
+    lies_aside_ = false;
+    next_.clear();
+  }
+
   void begin_next() {
     try {
       progress after = progress_;
@@ -309,32 +332,24 @@ class batch_engine {
     }
   }
 
-  void end_feeds(unique_function<void()> ended) {
-    if (ending_.empty()) return ended();
-    ending_.back()->async_end([this, ended = std::move(ended)]() mutable {
-      ending_.pop_back();
-      end_feeds(std::move(ended));
-    });
-  }
-
   /// Any thread.
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
-    const std::uint64_t use = feed_->next_use(shard, from);
+  [[nodiscard]] std::uint64_t next_use(const feed_type& now, std::uint32_t shard,
+                                       std::uint64_t from) const {
+    const std::uint64_t use = now.next_use(shard, from);
     if (use != never) return use;
-    const std::uint64_t batches = feed_->batches();
+    const std::uint64_t batches = now.batches();
     const std::uint64_t later = next_.next_use(shard, from - std::min(from, batches));
     return later == never ? never : batches + later;
   }
 
-  void end_epoch() {
-    corpus_.cache().set_next_use_from(nullptr);
+  /// Takes over what there is to tell of the epoch at hand, which ends.
+  void count_epoch() {
     stalled_before_ = stalled();
     if (feed_) {
       shards_before_.needed += feed_->counters().needed;
       shards_before_.missed += feed_->counters().missed;
     }
     bad_ = excluded();
-    next_.retire(std::move(feed_));
   }
 
   /// A batch has one set of columns, so the streams have too.
@@ -421,6 +436,7 @@ class batch_engine {
   }
 
   void start(const std::shared_ptr<next_call>& call) {
+    clear_away();
     look_beyond();
     feed_->async_next(call->stop.get_token(), [call](std::exception_ptr failure, batch_type got) {
       call->done(std::move(failure), std::move(got));
@@ -460,7 +476,7 @@ class batch_engine {
   assembler<Policies> assembler_;
   next_epoch<feed_type> next_;
   std::unique_ptr<feed_type> feed_;  // the epoch at hand; goes first, because it tells `next_`
-  std::vector<std::unique_ptr<feed_type>> ending_;
+  bool lies_aside_ = false;          // perhaps, the epoch before
   std::uint64_t ticket_ = 0;
   std::shared_ptr<hand_out> handed_out_;
   std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand

@@ -44,21 +44,23 @@ class shard_locator {
 
   /// Precondition: `sample < samples()`.
   [[nodiscard]] sample_location operator()(std::uint64_t sample) const noexcept {
-    const std::uint64_t bucket = sample >> bucket_bits_;
-    std::uint32_t shard = first_shard_[bucket];
-    const std::uint32_t last = first_shard_[bucket + 1];
-    if (last - shard > linear_scan) {
-      const auto end = begin_.begin() + last + 1;
-      shard = static_cast<std::uint32_t>(std::upper_bound(begin_.begin() + shard, end, sample) -
-                                         begin_.begin() - 1);
-    } else {
-      while (begin_[shard + 1] <= sample) ++shard;
-    }
-    return {shard, static_cast<std::uint32_t>(sample - begin_[shard])};
+    const std::uint64_t* const begin = begin_.data();
+    std::uint32_t shard = first_shard_[sample >> bucket_bits_];
+    shard += begin[shard + 1] <= sample ? 1 : 0;  // no branch: nobody can predict it
+    if (begin[shard + 1] <= sample) [[unlikely]]
+      shard = search(shard, sample);
+    return {shard, static_cast<std::uint32_t>(sample - begin[shard])};
   }
 
  private:
-  static constexpr std::uint32_t linear_scan = 8;
+  /// The shard of a sample of the same bucket, behind `shard`.
+  [[nodiscard, gnu::noinline]] std::uint32_t search(std::uint32_t shard,
+                                                    std::uint64_t sample) const noexcept {
+    const std::uint32_t last = first_shard_[(sample >> bucket_bits_) + 1];
+    const auto end = begin_.begin() + last + 1;
+    return static_cast<std::uint32_t>(std::upper_bound(begin_.begin() + shard, end, sample) -
+                                      begin_.begin() - 1);
+  }
 
   // first_shard_[b] is the shard of sample b << bucket_bits_; about as many buckets as shards, so
   // that a bucket of an even dataset spans two shards.

@@ -4,9 +4,12 @@
 /// members that do nothing, where there is no observer.
 
 #include <mdstream/core/observe.hpp>
+#include <mdstream/core/warning.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -37,7 +40,16 @@ class watch {
     what.stalled = sum.stalled - began.stalled_before;
     what.sum = sum;
     what.sum.samples = samples_ += what.samples;
+    tell_warnings();
     observer_(what);
+  }
+
+  static constexpr bool hears_warnings = std::is_invocable_v<Observer&, const observe::warning&>;
+
+  /// Tells what is kept there, now and before each step.
+  void hear(std::shared_ptr<kept_warnings> from) {
+    warnings_ = std::move(from);
+    tell_warnings();
   }
 
   void tell(const observe::stale_state& what) {
@@ -45,7 +57,15 @@ class watch {
   }
 
  private:
+  void tell_warnings() {
+    if constexpr (hears_warnings) {
+      if (!warnings_) return;
+      for (std::string& each : warnings_->take()) observer_(observe::warning{std::move(each)});
+    }
+  }
+
   Observer observer_;
+  std::shared_ptr<kept_warnings> warnings_;
   std::uint64_t samples_ = 0;
 };
 
@@ -53,6 +73,7 @@ template <>
 class watch<observe::none> {
  public:
   static constexpr bool active = false;
+  static constexpr bool hears_warnings = false;
   struct call {};
   explicit watch(observe::none) noexcept {}
   void tell(const observe::stale_state&) const noexcept {}

@@ -7,11 +7,15 @@
 #include <mdstream/async/socket_watch.hpp>
 #include <mdstream/net/curl/transfer.hpp>
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,9 +25,11 @@ namespace mdstream::inline v0::net::detail {
 /// for a socket, as `socket_watch` does.
 ///
 /// libcurl's rules that this keeps: no call of `socket_action` from within its callbacks; a socket
-/// is let go of when libcurl says so and closed by libcurl alone; after every action the sockets
-/// that are still wanted are waited for again. libcurl itself (7.88) closes a socket that is still
-/// connecting before it says so: `Watch` has to bear that.
+/// is let go of when libcurl says so and closed when libcurl wants it; after every action the
+/// sockets that are still wanted are waited for again. libcurl says so at the end of each request,
+/// too, of a connection that it keeps for the next: that one's socket, which is opened and closed
+/// here, stays with its watch. Others (of a resolver) libcurl closes itself, perhaps before it says
+/// so: `Watch` has to bear that.
 template <class Watch>
 class basic_curl_loop {
  public:
@@ -66,6 +72,7 @@ class basic_curl_loop {
   void start(const std::shared_ptr<http_transfer>& transfer, left_function left) {
     try {
       transfer->prepare(take_handle());
+      own_sockets_of(transfer->easy());
       add(transfer->easy());
     } catch (const std::exception&) {
       return refuse(transfer, std::current_exception(), std::move(left));
@@ -147,6 +154,33 @@ class basic_curl_loop {
     });
   }
 
+  void own_sockets_of(CURL* easy) {
+    set_option(easy, CURLOPT_OPENSOCKETFUNCTION, &on_open);
+    set_option(easy, CURLOPT_OPENSOCKETDATA, this);
+    set_option(easy, CURLOPT_CLOSESOCKETFUNCTION, &on_close);
+    set_option(easy, CURLOPT_CLOSESOCKETDATA, this);
+  }
+
+  static curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* to) noexcept {
+    auto& loop = *static_cast<basic_curl_loop*>(self);
+    const int opened = ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    if (opened < 0) return CURL_SOCKET_BAD;
+    try {
+      loop.connections_.insert(opened);
+    } catch (const std::exception&) {
+      ::close(opened);
+      return CURL_SOCKET_BAD;
+    }
+    return opened;
+  }
+
+  static int on_close(void* self, curl_socket_t socket) noexcept {
+    auto& loop = *static_cast<basic_curl_loop*>(self);
+    loop.connections_.erase(socket);
+    loop.forget(socket);
+    return ::close(socket);
+  }
+
   void cancel(http_transfer& transfer) {
     if (transfer.easy() == nullptr) return;
     const auto at = under_way_.find(transfer.easy());
@@ -212,7 +246,7 @@ class basic_curl_loop {
   static int on_socket(CURL* easy, curl_socket_t socket, int what, void* self, void*) noexcept {
     auto& loop = *static_cast<basic_curl_loop*>(self);
     if (what == CURL_POLL_REMOVE) {
-      loop.forget(socket);
+      loop.connections_.contains(socket) ? loop.rest(socket) : loop.forget(socket);
       return 0;
     }
     try {
@@ -224,6 +258,12 @@ class basic_curl_loop {
       }
     }
     return 0;
+  }
+
+  /// What still waits finds nothing wanted.
+  void rest(curl_socket_t socket) {
+    const auto at = sockets_.find(socket);
+    if (at != sockets_.end()) at->second->wants_read = at->second->wants_write = false;
   }
 
   void forget(curl_socket_t socket) {
@@ -315,6 +355,7 @@ class basic_curl_loop {
   time_point set_to_ = never;  // when the timer expires
   bool looks_soon_ = false;
   std::unordered_map<curl_socket_t, std::shared_ptr<socket_state>> sockets_;
+  std::unordered_set<curl_socket_t> connections_;  // that are open
   std::vector<curl_easy_handle> idle_;
   under_way_map under_way_;
   bool some_unwatched_ = false;

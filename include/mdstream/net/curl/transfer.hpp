@@ -85,6 +85,11 @@ class http_transfer {
 
   /// Tells the caller. Call once, after the handle was taken off the multi handle.
   void complete(CURLcode ended) {
+    // First: what the taker throws says more than how the connection ended.
+    guarded(0, [this] {
+      receiver_.flush();
+      return 0;
+    });
     if (!failed_ && ended != CURLE_OK && !(ended == CURLE_WRITE_ERROR && has_enough_)) {
       fail_from_curl(ended);
     }
@@ -93,14 +98,10 @@ class http_transfer {
     finish();
   }
   void complete_with(const std::error_code& code, diagnostics what) {
-    failed_ = code;
-    where_ = std::move(what);
+    take_failure(code, std::move(what));
     finish();
   }
-  void complete_canceled() {
-    complete_with(errc::canceled,
-                  {.what = "the request was cancelled", .url = redacted_url(request_.url)});
-  }
+  void complete_canceled() { complete_with(errc::canceled, {.what = "the request was cancelled"}); }
 
  private:
   void finish() {
@@ -109,19 +110,22 @@ class http_transfer {
   }
 
   void fail(errc code, std::string what) {
-    if (failed_) return;
+    if (!failed_) take_failure(code, {.what = std::move(what)});
+  }
+
+  /// A failure that names no place is the request's: what takes its bytes may name a file.
+  void take_failure(const std::error_code& code, diagnostics what) {
     failed_ = code;
-    where_ = {.what = std::move(what), .url = redacted_url(request_.url)};
+    where_ = std::move(what);
+    if (where_.url.empty()) where_.url = request_.shown_name();
   }
 
   void fail_from_curl(CURLcode ended) {
-    failed_ = code_of_curl(ended);
     std::string cause = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(ended);
     for (char& c : cause) {
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
     }
-    where_ = {
-        .what = "the request failed", .url = redacted_url(request_.url), .cause = std::move(cause)};
+    take_failure(code_of_curl(ended), {.what = "the request failed", .cause = std::move(cause)});
   }
 
   [[nodiscard]] static errc code_of_curl(CURLcode code) noexcept {
@@ -238,10 +242,7 @@ class http_transfer {
     try {
       return f();
     } catch (const error& e) {
-      if (!failed_) {
-        failed_ = e.code();
-        where_ = e.where();
-      }
+      if (!failed_) take_failure(e.code(), e.where());
     } catch (const std::exception& e) {
       fail(errc::io_error, std::string("handling the answer failed: ") + e.what());
     } catch (...) {
@@ -295,8 +296,7 @@ class http_transfer {
       http_sink none;
       http_sink& sink = receiver_.has_sink() ? receiver_.sink() : none;
       if (const auto refused = request_.on_head(answer_, sink, where_)) {
-        failed_ = refused;
-        if (where_.url.empty()) where_.url = redacted_url(request_.url);
+        take_failure(refused, std::move(where_));
         return false;
       }
     }
@@ -354,7 +354,9 @@ class http_transfer {
       given = std::min(body.pull(into), left);
       if (given == 0) throw error(errc::invalid_argument, "the body ended before its size");
     } else {
-      std::memcpy(into.data(), body.span.data() + sent_, left);
+      const bytes_view some = body.span.subspan(static_cast<std::size_t>(sent_), left);
+      std::memcpy(into.data(), some.data(), left);
+      if (options_->body_read) options_->body_read(some);
     }
     sent_ += given;
     return given;

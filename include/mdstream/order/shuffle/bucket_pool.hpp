@@ -3,11 +3,11 @@
 /// Buckets that grow one after the other and are emptied as a whole, from memory that they hand to
 /// each other.
 
-#include <mdstream/version.hpp>
+#include <mdstream/core/pages.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,7 +15,8 @@
 namespace mdstream::inline v0::detail {
 
 /// A power of two of buckets of `T`, addressed modulo their number. Memory: what lies in them, in
-/// blocks of 8 KiB, plus half a block for each bucket in use.
+/// blocks of 8 KiB, plus half a block for each bucket in use; it goes back to the kernel when this
+/// ends.
 template <class T>
   requires std::is_trivially_copyable_v<T>
 class bucket_pool {
@@ -74,12 +75,7 @@ class bucket_pool {
   }
 
   void add_block(std::size_t i) {
-    if (free_ == nullptr) {
-      owned_.push_back(std::make_unique_for_overwrite<block>());
-      free_ = owned_.back().get();
-      free_->following = nullptr;
-    }
-    block* const b = std::exchange(free_, free_->following);
+    block* const b = free_ != nullptr ? std::exchange(free_, free_->following) : new_block();
     b->following = nullptr;
     chain& c = blocks_[i];
     (c.first == nullptr ? c.first : c.last->following) = b;
@@ -87,9 +83,24 @@ class bucket_pool {
     next_[i] = b->items;
   }
 
+  [[nodiscard]] block* new_block() {
+    if (fresh_ == 0) {
+      owned_.emplace_back((chunk_blocks + 1) * block_bytes);  // one more, to align them
+      const auto begin = reinterpret_cast<std::uintptr_t>(owned_.back().data());
+      next_fresh_ = owned_.back().data() + (block_bytes - begin % block_bytes) % block_bytes;
+      fresh_ = chunk_blocks;
+    }
+    --fresh_;
+    return ::new (std::exchange(next_fresh_, next_fresh_ + block_bytes)) block;
+  }
+
+  static constexpr std::size_t chunk_blocks = 127;  // a MiB with the one more
+
   std::vector<T*> next_;  ///< where each bucket's next value goes
   std::vector<chain> blocks_;
-  std::vector<std::unique_ptr<block>> owned_{};
+  std::vector<pages> owned_{};
+  std::byte* next_fresh_ = nullptr;  ///< in the last of them
+  std::size_t fresh_ = 0;            ///< blocks from there on
   block* free_ = nullptr;
 };
 

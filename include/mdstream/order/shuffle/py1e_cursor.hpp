@@ -2,6 +2,7 @@
 
 /// Reads one canonical node of an epoch shuffled by py1e from any place on, a window at a time.
 
+#include <mdstream/core/pages.hpp>
 #include <mdstream/order/detail/exact_double.hpp>
 #include <mdstream/order/detail/fast_draws.hpp>
 #include <mdstream/order/shuffle/bucket_pool.hpp>
@@ -15,7 +16,6 @@
 #include <memory>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0::shuffle {
 
@@ -31,9 +31,9 @@ struct py1e_workspace {
   static constexpr int width_bits = 14;
   static constexpr std::uint64_t width = std::uint64_t{1} << width_bits;
 
-  std::vector<std::uint32_t> order{}, scratch{};
-  std::vector<std::int64_t> ids{}, part{};
-  std::vector<py1e_element> sorted{};
+  large_vector<std::uint32_t> order{}, scratch{};
+  large_vector<std::int64_t> ids{}, part{};
+  large_vector<py1e_element> sorted{};
   std::array<std::uint32_t, width> counts{};
 
   /// Leaves the ids 0 … size - 1 of a span, as its generator shuffles them, in `ids`.
@@ -54,7 +54,7 @@ struct py1e_workspace {
 
   /// Counting sort of a bucket by whole position, then insertion. Writes the ids.
   void sort(const detail::bucket_pool<py1e_element>& from, std::uint64_t bucket,
-            std::vector<std::int64_t>& out) {
+            large_vector<std::int64_t>& out) {
     const auto slot = [](const py1e_element& e) {
       return static_cast<std::size_t>(
                  static_cast<std::int64_t>(std::bit_cast<double>(e.position))) &
@@ -210,7 +210,7 @@ class py1e_cursor {
   std::size_t next_span_ = 0;
   std::uint64_t next_bucket_ = 0;
   std::uint64_t ready_begin_ = 0;
-  std::vector<std::int64_t> ready_{};
+  large_vector<std::int64_t> ready_{};
 };
 
 }  // namespace mdstream::inline v0::shuffle

@@ -4,6 +4,7 @@
 /// the generator stands at each of them.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/pages.hpp>
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/fast_draws.hpp>
 #include <mdstream/order/keyed_permutation.hpp>
@@ -221,7 +222,7 @@ class py1e_plan {
   numpy::generator random_;
   block_range sizes_;
   std::vector<std::uint64_t> first_;
-  std::vector<entry> entries_;
+  large_vector<entry> entries_;
   std::uint64_t end_of_node_ = 0;
 };
 

@@ -11,6 +11,7 @@
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/upload.hpp>
 #include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/digest.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,6 +42,8 @@ namespace azure_detail {
         has_size = bytes.has_value();
       } else if (*name == "ResourceType") {
         is_directory = in.text() == "directory";
+      } else if (*name == "Content-MD5") {
+        one.digest = digest_of_base64("md5", 16, in.text());
       } else {
         in.skip();
       }
@@ -114,20 +117,28 @@ class azure_api final : public cloud_api {
     plan_.most_parts = 50'000;
   }
 
+  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "Azure"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
     return settings_.shown + (key.empty() ? "" : "/") + std::string(key);
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
-    return azure_detail::parse_refusal(answer);
+    cloud_refusal out = azure_detail::parse_refusal(answer);
+    if (out.code == "InvalidBlockList") {  // of this upload's own blocks: see `block_steps`
+      out.failure = errc::unavailable;
+      out.begins_anew = true;
+      out.advice = "another writer of the blob came in between: its blocks were discarded";
+    }
+    return out;
   }
 
   [[nodiscard]] cloud_call look(const std::string& key) const override { return call("HEAD", key); }
   [[nodiscard]] object_version version(const net::http_response& answer) const override {
     const auto bytes = mdstream::detail::content_length(answer.headers);
     if (!bytes) throw error(errc::corrupt, "Azure does not tell the blob's size");
-    return {*bytes, mdstream::detail::tag_of(answer.headers)};
+    return {*bytes, mdstream::detail::tag_of(answer.headers),
+            digest_of_base64("md5", 16, answer.headers.find("Content-MD5").value_or(""))};
   }
 
   [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
@@ -190,7 +201,9 @@ class azure_api final : public cloud_api {
   }
 
   /// Blocks that are listed at the end become the blob. Their names are this upload's own, so that
-  /// two writers of one blob do not mix theirs. Blocks that are never listed go after a week.
+  /// two writers of one blob do not mix theirs; but whoever lists his first has the other's
+  /// discarded, whose upload fails then and may be begun anew. Blocks that are never listed go
+  /// after a week.
   [[nodiscard]] upload_steps block_steps(const std::string& key, bytes_view bytes) const {
     std::random_device source;
     const std::uint64_t mark = std::uint64_t{source()} << 32 | source();

@@ -35,7 +35,7 @@ namespace mdstream::inline v0::store {
           .source = std::move(source)};
 }
 
-/// A signed query, which every request gets. It is known to expire where its `se` is a time.
+/// A signed query, which every request gets.
 [[nodiscard]] inline net::access azure_sas_access(std::string sas, std::string source) {
   std::vector<std::string> secrets{sas};
   if (const std::size_t at = sas.find("sig="); at != std::string::npos) {
@@ -93,10 +93,12 @@ inline constexpr const char* resource = "https://storage.azure.com";
       {{"grant_type", "client_credentials"},
        {"client_id", *client},
        {"client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
-       {"client_assertion", net::detail::header_token(*token)}});
+       {"client_assertion", net::detail::token_of_file(*token, *file)}});
 }
 
-/// A virtual machine's identity, or that of App Service, Functions and Arc (IDENTITY_ENDPOINT).
+/// A virtual machine's identity, or that of App Service and Functions (IDENTITY_ENDPOINT), whose
+/// failures are told. Azure Arc's, which answers with a challenge, is not supported: its refusal is
+/// such a failure.
 [[nodiscard]] inline std::optional<net::token_request> machine_question(
     const net::environment& variables) {
   const std::string who = variables("AZURE_CLIENT_ID")
@@ -104,7 +106,7 @@ inline constexpr const char* resource = "https://storage.azure.com";
                               : "";
   const std::string what = "&resource=" + net::percent_encode(resource) + who;
   if (const auto service = variables("IDENTITY_ENDPOINT")) {
-    net::token_request out{.url = *service + "?api-version=2019-08-01" + what};
+    net::token_request out{.url = *service + "?api-version=2019-08-01" + what, .required = true};
     if (const auto header = variables("IDENTITY_HEADER")) {
       out.headers.push_back({"X-IDENTITY-HEADER", *header});
     }
@@ -121,12 +123,12 @@ inline constexpr const char* resource = "https://storage.azure.com";
 /// What `az login` left in its cache. It is read and never written.
 class cli_cache {
  public:
-  cli_cache(const net::environment& variables, const net::warning_function& warn)
+  cli_cache(const net::environment& variables, const warning_function& warn)
       : file_(net::detail::in_home(variables, variables("AZURE_CONFIG_DIR").value_or("~/.azure")) +
               "/msal_token_cache.json"),
         tenant_(variables("AZURE_TENANT_ID").value_or("")) {
     const auto text = net::detail::read_secret(file_, warn);
-    if (text) cache_ = json::parse(*text, {.url = file_});
+    if (text) cache_ = net::detail::parse_json_file(*text, file_);
   }
 
   /// A token for storage that is good for five minutes more.
@@ -194,7 +196,7 @@ class cli_cache {
     return net::explicit_access(azure_sas_access(settings.sas, settings.sas_source));
   }
   const net::environment variables = options.variables;
-  const net::warning_function warn = options.warn;
+  const warning_function warn = options.warn;
   const net::fetcher far(threads, options.http), near = net::fetcher::near(threads, options.http);
   using namespace azure_detail;
   return net::access_chain(

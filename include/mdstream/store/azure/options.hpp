@@ -13,7 +13,7 @@
 namespace mdstream::inline v0::store {
 
 struct azure_options : cloud_options {
-  std::string account{};      ///< unset: AZURE_ACCOUNT_NAME, else that of the URL's host
+  std::string account{};      ///< unset: that of a blob service's host, else AZURE_ACCOUNT_NAME
   std::string account_key{};  ///< base64; unset: AZURE_ACCOUNT_ACCESS_KEY
   std::string sas{};          ///< a signed query; unset: the URL's, AZURE_STORAGE_SAS_TOKEN
 };
@@ -80,6 +80,15 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
 }
 
+/// The blob service that a URL's host names, of whatever cloud or zone: a Data Lake's host
+/// (`.dfs.`) is answered by the same account's. Nothing for other hosts.
+[[nodiscard]] inline std::optional<std::string> service_of(std::string host) {
+  const std::size_t lake = host.find(".dfs.");
+  if (lake != std::string::npos) host.replace(lake, 5, ".blob.");
+  if (host.find(".blob.") == std::string::npos) return std::nullopt;
+  return "https://" + host;
+}
+
 }  // namespace azure_detail
 
 /// Throws `errc::invalid_argument` for what can not be right.
@@ -112,12 +121,12 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
     const auto at = connection.find(name);
     return at == connection.end() ? std::string() : at->second;
   };
+  const auto service = host_is_account ? azure_detail::service_of(parts.place) : std::nullopt;
+  const auto named = variables("AZURE_ACCOUNT_NAME");
   out.account = options.account;
+  if (out.account.empty() && named && !service) out.account = *named;
   if (out.account.empty() && host_is_account)
     out.account = parts.place.substr(0, parts.place.find('.'));
-  if (const auto named = variables("AZURE_ACCOUNT_NAME"); options.account.empty() && named) {
-    out.account = *named;
-  }
   if (out.account.empty()) out.account = connected("AccountName");
   if (!azure_detail::is_account_name(out.account)) {
     throw cloud_detail::bad_url(url,
@@ -129,6 +138,7 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
   const bool same_account = connected("AccountName") == out.account;
   if (out.endpoint.empty() && same_account) out.endpoint = connected("BlobEndpoint");
+  if (out.endpoint.empty()) out.endpoint = service.value_or("");
   if (out.endpoint.empty()) {
     const std::string suffix = same_account && !connected("EndpointSuffix").empty()
                                    ? connected("EndpointSuffix")
@@ -137,9 +147,11 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
   out.endpoint = cloud_detail::checked_endpoint(std::move(out.endpoint), "Azure");
 
+  // Another account's keys would only tell its secrets to this one.
+  const bool variables_are_ours = !named || *named == out.account;
   out.account_key = options.account_key;
   out.account_key_source = "the program";
-  if (out.account_key.empty()) {
+  if (out.account_key.empty() && variables_are_ours) {
     out.account_key = variables("AZURE_ACCOUNT_ACCESS_KEY").value_or("");
     out.account_key_source = "the environment (AZURE_ACCOUNT_ACCESS_KEY)";
   }
@@ -149,7 +161,7 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
   out.sas = signed_query ? parts.query : options.sas;
   out.sas_source = signed_query ? "the URL (SAS)" : "the program (SAS)";
-  if (out.sas.empty()) {
+  if (out.sas.empty() && variables_are_ours) {
     out.sas = variables("AZURE_STORAGE_SAS_TOKEN").value_or("");
     out.sas_source = "the environment (AZURE_STORAGE_SAS_TOKEN)";
   }

@@ -5,6 +5,7 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/http_message.hpp>
+#include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
@@ -38,8 +39,9 @@ struct cloud_call {
   head_function on_head{};
   std::size_t most_text = 1 << 20;
   unsigned redirects = 0;
-  int also_good = 0;     ///< a status that is no failure, besides 2xx
-  bool keyless = false;  ///< the URL lets it in by itself
+  bool redirects_within = false;  ///< those to the same server; one to another is the answer
+  int also_good = 0;              ///< a status that is no failure, besides 2xx
+  bool keyless = false;           ///< the URL lets it in by itself
   std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual
   /// Set: the service answers 200 before it knows how the call ends, and may be silent for minutes
   /// then. Gives the status that it would have answered.
@@ -54,6 +56,7 @@ struct cloud_refusal {
   bool keys_expired = false;         ///< other keys of the same provider may be taken
   std::optional<bool> wrong_time{};  ///< the request's time is the reason; unset: nothing is said
   std::optional<errc> failure{};     ///< where the words tell more than the status
+  bool begins_anew = false;          ///< the call is in vain; what it is the end of may be repeated
   std::string advice{};              ///< what can be done
 };
 
@@ -102,6 +105,9 @@ class cloud_api {
   [[nodiscard]] virtual bool cure(cloud_call&, const net::http_response&) const { return false; }
   /// Whether keys read a call's body to let it in.
   [[nodiscard]] virtual bool signs_bodies() const { return false; }
+
+  /// How the requests that larger calls are made of are repeated.
+  [[nodiscard]] virtual retry_policy part_retry() const { return patient_parts; }
 
   /// Asks for the object's version, and reads the answer.
   [[nodiscard]] virtual cloud_call look(const std::string& key) const = 0;

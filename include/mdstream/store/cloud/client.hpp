@@ -7,7 +7,12 @@
 #include <mdstream/net/access.hpp>
 #include <mdstream/net/http_client.hpp>
 #include <mdstream/net/quote.hpp>
+#include <mdstream/schedule/adaptive_limit.hpp>
+#include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/cloud/call.hpp>
+#include <mdstream/store/cloud/redirect.hpp>
+#include <mdstream/store/detail/call_gate.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,6 +33,7 @@ namespace mdstream::inline v0::store {
 class cloud_client {
  public:
   using handler = store_handler<net::http_response>;
+  using upload_gate = detail::call_gate<adaptive_limit>;
 
   cloud_client(runtime& threads, std::shared_ptr<const cloud_api> api,
                net::http_client_options http, net::any_access keys)
@@ -36,6 +42,21 @@ class cloud_client {
 
   [[nodiscard]] const cloud_api& api() const noexcept { return *shared_->api; }
   [[nodiscard]] runtime& threads() const noexcept { return shared_->threads; }
+
+  /// Of all who repeat the store's requests by themselves, for what they are made of: parts of
+  /// uploads, pages of listings.
+  [[nodiscard]] const shared_retry_budget& budget() const noexcept { return shared_->budget; }
+  /// Lets in as many of an upload's requests as the store bears: to whoever limits the store's
+  /// calls they are one.
+  [[nodiscard]] const std::shared_ptr<upload_gate>& uploads() const noexcept {
+    return shared_->uploads;
+  }
+
+  /// For what reads bodies before they are sent; see `net::http_client_options::body_read`.
+  void body_was_read(bytes_view bytes) const {
+    const auto& told = shared_->http.options().body_read;
+    if (told) told(bytes);
+  }
 
   /// Completes with a 2xx answer, or with a code and what is known about the failure; the answer
   /// comes with it, where there was one. What `call` refers to stays until then.
@@ -64,6 +85,8 @@ class cloud_client {
     const std::shared_ptr<const cloud_api> api;
     const net::http_client http;
     const net::cached_access keys;
+    const shared_retry_budget budget{retry_budget::of_many()};
+    const std::shared_ptr<upload_gate> uploads = std::make_shared<upload_gate>(adaptive_limit());
 
    private:
     mutable std::mutex mutex_;
@@ -98,11 +121,11 @@ class cloud_client {
       submit();
     }
 
-    /// A large body is signed on the pool: an io thread would hold up all transfers.
+    /// What takes long is signed on the pool: an io thread would hold up all transfers.
     void submit() {
-      constexpr std::size_t quick = 128 * 1024;  // about 0.1 ms, less than a trip to the pool
-      const bool signs = call.body && call.body->size() > quick && !keys.anonymous();
-      if (!signs || !common->api->signs_bodies()) return send();
+      constexpr std::size_t quick = 128 * 1024;  // about 0.1 ms
+      const bool large = call.body && call.body->size() > quick && common->api->signs_bodies();
+      if (call.keyless || keys.anonymous() || !(keys.is_slow || large)) return send();
       common->threads.post([self = this->shared_from_this()] { self->send(); });
     }
 
@@ -122,8 +145,11 @@ class cloud_client {
     }
 
     [[nodiscard]] net::http_request make_request() {
-      net::http_request request{
-          .method = call.method, .url = call.url, .headers = call.headers, .sink = call.sink};
+      net::http_request request{.method = call.method,
+                                .url = call.url,
+                                .name = common->api->url(call.key),
+                                .headers = call.headers,
+                                .sink = call.sink};
       if (call.text) {
         request.body = net::http_body::of(as_bytes(*call.text));
       } else if (call.body) {
@@ -153,17 +179,29 @@ class cloud_client {
     }
 
     void take_answer(std::error_code code, net::http_response answer) {
-      if (code) {
-        where.url = common->api->url(call.key);  // the request's own may be signed
-        return done(code, std::move(answer));
+      if (code) return done(code, std::move(answer));
+      if (call.redirects_within && cloud_detail::is_redirect(answer)) {
+        return take_redirect(std::move(answer));
       }
       if (answer.ok() && call.late_status) answer.status = call.late_status(answer);
       if (answer.ok() || (answer.status == call.also_good && answer.status != 0)) {
         return done({}, std::move(answer));
       }
-      if (!keys.anonymous() && !call.keyless && correct(answer)) return;
+      if (!call.keyless && correct(answer)) return;
       code = explain(answer);
       done(code, std::move(answer));
+    }
+
+    void take_redirect(net::http_response answer) {
+      constexpr unsigned most = 8;
+      auto there = cloud_detail::redirect_within(call.url, answer);
+      if (!there) return done({}, std::move(answer));
+      if (redirected++ == most) {
+        const std::error_code code = explain(answer);
+        return done(code, std::move(answer));
+      }
+      call.url = *std::move(there);
+      submit();
     }
 
     /// Sends the call again if the answer says what was wrong, each cure once.
@@ -173,6 +211,7 @@ class cloud_client {
         submit();
         return true;
       }
+      if (keys.anonymous()) return false;
       const cloud_refusal said = common->api->refusal(answer);
       if (const auto there = clock(said, answer); there && !std::exchange(set_clock, true)) {
         common->set_time(*there);
@@ -205,9 +244,23 @@ class cloud_client {
                                 if (!code && found && !net::same_keys(*found, self->keys)) {
                                   return self->take_keys({}, std::move(found));
                                 }
-                                if (code != errc::canceled) code = self->explain(refused);
+                                if (code != errc::canceled) code = self->explain(refused, code);
                                 self->done(code, std::move(refused));
                               });
+    }
+
+    /// Why a call was refused, and why there are no other keys for it, which may pass.
+    [[nodiscard]] std::error_code explain(const net::http_response& answer,
+                                          const std::error_code& no_keys) {
+      const diagnostics why = std::exchange(where, {});
+      const std::error_code code = explain(answer);
+      if (!no_keys) return code;
+      if (!where.cause.empty()) where.cause += '\n';
+      where.cause += "there are no other keys: " + why.what;
+      if (!why.url.empty()) where.cause += " (" + why.url + ')';
+      if (!why.cause.empty()) where.cause += '\n' + why.cause;
+      where.retry_after = why.retry_after;
+      return may_pass(no_keys) ? no_keys : code;
     }
 
     [[nodiscard]] std::error_code explain(const net::http_response& answer) {
@@ -215,7 +268,10 @@ class cloud_client {
       std::error_code code = net::failure_of(answer, "", where);
       const cloud_refusal said = api.refusal(answer);
       if (said.failure) code = *said.failure;
-      const std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
+      // Some answer 412 to who comes too late.
+      where.is_final = said.begins_anew || (where.is_final && code == errc::corrupt);
+      std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
+      if (call.keyless) net::add_secrets_of_query(call.url, secrets);
       where.what = api.name() + " answers " + std::to_string(answer.status);
       if (!said.code.empty()) where.what += ' ' + net::quotable(said.code, secrets);
       if (!said.message.empty()) where.what += " (" + net::quotable(said.message, secrets) + ')';
@@ -234,6 +290,7 @@ class cloud_client {
     handler done;
     net::access keys{};
     net::wall_clock::time_point sent_at{};
+    unsigned redirected = 0;
     bool cured = false, set_clock = false, renewed = false;
   };
 

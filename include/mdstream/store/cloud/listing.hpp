@@ -3,9 +3,11 @@
 /// A listing, page by page and directory by directory. Needs libcurl: link mdstream::curl.
 
 #include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -31,6 +33,7 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
 
   void begin() {
     left_.push_back(client_.api().list(prefix_));
+    made_.emplace(client_.api().part_retry(), client_.budget());
     next_call();
   }
 
@@ -39,6 +42,11 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
     cloud_call call = std::move(left_.back());
     left_.pop_back();
     call.most_text = 64 << 20;
+    send(call);
+  }
+
+  void send(const cloud_call& call) {
+    where_ = {};
     client_.async_send(
         call, stop_, where_,
         [self = shared_from_this(), call](std::error_code code, net::http_response answer) {
@@ -50,10 +58,11 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
   }
 
   void take_answer(const cloud_call& call, std::error_code code, const net::http_response& answer) {
+    if (code && !client_.api().lists_nothing(answer)) return failed(call, code);
     try {
       if (!code) {
         add(client_.api().page(call, answer));
-      } else if (client_.api().lists_nothing(answer)) {
+      } else {
         where_ = {};
         code = {};
       }
@@ -63,10 +72,27 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
       code = e.code();
     }
     if (code) return done_(code, {});
+    made_->succeeded();
+    made_.emplace(client_.api().part_retry(), client_.budget());
+    is_first_ = false;
     if (!left_.empty()) return next_call();
     std::sort(found_.begin(), found_.end(),
               [](const object_info& a, const object_info& b) { return a.key < b.key; });
     done_({}, std::move(found_));
+  }
+
+  /// What was found stays: a page is asked for again by itself. The first one is not, for whoever
+  /// repeats the store's calls does that.
+  void failed(const cloud_call& call, std::error_code code) {
+    if (!is_first_ && !stop_.stop_requested()) {
+      if (const auto pause = made_->pause_after(code, where_)) {
+        return client_.threads().after(
+            *pause, stop_,
+            [self = shared_from_this(), call](std::error_code) { self->send(call); });
+      }
+      where_.is_final = true;
+    }
+    done_(code, {});
   }
 
   void add(cloud_page page) {
@@ -102,6 +128,8 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
   std::vector<object_info> found_{};
   std::vector<cloud_call> left_{};
   std::unordered_set<std::string> asked_{};
+  std::optional<call_attempts> made_{};  // of this page
+  bool is_first_ = true;
   std::size_t pages_in_vain_ = 0, empty_pages_ = 0;
 };
 

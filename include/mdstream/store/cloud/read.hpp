@@ -59,12 +59,12 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   std::error_code take_head(const net::http_response& head, net::http_sink& sink,
                             diagnostics& about) {
     if (!head.ok()) return {};
-    std::string what;
     if (head.status == 206 && detail::content_length(head.headers) == 0) {
       return take_empty_range(about);
     }
-    if (const auto code = detail::check_range(asked_, head, promise, what)) {
-      about = {.what = std::move(what), .url = client_.api().url(key_)};
+    diagnostics wrong{.url = client_.api().url(key_)};
+    if (const auto code = detail::check_range(asked_, head, promise, wrong)) {
+      about = std::move(wrong);
       return code;
     }
     sink.skip = promise.skip;
@@ -77,16 +77,18 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   /// Some have a range of no bytes where others answer 416.
   std::error_code take_empty_range(diagnostics& about) {
     promise.expected = 0;
-    std::string what;
-    const std::error_code code = detail::check_beyond_end(asked_, std::nullopt, what);
-    if (code) about = {.what = std::move(what), .url = client_.api().url(key_)};
+    diagnostics wrong{.url = client_.api().url(key_)};
+    const std::error_code code = detail::check_beyond_end(asked_, std::nullopt, wrong);
+    if (code) about = std::move(wrong);
     return code;
   }
 
   void take_answer(std::error_code code, const net::http_response& answer) {
     if (code && answer.status == 416) return take_beyond_end(answer);
     if (code && answer.status == 412 && held_) {
-      return fail(errc::corrupt, "the object changed while it was read");
+      where_ = {.url = client_.api().url(key_)};
+      return done_(detail::tell_of_change(where_, "it is another version than at first"), 0,
+                   promise.found);
     }
     const auto got = static_cast<std::size_t>(answer.received);
     if (code) return done_(code, answer.status == 206 ? got : 0, promise.found);
@@ -115,10 +117,9 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   /// is.
   void take_beyond_end(const net::http_response& answer) {
     const auto total = detail::object_bytes(answer);
-    std::string what;
-    const std::error_code code = detail::check_beyond_end(asked_, total, what);
-    where_ = {};
-    if (code) where_ = {.what = std::move(what), .url = client_.api().url(key_)};
+    diagnostics about{.url = client_.api().url(key_)};
+    const std::error_code code = detail::check_beyond_end(asked_, total, about);
+    where_ = code ? std::move(about) : diagnostics();
     done_(code, 0, {.bytes = total.value_or(0)});
   }
 

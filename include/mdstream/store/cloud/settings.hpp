@@ -33,11 +33,11 @@ struct cloud_options {
   /// allows it, each repeated as `part_retry` says.
   byte_size part_bytes = 16_MiB;
   unsigned parallel_parts = 4;
-  retry_policy part_retry{.attempts = 4, .pause = std::chrono::milliseconds(250)};
+  retry_policy part_retry = patient_parts;
   net::http_client_options http{};
   net::environment variables = net::process_environment();
   /// Told of files of keys that everybody may read.
-  net::warning_function warn = &net::warn_on_stderr;
+  warning_function warn = &warn_on_stderr;
 };
 
 namespace cloud_detail {

@@ -5,7 +5,8 @@
 
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/cloud/client.hpp>
-#include <mdstream/store/detail/chance.hpp>
+#include <mdstream/store/detail/stops.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -23,36 +24,47 @@
 
 namespace mdstream::inline v0::store {
 
-/// Sends one call until it succeeds or the policy gives up. `call` is made anew for each attempt.
+/// Sends one call until it succeeds, the policy gives up or the client's budget is spent.
 class repeated_call : public std::enable_shared_from_this<repeated_call> {
  public:
   using handler = unique_function<void(std::error_code, net::http_response, const diagnostics&)>;
 
   repeated_call(cloud_client client, retry_policy retry, std::function<cloud_call()> make,
-                std::stop_token stop, handler done)
+                std::stop_token stop, handler done,
+                std::shared_ptr<cloud_client::upload_gate> gate = nullptr)
       : client_(std::move(client)),
-        retry_(retry),
+        made_(retry, client_.budget()),
         make_(std::move(make)),
         stop_(std::move(stop)),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        gate_(std::move(gate)) {}
 
   void send() {
     where_ = {};
-    client_.async_send(
-        make_(), stop_, where_,
-        [self = shared_from_this()](std::error_code code, net::http_response answer) {
-          self->take(code, std::move(answer));
-        });
+    if (!gate_) {
+      return client_.async_send(
+          make_(), stop_, where_,
+          [self = shared_from_this()](std::error_code code, net::http_response answer) {
+            self->take(code, std::move(answer));
+          });
+    }
+    gate_->begin(stop_, [self = shared_from_this()](std::optional<ticket> let_in) {
+      if (!let_in) return self->take(errc::canceled, {});
+      self->client_.async_send(self->make_(), self->stop_, self->where_,
+                               [self, let_in](std::error_code code, net::http_response answer) {
+                                 self->gate_->end(*let_in, code);
+                                 self->take(code, std::move(answer));
+                               });
+    });
   }
 
  private:
+  using ticket = cloud_client::upload_gate::ticket;
+
   void take(std::error_code code, net::http_response answer) {
-    // A condition that is not met will not be met.
-    if (code && answer.status != 412 && !stop_.stop_requested()) {
-      ++failed_;
-      const auto pause =
-          pause_before_retry(retry_, failed_, code, detail::chance(), where_.retry_after);
-      if (pause) {
+    if (!code) made_.succeeded();
+    if (code && !stop_.stop_requested()) {
+      if (const auto pause = made_.pause_after(code, where_)) {
         return client_.threads().after(
             *pause, stop_, [self = shared_from_this()](std::error_code) { self->send(); });
       }
@@ -61,12 +73,12 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
   }
 
   const cloud_client client_;
-  const retry_policy retry_;
+  call_attempts made_;
   const std::function<cloud_call()> make_;
   const std::stop_token stop_;
   handler done_;
+  const std::shared_ptr<cloud_client::upload_gate> gate_;
   diagnostics where_{};
-  unsigned failed_ = 0;
 };
 
 /// The calls of an upload in parts. Functions may throw `mdstream::error`, which fails the upload.
@@ -85,8 +97,9 @@ struct upload_steps {
   /// Whether the finish failed because of another object that was not to be replaced. The upload is
   /// aborted then, and has not failed.
   std::function<bool(const net::http_response&)> stands_back{};
-  /// Where the finish found no upload: asks for the object, and whether it is the uploaded one. An
-  /// answer that was lost may have been of a finish that came.
+  /// Where the finish found no upload, or when it was repeated another object: asks for the object,
+  /// and whether it is the uploaded one. An answer that was lost may have been of a finish that
+  /// came.
   std::function<cloud_call()> look{};
   std::function<bool(const net::http_response&)> is_it{};
 };
@@ -95,7 +108,7 @@ struct upload_plan {
   std::uint64_t part_bytes = 16 << 20;
   std::uint64_t most_parts = 10'000;
   unsigned parallel = 4;
-  retry_policy retry{};
+  retry_policy retry = patient_parts;
 
   [[nodiscard]] std::uint64_t part_size(std::uint64_t object) const noexcept {
     const std::uint64_t least = (object + most_parts - 1) / most_parts;
@@ -103,7 +116,9 @@ struct upload_plan {
   }
 };
 
-/// One upload on its way; keeps itself until it completes. One that fails or is stopped is aborted.
+/// One upload on its way; keeps itself until it completes. One that fails or is stopped is aborted,
+/// and is not to be repeated as a whole, because what may pass has been repeated part by part, but
+/// where its end was refused for what only another upload mends (`cloud_refusal::begins_anew`).
 class part_upload : public std::enable_shared_from_this<part_upload> {
  public:
   part_upload(cloud_client client, upload_plan plan, upload_steps steps, bytes_view bytes,
@@ -119,7 +134,7 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
         done_(std::move(done)) {}
 
   void begin() {
-    give_up_.emplace(stop_, [this] { inner_stop_.request_stop(); });
+    give_up_.emplace(stop_, mdstream::detail::passes_stop{inner_stop_});
     if (!steps_.begin) return start_parts();
     send(steps_.begin,
          [self = shared_from_this()](std::error_code code, const net::http_response& answer,
@@ -133,7 +148,7 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
  private:
   void send(std::function<cloud_call()> make, repeated_call::handler then) {
     std::make_shared<repeated_call>(client_, plan_.retry, std::move(make), inner_stop_.get_token(),
-                                    std::move(then))
+                                    std::move(then), client_.uploads())
         ->send();
   }
 
@@ -200,26 +215,35 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
   }
 
   void finish() {
-    send(steps_.finish,
-         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
-                                     const diagnostics& about) {
-           if (code && self->steps_.stands_back && self->steps_.stands_back(answer)) {
-             return self->abort();
-           }
-           if (self->took(code, about, [] {})) return self->complete();
-           if (code == errc::not_found && self->steps_.look) return self->look();
-           self->abort();
+    const auto make = [self = shared_from_this()] {
+      ++self->finishes_;
+      return self->steps_.finish();
+    };
+    send(make, [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                           const diagnostics& about) {
+      if (!code) return self->complete();
+      const bool may_have_come =
+          code == errc::not_found || (answer.status == 412 && self->finishes_ > 1);
+      if (self->steps_.look && may_have_come) return self->look(code, answer, about);
+      self->end_failed(code, answer, about);
+    });
+  }
+
+  void look(std::error_code failure, net::http_response refused, diagnostics why) {
+    send(steps_.look,
+         [self = shared_from_this(), failure, refused = std::move(refused), why = std::move(why)](
+             std::error_code code, const net::http_response& answer, const diagnostics&) {
+           if (!code && self->steps_.is_it(answer)) return self->complete();
+           self->end_failed(failure, refused, why);
          });
   }
 
-  void look() {
-    send(steps_.look,
-         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
-                                     const diagnostics&) {
-           if (code || !self->steps_.is_it(answer)) return self->abort();
-           self->failure_ = {};
-           self->complete();
-         });
+  void end_failed(std::error_code code, const net::http_response& answer,
+                  const diagnostics& about) {
+    const bool stands_back = steps_.stands_back && steps_.stands_back(answer);
+    if (!stands_back) (void)took(code, about, [] {});
+    begins_anew_ = client_.api().refusal(answer).begins_anew;
+    abort();
   }
 
   /// Also after a stop; the caller waits for it then, so it is tried once.
@@ -243,7 +267,10 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
   void complete() {
     give_up_.reset();
     std::error_code code = failure_;
-    if (code) where_ = failure_where_;
+    if (code) {
+      where_ = failure_where_;
+      where_.is_final = !begins_anew_;
+    }
     if (code && stop_.stop_requested()) code = errc::canceled;
     done_(code);
   }
@@ -258,7 +285,9 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
   diagnostics& where_;
   store_handler<> done_;
   std::stop_source inner_stop_;
-  std::optional<std::stop_callback<std::function<void()>>> give_up_;
+  std::optional<std::stop_callback<mdstream::detail::passes_stop>> give_up_;
+  unsigned finishes_ = 0;
+  bool begins_anew_ = false;
 
   std::mutex mutex_;  // over what follows
   std::size_t next_ = 0, under_way_ = 0;

@@ -10,7 +10,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/upload.hpp>
-#include <mdstream/store/dbfs/volumes.hpp>
+#include <mdstream/store/dbfs/workspace_api.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <cstddef>
@@ -27,20 +27,12 @@
 
 namespace mdstream::inline v0::store {
 
-class dbfs_api final : public cloud_api {
+class dbfs_api final : public workspace_api {
  public:
   /// Of a call that reads or writes.
   static constexpr std::uint64_t block_bytes = 1 << 20;
 
-  dbfs_api(dbfs_settings settings, retry_policy retry)
-      : settings_(std::move(settings)), retry_(retry) {}
-
-  [[nodiscard]] std::string name() const override { return "Databricks"; }
-  [[nodiscard]] const std::string& root() const override { return settings_.root; }
-  [[nodiscard]] std::string url(std::string_view key) const override { return settings_.url(key); }
-  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
-    return dbfs_detail::parse_refusal(answer);
-  }
+  using workspace_api::workspace_api;
 
   [[nodiscard]] cloud_call look(const std::string& key) const override {
     return question("get-status", key);
@@ -76,16 +68,9 @@ class dbfs_api final : public cloud_api {
   }
 
   [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return order("delete", key, {{"path", settings_.path(key)}, {"recursive", false}});
+    return order("delete", key, {{"path", settings().path(key)}, {"recursive", false}});
   }
 
-  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
-    const std::size_t slash = prefix.rfind('/');
-    cloud_call out =
-        question("list", slash == std::string::npos ? std::string() : prefix.substr(0, slash));
-    out.key = prefix;
-    return out;
-  }
   /// Left out are the temporary files of writes under way.
   [[nodiscard]] cloud_page page(const cloud_call& asked,
                                 const net::http_response& answer) const override {
@@ -98,22 +83,17 @@ class dbfs_api final : public cloud_api {
       if (!path.starts_with('/')) throw error(errc::corrupt, "the listing has a relative path");
       const std::string key = path.substr(1);
       if (each.get<bool>("is_dir")) {
-        if (!(key + '/').starts_with(asked.key)) continue;
-        out.more.push_back(question("list", key));
-        out.more.back().key = asked.key;
+        if (leads_on(asked, key)) out.more.push_back(list_directory(key, asked.key));
       } else if (key.find(temporary_mark) == std::string::npos) {
         out.objects.push_back({key, each.get<std::uint64_t>("file_size")});
       }
     }
     return out;
   }
-  [[nodiscard]] bool lists_more() const override { return true; }
-  [[nodiscard]] bool lists_nothing(const net::http_response& answer) const override {
-    return answer.status == 404;
-  }
 
   /// Under a temporary name, which is moved to the file's own. Where one is replaced, there is none
-  /// for a moment: the API does not move over a file.
+  /// for a moment: the API does not move over a file. Where that fails, what was written stays
+  /// under its temporary name, which the failure's `what` tells.
   void write(const cloud_client& client, std::string key, bytes_view bytes, std::stop_token stop,
              diagnostics& where, store_handler<> done) const override {
     std::make_shared<file_write>(*this, client, std::move(key), bytes, std::move(stop), where,
@@ -141,7 +121,7 @@ class dbfs_api final : public cloud_api {
     void begin() {
       if (bytes_.size() <= block_bytes) {
         return send(api_.order("put", key_,
-                               {{"path", api_.settings_.path(temporary_)},
+                               {{"path", api_.settings().path(temporary_)},
                                 {"contents", to_base64(bytes_)},
                                 {"overwrite", true}}),
                     [](file_write& self) { self.move(); });
@@ -149,7 +129,7 @@ class dbfs_api final : public cloud_api {
       const upload_plan plan{.part_bytes = block_bytes,
                              .most_parts = std::numeric_limits<std::uint32_t>::max(),
                              .parallel = 1,
-                             .retry = api_.retry_};
+                             .retry = api_.retry()};
       std::make_shared<part_upload>(client_, plan, block_steps(), bytes_, stop_, where_,
                                     [self = shared_from_this()](std::error_code code) {
                                       if (code) return self->done_(code);  // it was aborted
@@ -189,18 +169,94 @@ class dbfs_api final : public cloud_api {
     }
 
     void move() {
-      client_.async_send(
-          api_.order("move", key_,
-                     {{"source_path", api_.settings_.path(temporary_)},
-                      {"destination_path", api_.settings_.path(key_)}}),
-          stop_, where_,
-          [self = shared_from_this()](std::error_code code, const net::http_response& answer) {
+      std::make_shared<repeated_call>(
+          client_, api_.retry(),
+          [self = shared_from_this()] {
+            return self->api_.order("move", self->key_,
+                                    {{"source_path", self->api_.settings().path(self->temporary_)},
+                                     {"destination_path", self->api_.settings().path(self->key_)}});
+          },
+          stop_,
+          [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                      const diagnostics& about) {
             if (!code) return self->done_({});
-            const bool there = self->api_.refusal(answer).code == "RESOURCE_ALREADY_EXISTS";
-            if (!there || ++self->replaced_ > most_replaced) return self->give_up(code);
-            self->where_ = {};
-            self->send(self->api_.remove(self->key_), [](file_write& then) { then.move(); });
-          });
+            self->where_ = about;
+            self->take_refused_move(code, answer);
+          })
+          ->send();
+    }
+
+    /// A move that was sent again because its answer was lost is refused, too: what has the name
+    /// may be the new file. It is told by the temporary one, which is gone then.
+    void take_refused_move(std::error_code code, const net::http_response& answer) {
+      const bool taken = api_.refusal(answer).code == "RESOURCE_ALREADY_EXISTS";
+      if (!taken && code != errc::not_found) return fail(code);
+      look_at(temporary_, [code, taken](file_write& self, std::error_code absent, std::uint64_t) {
+        if (absent == errc::not_found) return self.find_moved();
+        if (absent || !taken) return self.fail(absent ? absent : code);
+        if (++self.replaced_ > most_replaced) return self.give_up(code);
+        self.remove_old();
+      });
+    }
+
+    void find_moved() {
+      look_at(key_, [](file_write& self, std::error_code code, std::uint64_t bytes) {
+        if (!code && bytes == self.bytes_.size()) {
+          self.where_ = {};
+          return self.done_({});
+        }
+        if (!code || code == errc::not_found) {
+          self.where_ = {.what = "what was written is under neither of its names",
+                         .url = self.api_.url(self.key_)};
+          code = errc::unavailable;
+        }
+        self.fail(code);
+      });
+    }
+
+    using look_step = std::function<void(file_write&, std::error_code, std::uint64_t bytes)>;
+
+    /// Leaves `where_` as it is where the answer is good.
+    void look_at(const std::string& key, look_step then) {
+      std::make_shared<repeated_call>(
+          client_, api_.retry(), [self = shared_from_this(), &key] { return self->api_.look(key); },
+          stop_,
+          [self = shared_from_this(), then = std::move(then)](
+              std::error_code code, const net::http_response& answer, const diagnostics& about) {
+            std::uint64_t bytes = 0;
+            if (code) self->where_ = about;
+            try {
+              if (!code) bytes = self->api_.version(answer).bytes;
+            } catch (const error& e) {
+              self->where_ = e.where();
+              code = e.code();
+            }
+            then(*self, code, bytes);
+          })
+          ->send();
+    }
+
+    void remove_old() {
+      std::make_shared<repeated_call>(
+          client_, api_.retry(),
+          [self = shared_from_this()] { return self->api_.remove(self->key_); }, stop_,
+          [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                      const diagnostics& about) {
+            const bool gone = !code || code == errc::not_found;
+            const bool refused = answer.status >= 400 && answer.status < 500;
+            self->may_be_gone_ = self->may_be_gone_ || gone || !refused;
+            self->where_ = gone ? diagnostics() : about;
+            gone ? self->move() : self->fail(code);
+          })
+          ->send();
+    }
+
+    /// Once the old file may be gone, the temporary one may be all there is.
+    void fail(std::error_code code) {
+      if (!may_be_gone_) return give_up(code);
+      where_.what +=
+          "; the old file may be gone: the new one has its name, or is " + api_.url(temporary_);
+      done_(code);
     }
 
     void give_up(std::error_code code) {
@@ -216,7 +272,7 @@ class dbfs_api final : public cloud_api {
       steps.begin = [self = shared_from_this()] {
         return self->api_.order(
             "create", self->key_,
-            {{"path", self->api_.settings_.path(self->temporary_)}, {"overwrite", true}});
+            {{"path", self->api_.settings().path(self->temporary_)}, {"overwrite", true}});
       };
       steps.begun = [handle](const net::http_response& answer) {
         const json::value said = json::parse(answer.text);
@@ -226,8 +282,10 @@ class dbfs_api final : public cloud_api {
       };
       steps.part = [self = shared_from_this(), handle](std::size_t, std::uint64_t,
                                                        bytes_view part) {
+        std::string text = to_base64(part);
+        self->client_.body_was_read(part);
         return self->api_.order("add-block", self->key_,
-                                {{"handle", *handle}, {"data", to_base64(part)}});
+                                {{"handle", *handle}, {"data", std::move(text)}});
       };
       steps.took = [](std::size_t, std::uint64_t, bytes_view, const net::http_response&) {};
       steps.finish = [self = shared_from_this(), handle] {
@@ -247,11 +305,16 @@ class dbfs_api final : public cloud_api {
     diagnostics& where_;
     store_handler<> done_;
     int replaced_ = 0;
+    bool may_be_gone_ = false;  ///< the file that is replaced
   };
 
+  [[nodiscard]] cloud_call directory(const std::string& key) const override {
+    return question("list", key);
+  }
+
   [[nodiscard]] cloud_call question(const char* what, const std::string& key) const {
-    const std::string path = settings_.path(key);
-    return {.url = settings_.host + "/api/2.0/dbfs/" + what +
+    const std::string path = settings().path(key);
+    return {.url = settings().host + "/api/2.0/dbfs/" + what +
                    "?path=" + net::percent_encode(path.empty() ? "/" : path),
             .key = key};
   }
@@ -259,14 +322,11 @@ class dbfs_api final : public cloud_api {
   [[nodiscard]] cloud_call order(const char* what, const std::string& key,
                                  json::object about) const {
     return {.method = "POST",
-            .url = settings_.host + "/api/2.0/dbfs/" + what,
+            .url = settings().host + "/api/2.0/dbfs/" + what,
             .key = key,
             .headers = {{"Content-Type", "application/json"}},
             .text = std::make_shared<const std::string>(json::dump(json::value(std::move(about))))};
   }
-
-  const dbfs_settings settings_;
-  const retry_policy retry_;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -57,7 +57,7 @@ inline void place(std::string_view url, const cloud_detail::cloud_url& parts, db
 
 /// The settings of a profile, which unlike those of others do not fall back to DEFAULT.
 [[nodiscard]] inline net::ini_section read_profile(const net::environment& variables,
-                                                   const net::warning_function& warn,
+                                                   const warning_function& warn,
                                                    const std::string& name, bool required,
                                                    std::string& file) {
   file = net::detail::in_home(variables,

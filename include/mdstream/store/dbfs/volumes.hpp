@@ -7,7 +7,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/upload.hpp>
-#include <mdstream/store/dbfs/options.hpp>
+#include <mdstream/store/dbfs/workspace_api.hpp>
 #include <mdstream/store/detail/http_range.hpp>
 
 #include <cstdint>
@@ -19,41 +19,10 @@
 
 namespace mdstream::inline v0::store {
 
-namespace dbfs_detail {
-
-[[nodiscard]] inline cloud_refusal parse_refusal(const net::http_response& answer) {
-  cloud_refusal out;
-  try {
-    const json::value said = json::parse(answer.text);
-    if (said.type() != json::kind::object) return out;
-    const auto text = [&](const char* name) {
-      const json::value* const found = said.find(name);
-      const bool is_text = found != nullptr && found->type() == json::kind::string;
-      return is_text ? found->as<std::string>() : std::string();
-    };
-    out.code = text("error_code");
-    out.message = text("message");
-  } catch (const error&) {  // a proxy's, say
-  }
-  // Tokens that were revoked are answered by 403, as what is not allowed.
-  out.keys_expired = out.message.find("access token") != std::string::npos;
-  return out;
-}
-
-}  // namespace dbfs_detail
-
 /// A volume's files. Their versions are told apart by the second of their last change.
-class volumes_api final : public cloud_api {
+class volumes_api final : public workspace_api {
  public:
-  volumes_api(dbfs_settings settings, retry_policy retry)
-      : settings_(std::move(settings)), retry_(retry) {}
-
-  [[nodiscard]] std::string name() const override { return "Databricks"; }
-  [[nodiscard]] const std::string& root() const override { return settings_.root; }
-  [[nodiscard]] std::string url(std::string_view key) const override { return settings_.url(key); }
-  [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
-    return dbfs_detail::parse_refusal(answer);
-  }
+  using workspace_api::workspace_api;
 
   [[nodiscard]] cloud_call look(const std::string& key) const override {
     return call("HEAD", "files", key);
@@ -77,45 +46,31 @@ class volumes_api final : public cloud_api {
     return call("DELETE", "files", key);
   }
 
-  /// Of the directory that the prefix lies in, then of those beneath it.
-  [[nodiscard]] cloud_call list(const std::string& prefix) const override {
-    const std::size_t slash = prefix.rfind('/');
-    cloud_call out =
-        call("GET", "directories", slash == std::string::npos ? "" : prefix.substr(0, slash));
-    out.key = prefix;
-    return out;
-  }
   [[nodiscard]] cloud_page page(const cloud_call& asked,
                                 const net::http_response& answer) const override {
     const json::value said = json::parse(answer.text);
     cloud_page out;
-    const auto add_call = [&](std::string of) {
-      out.more.push_back({.url = std::move(of), .key = asked.key});
-    };
     if (const json::value* const contents = said.find("contents")) {
       for (const json::value& each : contents->as<json::array>("contents")) {
         const std::string path = each.get<std::string>("path");
-        if (!path.starts_with(settings_.volume + '/')) {
+        if (!path.starts_with(settings().volume + '/')) {
           throw error(errc::corrupt, "the listing has a path of another volume");
         }
-        const std::string key = path.substr(settings_.volume.size() + 1);
+        const std::string key = path.substr(settings().volume.size() + 1);
         if (!each.get<bool>("is_directory")) {
           out.objects.push_back({key, each.get<std::uint64_t>("file_size")});
-        } else if ((key + '/').starts_with(asked.key)) {
-          add_call(call("GET", "directories", key).url);
+        } else if (leads_on(asked, key)) {
+          out.more.push_back(list_directory(key, asked.key));
         }
       }
     }
     const json::value* const next = said.find("next_page_token");
     if (next != nullptr && next->type() == json::kind::string && !next->as<std::string>().empty()) {
-      add_call(asked.url.substr(0, asked.url.find('?')) +
-               "?page_token=" + net::percent_encode(next->as<std::string>()));
+      out.more.push_back({.url = asked.url.substr(0, asked.url.find('?')) +
+                                 "?page_token=" + net::percent_encode(next->as<std::string>()),
+                          .key = asked.key});
     }
     return out;
-  }
-  [[nodiscard]] bool lists_more() const override { return true; }
-  [[nodiscard]] bool lists_nothing(const net::http_response& answer) const override {
-    return answer.status == 404;
   }
 
   /// One PUT; where the directory is not there, it is made and the file sent again.
@@ -155,11 +110,14 @@ class volumes_api final : public cloud_api {
   }
 
  private:
+  [[nodiscard]] cloud_call directory(const std::string& key) const override {
+    return call("GET", "directories", key);
+  }
   [[nodiscard]] cloud_call call(std::string method, const char* kind,
                                 const std::string& key) const {
     return {.method = std::move(method),
-            .url = settings_.host + "/api/2.0/fs/" + kind +
-                   net::percent_encode(settings_.path(key), "/"),
+            .url = settings().host + "/api/2.0/fs/" + kind +
+                   net::percent_encode(settings().path(key), "/"),
             .key = key};
   }
 
@@ -168,7 +126,7 @@ class volumes_api final : public cloud_api {
                       diagnostics& where, store_handler<> done) const {
     where = {};
     std::make_shared<repeated_call>(
-        client, retry_,
+        client, retry(),
         [make = call("PUT", "directories", cloud_detail::without_slashes(key))] { return make; },
         std::move(stop),
         [&where, done = std::move(done)](std::error_code code, const net::http_response&,
@@ -178,9 +136,6 @@ class volumes_api final : public cloud_api {
         })
         ->send();
   }
-
-  const dbfs_settings settings_;
-  const retry_policy retry_;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -51,12 +51,20 @@ struct range_promise {
   return std::nullopt;
 }
 
-/// Reads the head of a 200 or 206. `what` says what is wrong where the code is set.
+/// Says that the object is not the one that was asked for: another range of it will not be either.
+inline std::error_code tell_of_change(diagnostics& about, std::string how = {}) {
+  about.what = "the object changed while it was read";
+  about.cause = std::move(how);
+  about.is_final = true;
+  return errc::corrupt;
+}
+
+/// Reads the head of a 200 or 206. `about` says what is wrong where the code is set.
 [[nodiscard]] inline std::error_code check_range(const range_question& asked,
                                                  const net::http_response& head,
-                                                 range_promise& promise, std::string& what) {
-  const auto refuse = [&what](std::string why) {
-    what = std::move(why);
+                                                 range_promise& promise, diagnostics& about) {
+  const auto refuse = [&about](std::string why) {
+    about.what = std::move(why);
     return make_error_code(errc::corrupt);
   };
   std::optional<std::uint64_t> total;
@@ -90,10 +98,13 @@ struct range_promise {
   }
   promise.found = {total.value_or(0), tag_of(head.headers)};
   if (!asked.version) return {};
+  if (total && *total != asked.version->bytes) {
+    return tell_of_change(about, "it had " + std::to_string(asked.version->bytes) +
+                                     " bytes, and has " + std::to_string(*total));
+  }
   const std::string& tag = promise.found.tag;
-  if ((total && *total != asked.version->bytes) ||
-      (!asked.version->tag.empty() && !tag.empty() && tag != asked.version->tag)) {
-    return refuse("the object changed while it was read");
+  if (!asked.version->tag.empty() && !tag.empty() && tag != asked.version->tag) {
+    return tell_of_change(about, "it has another ETag than at first");
   }
   return {};
 }
@@ -145,17 +156,16 @@ struct range_target {
 };
 
 /// Reads a 416 of an object of `total` bytes, as far as they are told: no code where nothing is at
-/// the offset. `what` says what is wrong where the code is set.
+/// the offset. `about` says what is wrong where the code is set.
 [[nodiscard]] inline std::error_code check_beyond_end(const range_question& asked,
                                                       std::optional<std::uint64_t> total,
-                                                      std::string& what) {
+                                                      diagnostics& about) {
   if (total && *total > asked.offset) {
-    what = "the server refuses a range that the object has";
+    about.what = "the server refuses a range that the object has";
     return errc::corrupt;
   }
   if (asked.version && asked.version->bytes > asked.offset) {
-    what = "the object changed while it was read";
-    return errc::corrupt;
+    return tell_of_change(about, "it has become shorter");
   }
   return {};
 }

@@ -7,11 +7,15 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/crc32c.hpp>
+#include <mdstream/net/http_url.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/settings.hpp>
 #include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/digest.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,6 +45,16 @@ namespace gs_detail {
   return object.find("size") == nullptr ? 0 : number_of(object, "size");
 }
 
+/// Objects that were composed of others have no MD5, which is why the CRC32C is kept beside it.
+[[nodiscard]] inline std::string digest_of(const json::value& object) {
+  const auto one = [&](const char* field, const char* name, std::size_t bytes) {
+    if (object.find(field) == nullptr) return std::string();
+    return digest_of_base64(name, bytes, object.get<std::string>(field));
+  };
+  const std::string md5 = one("md5Hash", "md5", 16), crc = one("crc32c", "crc32c", 4);
+  return md5 + (md5.empty() || crc.empty() ? "" : " ") + crc;
+}
+
 /// A checksum as the service writes it: base64 of its four bytes, the highest first.
 [[nodiscard]] inline std::string crc_text(std::uint32_t crc) {
   std::array<std::byte, 4> out{};
@@ -59,6 +73,25 @@ namespace gs_detail {
     return each.value.substr(begin, each.value.find(',', begin) - begin);
   }
   return std::nullopt;
+}
+
+/// A resumable upload's session, whose URL lets in by itself.
+struct upload_session {
+  std::string url{};
+  bool keyless = false;  ///< of another server than the endpoint, which gets no keys
+};
+
+[[nodiscard]] inline upload_session session_of(const net::http_response& answer,
+                                               std::string_view endpoint) {
+  std::string url(answer.headers.find("Location").value_or(""));
+  const auto there = net::parse_http_url(url), here = net::parse_http_url(endpoint);
+  if (!there) throw error(errc::corrupt, "the answer has no session for the upload");
+  if (here && here->scheme == "https" && there->scheme != "https") {
+    throw error(errc::permission_denied,
+                "the upload's session is at a server without encryption: " + there->origin());
+  }
+  const bool keyless = !here || !net::same_origin(*here, *there);
+  return {std::move(url), keyless};
 }
 
 class crc_check final : public cloud_check {
@@ -92,6 +125,7 @@ class gs_api final : public cloud_api {
     plan_.parallel = 1;  // a session takes bytes in their order
   }
 
+  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "Google Cloud Storage"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
@@ -110,11 +144,12 @@ class gs_api final : public cloud_api {
   }
 
   [[nodiscard]] cloud_call look(const std::string& key) const override {
-    return object(key, "?fields=size,generation");
+    return object(key, "?fields=size,generation,md5Hash,crc32c");
   }
   [[nodiscard]] object_version version(const net::http_response& answer) const override {
     const json::value found = json::parse(answer.text);
-    return {gs_detail::size_of(found), found.get<std::string>("generation")};
+    return {gs_detail::size_of(found), found.get<std::string>("generation"),
+            gs_detail::digest_of(found)};
   }
 
   [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
@@ -140,8 +175,8 @@ class gs_api final : public cloud_api {
   }
 
   [[nodiscard]] cloud_call list(const std::string& prefix) const override {
-    return {.url = objects_ +
-                   "?fields=items(name,size),nextPageToken&prefix=" + net::percent_encode(prefix),
+    return {.url = objects_ + "?fields=items(name,size,md5Hash,crc32c),nextPageToken&prefix=" +
+                   net::percent_encode(prefix),
             .key = prefix};
   }
   [[nodiscard]] cloud_page page(const cloud_call& asked,
@@ -150,7 +185,8 @@ class gs_api final : public cloud_api {
     cloud_page out;
     if (const json::value* const items = said.find("items")) {
       for (const json::value& each : items->as<json::array>("items")) {
-        out.objects.push_back({each.get<std::string>("name"), gs_detail::size_of(each)});
+        out.objects.push_back(
+            {each.get<std::string>("name"), gs_detail::size_of(each), gs_detail::digest_of(each)});
       }
     }
     if (said.find("nextPageToken") != nullptr) {
@@ -166,7 +202,7 @@ class gs_api final : public cloud_api {
     // On the pool: the checksum takes as long as reading the bytes.
     client.threads().post([this, client, key = std::move(key), bytes, stop = std::move(stop),
                            &where, done = std::move(done)]() mutable {
-      const std::string crc = gs_detail::crc_text(net::crc32c(bytes));
+      const std::string crc = gs_detail::crc_text(crc_of(client, bytes));
       if (bytes.size() > plan_.part_bytes) {
         return std::make_shared<part_upload>(client, plan_, session_steps(key, bytes.size(), crc),
                                              bytes, std::move(stop), where, std::move(done))
@@ -195,6 +231,18 @@ class gs_api final : public cloud_api {
   }
 
  private:
+  [[nodiscard]] static std::uint32_t crc_of(const cloud_client& client, bytes_view bytes) {
+    constexpr std::size_t block_bytes = 1 << 20;
+    std::uint32_t crc = 0;
+    while (!bytes.empty()) {
+      const bytes_view block = bytes.first(std::min(bytes.size(), block_bytes));
+      crc = net::crc32c(block, crc);
+      client.body_was_read(block);
+      bytes = bytes.subspan(block.size());
+    }
+    return crc;
+  }
+
   [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const {
     return {.url = objects_ + '/' + net::percent_encode(key) + query, .key = key};
   }
@@ -210,7 +258,7 @@ class gs_api final : public cloud_api {
   /// a part is repeated as a whole.
   [[nodiscard]] upload_steps session_steps(const std::string& key, std::uint64_t total,
                                            const std::string& crc) const {
-    auto session = std::make_shared<std::string>();
+    auto session = std::make_shared<gs_detail::upload_session>();
     auto about = std::make_shared<const std::string>(
         json::dump(json::object{{"name", key}, {"crc32c", crc}}));
     upload_steps steps;
@@ -223,21 +271,19 @@ class gs_api final : public cloud_api {
                                     {"X-Upload-Content-Length", std::to_string(total)}},
                         .text = about};
     };
-    steps.begun = [session](const net::http_response& answer) {
-      *session = answer.headers.find("Location").value_or("");
-      if (!net::parse_http_url(*session)) {
-        throw error(errc::corrupt, "the answer has no session for the upload");
-      }
+    steps.begun = [session, endpoint = settings_.endpoint](const net::http_response& answer) {
+      *session = gs_detail::session_of(answer, endpoint);
     };
     steps.part = [session, key, total](std::size_t, std::uint64_t offset, bytes_view part) {
       return cloud_call{.method = "PUT",
-                        .url = *session,
+                        .url = session->url,
                         .key = key,
                         .headers = {{"Content-Range", "bytes " + std::to_string(offset) + '-' +
                                                           std::to_string(offset + part.size() - 1) +
                                                           '/' + std::to_string(total)}},
                         .body = part,
-                        .also_good = 308};
+                        .also_good = 308,
+                        .keyless = session->keyless};
     };
     steps.took = [total, crc](std::size_t, std::uint64_t offset, bytes_view part,
                               const net::http_response& answer) {
@@ -251,7 +297,11 @@ class gs_api final : public cloud_api {
       throw error(errc::unavailable, "the service kept less of the upload than was sent");
     };
     steps.abort = [session, key] {
-      return cloud_call{.method = "DELETE", .url = *session, .key = key, .also_good = 499};
+      return cloud_call{.method = "DELETE",
+                        .url = session->url,
+                        .key = key,
+                        .also_good = 499,
+                        .keyless = session->keyless};
     };
     return steps;
   }

@@ -1,12 +1,15 @@
 #pragma once
 
-/// OCI's Object Storage as a `cloud_api`. Needs libcurl: link mdstream::oci. Source: Object Storage
-/// Service API, version 20160918.
+/// OCI's Object Storage as a `cloud_api`. Needs libcurl and OpenSSL: link mdstream::oci. Source:
+/// Object Storage Service API, version 20160918.
 
+#include <mdstream/core/base64.hpp>
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/json_refusal.hpp>
+#include <mdstream/store/cloud/part_digests.hpp>
 #include <mdstream/store/cloud/upload.hpp>
 #include <mdstream/store/detail/http_range.hpp>
 #include <mdstream/store/oci/options.hpp>
@@ -17,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -27,21 +31,18 @@ namespace mdstream::inline v0::store {
 
 namespace oci_detail {
 
-[[nodiscard]] inline cloud_refusal parse_refusal(const net::http_response& answer) {
-  cloud_refusal out;
-  try {
-    const json::value said = json::parse(answer.text);
-    if (said.type() != json::kind::object) return out;
-    const auto text = [&](const char* name) {
-      const json::value* const found = said.find(name);
-      const bool is_text = found != nullptr && found->type() == json::kind::string;
-      return is_text ? found->as<std::string>() : std::string();
-    };
-    out.code = text("code");
-    out.message = text("message");
-  } catch (const error&) {  // a proxy's, say
+/// The `opc-multipart-md5` of an object whose parts have these `opc-content-md5`. Nothing where one
+/// has none.
+[[nodiscard]] inline std::optional<std::string> md5_of_parts(const std::vector<std::string>& md5s) {
+  std::vector<std::byte> digests;
+  for (const std::string& each : md5s) {
+    const auto digest = from_base64(each);
+    if (!digest || digest->size() != 16) return std::nullopt;
+    digests.insert(digests.end(), digest->begin(), digest->end());
   }
-  return out;
+  const auto whole = cloud_detail::md5_of_digests(digests);
+  if (!whole) return std::nullopt;
+  return to_base64(*whole) + '-' + std::to_string(md5s.size());
 }
 
 }  // namespace oci_detail
@@ -51,13 +52,14 @@ class oci_api final : public cloud_api {
   oci_api(oci_settings settings, upload_plan plan)
       : settings_(std::move(settings)), plan_(plan), namespace_(settings_.namespace_name) {}
 
+  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "OCI"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
     return settings_.shown + (key.empty() ? "" : "/") + std::string(key);
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
-    return oci_detail::parse_refusal(answer);
+    return json_refusal(answer, "code");
   }
   [[nodiscard]] std::chrono::seconds clock_tolerance() const override {
     return std::chrono::minutes(4);  // the service's is five
@@ -181,12 +183,12 @@ class oci_api final : public cloud_api {
                                                const net::http_response&) mutable { done(code); });
   }
 
-  /// An upload's name and the tags of its parts, in their order.
+  /// An upload's name and what its parts have, in their order.
   struct upload_state {
     std::string place{};  ///< the URL of the object's uploads, without a query
     std::string id{};     ///< for the query
     std::mutex mutex{};
-    std::vector<std::string> tags{};
+    std::vector<std::string> tags{}, md5s{};
   };
 
   [[nodiscard]] upload_steps part_steps(const std::string& key, bytes_view bytes,
@@ -195,6 +197,7 @@ class oci_api final : public cloud_api {
     state->place = bucket() + "/u/" + net::percent_encode(key);
     const std::uint64_t size = plan_.part_size(bytes.size());
     state->tags.resize(static_cast<std::size_t>((bytes.size() + size - 1) / size));
+    state->md5s.resize(state->tags.size());
     auto about =
         std::make_shared<const std::string>(json::dump(json::value(json::object{{"object", key}})));
     upload_steps steps;
@@ -218,6 +221,7 @@ class oci_api final : public cloud_api {
                          const net::http_response& answer) {
       const std::lock_guard lock(state->mutex);
       state->tags[number] = mdstream::detail::tag_of(answer.headers);
+      state->md5s[number] = answer.headers.find("opc-content-md5").value_or("");
       if (state->tags[number].empty()) throw error(errc::corrupt, "a part's answer has no ETag");
     };
     steps.finish = [state, key, unless] {
@@ -237,6 +241,14 @@ class oci_api final : public cloud_api {
     steps.abort = [state, key] {
       return cloud_call{
           .method = "DELETE", .url = state->place + "?uploadId=" + state->id, .key = key};
+    };
+    steps.look = [look = look(key)] { return look; };
+    steps.is_it = [state, unless, total = bytes.size()](const net::http_response& answer) {
+      const auto ours = oci_detail::md5_of_parts(state->md5s);
+      const bool same = ours && answer.headers.find("opc-multipart-md5") == *ours &&
+                        mdstream::detail::content_length(answer.headers) == total;
+      if (same && unless) *unless = false;  // what was there came from here
+      return same;
     };
     return steps;
   }

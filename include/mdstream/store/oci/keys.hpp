@@ -1,32 +1,23 @@
 #pragma once
 
-/// Who signs requests to Oracle Cloud Infrastructure. Needs OpenSSL's libcrypto: link
+/// Who signs requests to Oracle Cloud Infrastructure. Needs libcurl and OpenSSL: link
 /// mdstream::oci.
 
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/net/access.hpp>
-#include <mdstream/net/oci_signature.hpp>
+#include <mdstream/net/quote.hpp>
+#include <mdstream/net/rsa.hpp>
 #include <mdstream/net/settings_file.hpp>
+#include <mdstream/store/oci/access.hpp>
+#include <mdstream/store/oci/instance.hpp>
 #include <mdstream/store/oci/options.hpp>
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::store {
-
-/// Signatures by a user's API key, or by the key of a session with the session's token.
-[[nodiscard]] inline net::access oci_key_access(net::oci_signer signer, std::string source,
-                                                std::vector<std::string> secrets) {
-  auto shared = std::make_shared<const net::oci_signer>(std::move(signer));
-  return {.authorize =
-              [shared](net::http_request& request, net::wall_clock::time_point at) {
-                net::sign_for_oci(request, *shared, at);
-              },
-          .secrets = std::move(secrets),
-          .source = std::move(source)};
-}
 
 namespace oci_detail {
 
@@ -36,7 +27,7 @@ namespace oci_detail {
 
 [[nodiscard]] inline std::string read_required(const net::environment& variables,
                                                const std::string& path, const char* what,
-                                               const net::warning_function& warn) {
+                                               const warning_function& warn) {
   const std::string file = net::detail::in_home(variables, path);
   auto text = net::detail::read_secret(file, warn);
   if (!text) {
@@ -49,50 +40,109 @@ namespace oci_detail {
 /// The access that a profile describes; nothing where it describes none.
 [[nodiscard]] inline std::optional<net::access> profile_access(const oci_profile& profile,
                                                                const net::environment& variables,
-                                                               const net::warning_function& warn) {
+                                                               const warning_function& warn) {
   if (!profile.auth.empty() && profile.auth != "api_key" && profile.auth != "security_token") {
     throw error(errc::unsupported,
-                "OCI_CLI_AUTH may be api_key or security_token: other ways to sign are not built");
+                "OCI_CLI_AUTH may be api_key, security_token, instance_principal or "
+                "resource_principal: other ways to sign are not built");
   }
   const bool has_key = !profile.key_file.empty() || !profile.key_text.empty();
   if (!has_key && profile.user.empty()) return std::nullopt;
   if (!has_key) throw incomplete(profile, "key_file");
   const bool session = profile.auth == "security_token" ||
                        (profile.user.empty() && !profile.security_token_file.empty());
-  std::string id;
+  std::string token;
   if (session) {
     if (profile.security_token_file.empty()) throw incomplete(profile, "security_token_file");
-    id = "ST$" + net::detail::header_token(
-                     read_required(variables, profile.security_token_file, "security token", warn));
+    token = net::detail::token_of_file(
+        read_required(variables, profile.security_token_file, "security token", warn),
+        profile.security_token_file);
   } else {
     if (profile.tenancy.empty()) throw incomplete(profile, "tenancy");
     if (profile.user.empty()) throw incomplete(profile, "user");
     if (profile.fingerprint.empty()) throw incomplete(profile, "fingerprint");
-    id = profile.tenancy + '/' + profile.user + '/' + profile.fingerprint;
-  }
-  if (id.find_first_of("\"\r\n") != std::string::npos) {
-    throw error(errc::permission_denied, profile.source + " has settings that no header may hold");
   }
   const bool from_text = !profile.key_text.empty();
   const std::string place = from_text ? "OCI_CLI_KEY_CONTENT" : profile.key_file;
   const std::string pem =
       from_text ? profile.key_text : read_required(variables, profile.key_file, "key file", warn);
-  std::vector<std::string> secrets{pem, id};
+  net::rsa_key key = net::rsa_key::from_pem(pem, place, profile.pass_phrase);
+  std::vector<std::string> secrets{pem};
   if (!profile.pass_phrase.empty()) secrets.push_back(profile.pass_phrase);
-  return oci_key_access({id, net::rsa_key::from_pem(pem, place, profile.pass_phrase)},
-                        profile.source, std::move(secrets));
+  if (session) return oci_token_access(token, std::move(key), profile.source, std::move(secrets));
+  std::string id = profile.tenancy + '/' + profile.user + '/' + profile.fingerprint;
+  if (!oci_detail::fits_key_id(id)) {
+    throw error(errc::permission_denied, profile.source + " has settings that no header may hold");
+  }
+  secrets.push_back(id);
+  return oci_key_access({std::move(id), std::move(key)}, profile.source, std::move(secrets));
+}
+
+/// A variable that is a value, or the absolute path of the file that has it.
+[[nodiscard]] inline std::optional<std::string> value_or_file(const net::environment& variables,
+                                                              const char* name,
+                                                              const warning_function& warn) {
+  auto value = variables(name);
+  if (!value || !value->starts_with('/')) return value;
+  return net::detail::header_token(read_required(variables, *value, name, warn));
+}
+
+/// What services of OCI give to what runs in them (version 2.2); nothing where this is no such
+/// service.
+[[nodiscard]] inline std::optional<net::access> resource_access(const net::environment& variables,
+                                                                const warning_function& warn) {
+  const auto version = variables("OCI_RESOURCE_PRINCIPAL_VERSION");
+  if (!version) return std::nullopt;
+  if (*version != "2.2") {
+    throw error(errc::unsupported,
+                "OCI_RESOURCE_PRINCIPAL_VERSION is " + net::quotable(*version, {}) +
+                    ", but only resource principals of version 2.2 are built; a profile with an "
+                    "API key, or OCI_CLI_AUTH=instance_principal, are other ways in");
+  }
+  const std::string source = "the resource principal of the environment";
+  const auto token = value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_RPST", warn);
+  const auto pem = value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", warn);
+  if (!token || !pem) {
+    throw error(errc::permission_denied,
+                source + " has no " +
+                    (token ? "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM" : "OCI_RESOURCE_PRINCIPAL_RPST"));
+  }
+  const std::string pass_phrase =
+      value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE", warn).value_or("");
+  std::vector<std::string> secrets{*pem};
+  if (!pass_phrase.empty()) secrets.push_back(pass_phrase);
+  return oci_token_access(
+      *token, net::rsa_key::from_pem(*pem, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", pass_phrase),
+      source, std::move(secrets));
 }
 
 }  // namespace oci_detail
 
-/// The keys of variables and profile, read anew each time: a session's token is replaced while
-/// programs run. Nobody after them.
-[[nodiscard]] inline net::any_access default_oci_access(const oci_settings& settings,
+/// The keys of variables and profile, or else of a resource principal, read anew each time: tokens
+/// are replaced while programs run. Nobody after them. With OCI_CLI_AUTH those of the one that it
+/// names.
+[[nodiscard]] inline net::any_access default_oci_access(runtime& threads,
+                                                        const oci_settings& settings,
                                                         const oci_options& options) {
-  return net::computed_access(
-      [profile = settings.profile, variables = options.variables, warn = options.warn] {
-        return oci_detail::profile_access(profile, variables, warn);
+  const std::string& chosen = settings.profile.auth;
+  if (chosen == "instance_principal") {
+    return oci_instance_access(threads, options.http, options.variables);
+  }
+  const net::any_access resource =
+      net::computed_access([variables = options.variables, warn = options.warn, chosen] {
+        auto found = oci_detail::resource_access(variables, warn);
+        if (!found && !chosen.empty()) {
+          throw error(errc::permission_denied, "OCI_RESOURCE_PRINCIPAL_VERSION is not set");
+        }
+        return found;
       });
+  if (chosen == "resource_principal") return resource;
+  const net::any_access profile = net::computed_access(
+      [of = settings.profile, variables = options.variables, warn = options.warn] {
+        return oci_detail::profile_access(of, variables, warn);
+      });
+  if (!chosen.empty()) return profile;
+  return net::access_chain({profile, resource});
 }
 
 }  // namespace mdstream::inline v0::store

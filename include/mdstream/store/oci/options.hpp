@@ -18,8 +18,9 @@ namespace mdstream::inline v0::store {
 
 struct oci_options : cloud_options {
   std::string namespace_name{};  ///< unset: the URL's, else the service is asked once
-  std::string region{};          ///< unset: OCI_CLI_REGION, the profile's, OCI_REGION
-  std::string profile{};         ///< unset: the URL's, OCI_CLI_PROFILE, DEFAULT
+  /// Unset: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
+  std::string region{};
+  std::string profile{};  ///< unset: the URL's, OCI_CLI_PROFILE, DEFAULT
 };
 
 /// A profile as `~/.oci/config` has it, with what variables put in its settings' place. Unset are
@@ -73,7 +74,8 @@ namespace oci_detail {
 /// The profile of that name, whose settings fall back to those of DEFAULT. `required`: whether one
 /// that is not there is an error.
 [[nodiscard]] inline oci_profile read_profile(const net::environment& variables,
-                                              const std::string& name, bool required) {
+                                              const warning_function& warn, const std::string& name,
+                                              bool required) {
   const auto chosen = net::first_set(variables, {"OCI_CLI_CONFIG_FILE", "OCI_CONFIG_FILE"});
   const std::string file = net::detail::in_home(variables, chosen.value_or("~/.oci/config"));
   const auto text = net::detail::read_settings(file);
@@ -93,12 +95,14 @@ namespace oci_detail {
   // A session's profile is one without a user, also beneath a DEFAULT that has one.
   const bool is_session = at != sections.end() && net::setting(at->second, "security_token_file") &&
                           !net::setting(at->second, "user");
+  std::string pass_phrase = of("pass_phrase");
+  if (!pass_phrase.empty()) net::detail::warn_of_open_file(file, warn);
   return {.tenancy = of("tenancy"),
           .user = is_session ? "" : of("user"),
           .fingerprint = of("fingerprint"),
           .region = of("region"),
           .key_file = of("key_file"),
-          .pass_phrase = of("pass_phrase"),
+          .pass_phrase = std::move(pass_phrase),
           .security_token_file = of("security_token_file"),
           .source = "the profile " + name + " in " + file};
 }
@@ -119,6 +123,7 @@ inline void put_variables(const net::environment& variables, oci_profile& into) 
   put(into.security_token_file, "OCI_CLI_SECURITY_TOKEN_FILE");
   put(into.auth, "OCI_CLI_AUTH");
   if (!put(into.region, "OCI_CLI_REGION") && into.region.empty()) put(into.region, "OCI_REGION");
+  if (into.region.empty()) put(into.region, "OCI_RESOURCE_PRINCIPAL_REGION");
   if (user || text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_CONTENT)";
   if (user && file && !text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_FILE)";
 }
@@ -156,8 +161,9 @@ inline void put_variables(const net::environment& variables, oci_profile& into) 
   if (profile.empty()) profile = variables("OCI_CLI_PROFILE").value_or("");
   const bool named_profile = !profile.empty();
   if (!options.keys || named_profile || region.empty()) {
-    out.profile = oci_detail::read_profile(variables, named_profile ? profile : "DEFAULT",
-                                           named_profile && !options.keys);
+    out.profile =
+        oci_detail::read_profile(variables, options.warn, named_profile ? profile : "DEFAULT",
+                                 named_profile && !options.keys);
     oci_detail::put_variables(variables, out.profile);
   }
   if (region.empty()) region = out.profile.region;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,8 +26,9 @@ namespace mdstream::inline v0::store {
 /// Thread-safe.
 class s3_signer {
  public:
-  s3_signer(std::string region, s3_payload payload)
-      : payload_(payload), region_(std::move(region)) {}
+  /// `body_read` as `net::http_client_options` has it.
+  s3_signer(std::string region, s3_payload payload, std::function<void(bytes_view)> body_read = {})
+      : payload_(payload), body_read_(std::move(body_read)), region_(std::move(region)) {}
 
   [[nodiscard]] std::string region() const {
     const std::lock_guard lock(mutex_);
@@ -56,7 +58,7 @@ class s3_signer {
     }
     if (!chunks) return;
     auto framed = std::make_shared<net::v4_chunked_body>(
-        net::v4_chunk_signer(key, at, std::move(seed)), body);
+        net::v4_chunk_signer(key, at, std::move(seed)), body, body_read_);
     request.body = net::http_body::from([framed](mutable_bytes into) { return framed->pull(into); },
                                         net::v4_chunked_body::framed_size(body.size()));
   }
@@ -91,8 +93,10 @@ class s3_signer {
     switch (payload_) {
       case s3_payload::none: return std::string(net::unsigned_payload);
       case s3_payload::chunks: return std::string(net::streaming_payload);
-      default: return net::sha256_hex(body.span);
+      default: break;
     }
+    if (!body_read_) return net::sha256_hex(body.span);
+    return to_hex(net::sha256(body.span, body_read_));
   }
 
   /// The key of a day and region is made once.
@@ -109,6 +113,7 @@ class s3_signer {
   }
 
   const s3_payload payload_;
+  const std::function<void(bytes_view)> body_read_;
   mutable std::mutex mutex_;  // over what follows
   std::string region_;
   std::optional<net::v4_signing_key> key_;

@@ -30,6 +30,7 @@ class s3_api final : public cloud_api {
   s3_api(s3_settings settings, upload_plan plan, std::shared_ptr<s3_signer> signer)
       : settings_(std::move(settings)), plan_(plan), signer_(std::move(signer)) {}
 
+  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "S3"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
@@ -69,7 +70,8 @@ class s3_api final : public cloud_api {
   [[nodiscard]] object_version version(const net::http_response& answer) const override {
     const auto bytes = mdstream::detail::content_length(answer.headers);
     if (!bytes) throw error(errc::corrupt, "S3 does not tell the object's size");
-    return {*bytes, mdstream::detail::tag_of(answer.headers)};
+    const std::string tag = mdstream::detail::tag_of(answer.headers);
+    return {*bytes, tag, digest_of_tag(tag)};
   }
 
   [[nodiscard]] cloud_call get(const std::string& key, const object_version* held) const override {
@@ -214,10 +216,11 @@ class s3_api final : public cloud_api {
     return steps;
   }
 
-  /// An answer 200 may hold an error.
+  /// An answer 200 may hold an error, or be of somebody between: only S3's word is believed.
   [[nodiscard]] static int status_at_end(const net::http_response& answer) {
+    if (is_s3_completion(answer.text)) return answer.status;
     const std::string code = parse_s3_error(answer.text).code;
-    if (code.empty()) return answer.status;
+    if (code.empty()) return 502;
     return code == "PreconditionFailed" ? 412 : 500;
   }
 
@@ -233,7 +236,7 @@ class s3_api final : public cloud_api {
   if (payload == s3_payload::automatic) {
     payload = settings.endpoint.scheme == "https" ? s3_payload::none : s3_payload::whole;
   }
-  const auto signer = std::make_shared<s3_signer>(settings.region, payload);
+  const auto signer = std::make_shared<s3_signer>(settings.region, payload, options.http.body_read);
   return {threads,
           std::make_shared<s3_api>(settings,
                                    upload_plan{.part_bytes = options.part_bytes.value,

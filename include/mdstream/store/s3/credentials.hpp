@@ -11,8 +11,8 @@ namespace mdstream::inline v0::store {
 /// AWS's chain, see `default_aws_credentials`. Nobody after it: requests are not signed then.
 [[nodiscard]] inline net::any_aws_credentials default_s3_keys(runtime& threads,
                                                               const s3_options& options) {
-  return net::default_aws_credentials({threads, options.http, options.variables, options.region},
-                                      options.profile);
+  return net::default_aws_credentials(
+      {threads, options.http, options.variables, options.region, options.warn}, options.profile);
 }
 
 }  // namespace mdstream::inline v0::store

@@ -7,6 +7,7 @@
 #include <mdstream/net/http_headers.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/xml.hpp>
+#include <mdstream/store/digest.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstddef>
@@ -74,6 +75,8 @@ struct s3_page {
         if (!bytes) fail("a size is no number");
         one.bytes = *bytes;
         has_size = true;
+      } else if (*name == "ETag") {
+        one.digest = digest_of_tag(in.text());
       } else {
         in.skip();
       }
@@ -129,6 +132,19 @@ struct s3_page {
     throw error(errc::corrupt, std::move(about));
   }
   return id;
+}
+
+/// Whether a text is the answer to a CompleteMultipartUpload that made the object.
+[[nodiscard]] inline bool is_s3_completion(std::string_view text) {
+  try {
+    net::xml_reader in(text);
+    in.begin("CompleteMultipartUploadResult");
+    in.skip();
+    in.finish();
+    return true;
+  } catch (const error&) {
+    return false;
+  }
 }
 
 /// The body of CompleteMultipartUpload: the tags of all parts, the first being part 1.

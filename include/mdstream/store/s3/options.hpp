@@ -63,10 +63,12 @@ struct s3_options {
   /// parts), so many at a time, each repeated as `part_retry` says.
   byte_size part_bytes = 16_MiB;
   unsigned parallel_parts = 4;
-  retry_policy part_retry{.attempts = 4, .pause = std::chrono::milliseconds(250)};
+  retry_policy part_retry = patient_parts;
   /// `ca_file` unset: AWS_CA_BUNDLE.
   net::http_client_options http{};
   net::environment variables = net::process_environment();
+  /// Told of a file of keys that everybody may read, when the store is opened.
+  warning_function warn = &warn_on_stderr;
 };
 
 /// What `s3_options`, URL and environment come down to.
@@ -200,7 +202,7 @@ inline void apply_s3_url(std::string_view url, s3_settings& out, s3_options& opt
   s3_settings out;
   s3_detail::apply_s3_url(url, out, options);
   const net::environment& variables = options.variables;
-  const net::aws_config config = net::load_aws_config(variables, options.profile);
+  const net::aws_config config = net::load_aws_config(variables, options.profile, options.warn);
   const auto or_else = [](std::string& value, std::optional<std::string> other) {
     if (value.empty() && other) value = *std::move(other);
   };

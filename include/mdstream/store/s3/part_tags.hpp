@@ -4,9 +4,8 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/hex.hpp>
+#include <mdstream/store/cloud/part_digests.hpp>
 
-#include <openssl/evp.h>
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -28,14 +27,9 @@ namespace mdstream::inline v0::store {
       digests.push_back(static_cast<std::byte>(high * 16 + low));
     }
   }
-  std::array<std::byte, 16> out;
-  unsigned size = 0;
-  if (EVP_Digest(digests.data(), digests.size(), reinterpret_cast<unsigned char*>(out.data()),
-                 &size, EVP_md5(), nullptr) != 1 ||
-      size != out.size()) {
-    return std::nullopt;
-  }
-  return '"' + to_hex(out) + '-' + std::to_string(tags.size()) + '"';
+  const auto whole = cloud_detail::md5_of_digests(digests);
+  if (!whole) return std::nullopt;
+  return '"' + to_hex(*whole) + '-' + std::to_string(tags.size()) + '"';
 }
 
 }  // namespace mdstream::inline v0::store

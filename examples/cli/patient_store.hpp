@@ -1,0 +1,70 @@
+#pragma once
+
+/// The stores of a copy.
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/full.hpp>
+#include <mdstream/store/limited.hpp>
+#include <mdstream/store/retrying.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
+
+#include "mapped_uploads.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace cli {
+
+namespace mds = mdstream;
+
+/// How long a copy waits for a store that is out of order: seven repetitions within half a minute,
+/// or with pauses of up to a minute each where the store tells when to come again.
+inline constexpr mds::retry_policy patience{.attempts = 8, .pause = std::chrono::milliseconds(200)};
+
+[[nodiscard]] inline bool is_local(const std::string& url) { return mds::url_scheme(url).empty(); }
+
+/// A store whose failures that pass are waited out, and that is asked by as many calls at a time as
+/// it bears, until a stop, after which they fail with `errc::canceled`. Local paths need none of it
+/// and are used as they are, on the calling thread. Thread-safe.
+class patient_store {
+ public:
+  /// `beside`: another of the same server, with which it shares the retry budget and how many calls
+  /// are under way.
+  patient_store(mds::runtime& threads, const std::string& url, std::stop_token stop,
+                const patient_store* beside = nullptr);
+
+  [[nodiscard]] std::vector<mds::object_info> list(const std::string& prefix) const;
+  [[nodiscard]] mds::object_version version(const std::string& key) const;
+  /// The object as a listing shows it.
+  [[nodiscard]] mds::object_info look(const std::string& key) const;
+  std::size_t read(const std::string& key, std::uint64_t offset, mds::mutable_bytes into) const;
+  void write(const std::string& key, mds::bytes_view bytes) const;
+  /// The same for the bytes of a mapped file, of which few are in this process's memory at a time.
+  void write_mapped(const std::string& key, mds::bytes_view bytes) const;
+  [[nodiscard]] std::string url(const std::string& key) const { return store_.url(key); }
+  /// The asynchronous face, which does not try again by itself; who does takes from the budget.
+  [[nodiscard]] const mds::any_async_store& async() const { return async_; }
+  [[nodiscard]] const mds::shared_retry_budget& budget() const { return budget_; }
+
+ private:
+  using bearable = mds::adaptive<mds::any_async_store>;
+
+  [[nodiscard]] bearable bounded(mds::runtime& threads, const patient_store* beside) const;
+
+  std::shared_ptr<mapped_uploads> uploads_ = std::make_shared<mapped_uploads>();
+  mds::full_store store_;
+  std::stop_token stop_;
+  bearable bounded_;
+  mds::any_async_store async_;
+  mds::shared_retry_budget budget_;
+  std::optional<mds::retrying<mds::any_async_store>> remote_;
+};
+
+}  // namespace cli

@@ -1,0 +1,178 @@
+// mdstream copy that is killed or stopped, or shows how far it is.
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <string>
+
+#include "cli/copying.hpp"
+#include "cli/progress_bar.hpp"
+#include "support/catch.hpp"
+#include "support/scripted_server.hpp"
+
+namespace copy_stop_test {
+
+using namespace copying;
+using connection = support::scripted_server::connection;
+using support::scripted_request;
+using support::scripted_server;
+
+// Objects of 100,000 bytes, of which it sends half and keeps the rest until it is told to.
+class halting_server {
+ public:
+  halting_server()
+      : server_([this](connection& to, const scripted_request& request) { serve(to, request); }) {}
+  [[nodiscard]] std::string url() const { return server_.url(); }
+  [[nodiscard]] int halted() const { return halted_; }
+  [[nodiscard]] static std::string object() { return noise(100'000, 1); }
+  void let_go() { halts_ = false; }
+
+ private:
+  void serve(connection& to, const scripted_request& request) {
+    const std::string all = object();
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    if (request.method == "HEAD") return;
+    to.send(all.substr(0, 50'000));
+    if (halts_) ++halted_;
+    for (int i = 0; i < 3000 && halts_; ++i) {
+      if (!to.wait(std::chrono::milliseconds(10))) return;
+    }
+    to.send(all.substr(50'000));
+  }
+
+  std::atomic<int> halted_{0};
+  std::atomic<bool> halts_{true};
+  scripted_server server_;
+};
+
+// A file of three of its objects, as --list takes it.
+std::string list_of(const halting_server& server) {
+  return server.url() + "/a\n" + server.url() + "/b\n" + server.url() + "/sub/c\n";
+}
+
+TEST_CASE("what a killed copy has left is deleted by the next, and what a living one makes stays",
+          "[cli]") {
+  halting_server server;
+  const scratch to, lists;
+  write(lists / "list", list_of(server));
+  process first({}, {"--list", lists / "list", to.path()});
+  CHECK(soon([&] { return server.halted() == 3 && tree(to.path()).size() == 3; }));
+  first.signal(SIGKILL);
+  (void)first.wait();
+  CHECK(tree(to.path()).size() == 3);  // temporary files
+
+  process second({}, {"--list", lists / "list", to.path()});
+  CHECK(soon([&] { return server.halted() == 6 && tree(to.path()).size() == 3; }));
+  const auto of_second = tree(to.path());
+  write(lists / "other", server.url() + "/d\n");
+  process third({}, {"--list", lists / "other", to.path()});
+  CHECK(soon([&] { return server.halted() == 7 && tree(to.path()).size() == 4; }));
+  for (const auto& [path, text] : of_second) CHECK(fs::exists(to / path));
+  server.let_go();
+  CHECK(second.wait().status == 0);
+  CHECK(third.wait().status == 0);
+  const std::string object = halting_server::object();
+  CHECK((tree(to.path()) == std::map<std::string, std::string>{
+                                {"a", object}, {"b", object}, {"d", object}, {"sub/c", object}}));
+}
+
+TEST_CASE("a signal stops a copy, whose temporary files go with it", "[cli]") {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    halting_server server;
+    const scratch to, lists;
+    write(lists / "list", list_of(server));
+    process copy({}, {"--list", lists / "list", to.path()});
+    CHECK(soon([&] { return server.halted() == 3; }));
+    copy.signal(signal);
+    const outcome ended = copy.wait();
+    CHECK(ended.status == 128 + signal);
+    CHECK(ended.out.empty());
+    CHECK(ended.err.find("stopped by a signal; started again, it goes on") != std::string::npos);
+    CHECK(ended.err.find("before that") == std::string::npos);
+    CHECK(tree(to.path()).empty());
+  }
+}
+
+TEST_CASE("a terminal shows how far a copy is", "[cli]") {
+  halting_server server;
+  const scratch to, lists;
+  write(lists / "list", list_of(server));
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  REQUIRE(terminal >= 0);
+  REQUIRE(::grantpt(terminal) == 0);
+  REQUIRE(::unlockpt(terminal) == 0);
+  char name[64];
+  REQUIRE(::ptsname_r(terminal, name, sizeof name) == 0);
+  const int inside = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  process copy({}, {"--list", lists / "list", to.path()}, inside);
+  std::string shown;
+  CHECK(soon([&] {
+    pollfd ready{terminal, POLLIN, 0};
+    if (::poll(&ready, 1, 10) > 0) {
+      char some[256];
+      const ssize_t got = ::read(terminal, some, sizeof some);
+      if (got > 0) shown.append(some, static_cast<std::size_t>(got));
+    }
+    return shown.find("0 of 3 objects, 1") != std::string::npos;  // 146 KiB, as soon as they came
+  }));
+  server.let_go();
+  CHECK(copy.wait().status == 0);
+  ::close(inside);
+  ::close(terminal);
+}
+
+TEST_CASE("the time left is that of the bytes that are to be brought", "[cli]") {
+  cli::copy_progress p;
+  p.objects = 10;
+  CHECK(cli::progress_text(p, 1) == "0 of 10 objects, 0 B, 0 B/s");
+  p.copied = 1;
+  p.skipped = 5;
+  p.bytes = 2 << 20;
+  p.bytes_expected = 8 << 20;
+  CHECK(cli::progress_text(p, 2) == "6 of 10 objects, 2.0 MiB, 1.0 MiB/s, 7 s left");
+  p.bytes = 8 << 20;
+  CHECK(cli::progress_text(p, 8) == "6 of 10 objects, 8.0 MiB, 1.0 MiB/s");
+}
+
+TEST_CASE("URLs with a signature each share what their server bears", "[cli]") {
+  std::atomic<int> asked{0}, waiting{0};
+  std::atomic<bool> opens{false};
+  constexpr int objects = 48, refused = 3 * objects;
+  scripted_server server([&](connection& to, const scripted_request&) {
+    const int number = ++asked;
+    if (number <= refused) {
+      to.answer("503 Slow Down", "");
+      return;
+    }
+    // By now they come one by one; those that do not wait for their turn come while the first does.
+    if (!opens) ++waiting;
+    if (number == refused + 1) {
+      to.wait(std::chrono::seconds(1));
+      opens = true;
+    }
+    while (!opens && to.wait(std::chrono::milliseconds(5))) {
+    }
+    to.answer("200 OK", "text");
+  });
+  const scratch to, lists;
+  std::string urls;
+  for (int i = 0; i < objects; ++i) {
+    const std::string name = std::to_string(i);
+    urls.append(server.url()).append("/").append(name).append("?signature=").append(name) += '\n';
+  }
+  write(lists / "list", urls);
+  const outcome got =
+      process({}, {"--list", lists / "list", to.path(), "--jobs", std::to_string(objects)}).wait();
+  INFO(got.err);
+  CHECK(got.status == 0);
+  CHECK(tree(to.path()).size() == objects);
+  CHECK(asked == refused + objects);
+  CHECK(waiting <= 3);
+}
+
+}  // namespace copy_stop_test

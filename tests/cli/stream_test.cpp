@@ -1,0 +1,120 @@
+// mdstream stream.
+
+#include "cli/running.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace cli_test;
+
+TEST_CASE("stream runs the loader, resumes from a state, and its digests are of the raw samples",
+          "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 60);
+  write_rows(files / "b", 100, 40);
+  const json config = {{"streams", {{{"remote", files / "a"}}, {{"remote", files / "b"}}}},
+                       {"local", files / "cache"},
+                       {"batch_size", 8},
+                       {"shuffle", true},
+                       {"shuffle_seed", 7},
+                       {"cache_limit", "1mb"}};
+  std::ofstream(files / "config.json") << config;
+  const std::string what = "stream --digest --config " + (files / "config.json");
+
+  const auto whole = run(what).lines();
+  REQUIRE(whole.size() == 14);
+  CHECK(whole.back()["summary"]["samples"] == 100);
+  CHECK(whole.back()["summary"]["bytes_fetched"].get<int>() > 1000);
+  std::multiset<std::int64_t> ids;
+  for (std::size_t i = 0; i + 1 < whole.size(); ++i) {
+    CHECK(whole[i]["batch"] == i);
+    CHECK(whole[i]["digest"].get<std::string>().size() == 16);
+    for (const auto& id : whole[i]["ids"]) ids.insert(id.get<std::int64_t>());
+  }
+  CHECK(std::set<std::int64_t>(ids.begin(), ids.end()).size() == 100);
+
+  const auto first = run(what + " --batches 5 --save-state " + (files / "state")).lines();
+  const auto second = run(what + " --state " + (files / "state")).lines();
+  REQUIRE(first.size() == 6);
+  REQUIRE(second.size() == 9);
+  for (std::size_t i = 0; i < 5; ++i) CHECK(first[i] == whole[i]);
+  for (std::size_t i = 0; i < 8; ++i) {
+    CHECK(second[i]["ids"] == whole[5 + i]["ids"]);
+    CHECK(second[i]["digest"] == whole[5 + i]["digest"]);
+  }
+}
+
+namespace cli_test {
+
+// The batches that the command line printed until it was killed, which it is after so many lines at
+// the least.
+inline std::vector<json> killed(const std::string& arguments, std::size_t after) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  ::fcntl(ends[1], F_SETPIPE_SZ, 4096);  // so far it can be ahead of who reads
+  const std::string command = "exec " MDSTREAM_CLI " " + arguments;
+  const pid_t process = ::fork();
+  if (process == 0) {
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string out;
+  char piece[64];
+  for (ssize_t got = 1; got > 0;) {
+    got = ::read(ends[0], piece, sizeof piece);
+    if (got > 0) out.append(piece, static_cast<std::size_t>(got));
+    if (static_cast<std::size_t>(std::ranges::count(out, '\n')) >= after) ::kill(process, SIGKILL);
+  }
+  ::close(ends[0]);
+  ::waitpid(process, nullptr, 0);
+  out.resize(out.rfind('\n') + 1);
+  auto lines = answer{0, out, ""}.lines();
+  std::erase_if(lines, [](const json& line) { return line.contains("summary"); });
+  return lines;
+}
+
+}  // namespace cli_test
+
+TEST_CASE("a killed stream goes on from its saved state, on each rank, to the end of its epochs",
+          "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 800);
+  const json config = {{"remote", files / "a"},
+                       {"local", files / "cache"},
+                       {"batch_size", 4},
+                       {"shuffle", true},
+                       {"epochs", 2}};
+  std::ofstream(files / "config.json") << config;
+  const std::string what = "stream --config " + (files / "config.json");
+  for (const std::string rank : {"0", "1"}) {
+    ::setenv("WORLD_SIZE", "2", 1);
+    ::setenv("LOCAL_WORLD_SIZE", "2", 1);
+    ::setenv("RANK", rank.c_str(), 1);
+    auto whole = run(what).lines();
+    REQUIRE(whole.size() == 2 * 100 + 1);
+    whole.pop_back();
+    const std::string state = files / ("state" + rank);
+    for (const std::size_t lines : {5U, 110U}) {
+      INFO("rank " << rank << ", killed after " << lines << " lines");
+      const auto before = killed(what + " --save-state " + state, lines);
+      auto after = run(what + " --state " + state).lines();
+      REQUIRE(after.size() >= 1);
+      after.pop_back();
+      // A batch whose state was not saved yet comes once more.
+      REQUIRE(before.size() + after.size() >= whole.size());
+      REQUIRE(before.size() + after.size() <= whole.size() + 1);
+      CHECK(std::equal(before.begin(), before.end(), whole.begin()));
+      CHECK(std::equal(after.rbegin(), after.rend(), whole.rbegin()));
+    }
+  }
+  for (const char* const name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK"}) ::unsetenv(name);
+}

@@ -1,0 +1,80 @@
+#include <mdstream/net/oauth.hpp>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "net/service.hpp"
+#include "support/catch.hpp"
+
+namespace oauth_test {
+
+using namespace service;
+using mds::errc;
+
+struct token_answer {
+  std::error_code code{};
+  std::optional<net::access> keys{};
+  mds::diagnostics where{};
+
+  [[nodiscard]] bool nobody() const { return !code && !keys; }
+  [[nodiscard]] std::string text() const { return mds::error(code, where).what(); }
+};
+
+/// What a machine's service at this address ends with.
+token_answer of_machine(const std::string& url, bool required = false) {
+  mds::runtime threads(1);
+  const net::machine_access provider(fetcher_for(threads), "the machine", [&] {
+    return std::optional(net::token_request{.url = url + "/token", .required = required});
+  });
+  token_answer out;
+  mds::one_time_event over;
+  provider.async_find({}, out.where, [&](std::error_code code, std::optional<net::access> found) {
+    out.code = code;
+    out.keys = std::move(found);
+    over.set();
+  });
+  over.wait();
+  return out;
+}
+
+const char* const token_text = R"({"access_token": "hush", "expires_in": 3600})";
+
+TEST_CASE("a machine's service is asked again while it is busy, and its failure told", "[net]") {
+  for (const int status : {429, 500, 503}) {
+    INFO(status);
+    std::atomic<int> left{1};
+    const server hiccup([&](const scripted_request&) {
+      return left-- > 0 ? reply{status} : reply{200, token_text};
+    });
+    const auto late = of_machine(hiccup.url());
+    REQUIRE(late.keys);
+    CHECK(late.keys->source == "the machine");
+    const server down([&](const scripted_request&) { return reply{status}; });
+    const auto said = of_machine(down.url());
+    CHECK(said.code == errc::unavailable);
+    CHECK(said.text().find(std::to_string(status)) != std::string::npos);
+  }
+}
+
+TEST_CASE("nobody, or another service, at a machine's address is no keys, unless it is required",
+          "[net]") {
+  const std::string nowhere = "http://127.0.0.1:1";
+  CHECK(of_machine(nowhere).nobody());
+  CHECK(of_machine(nowhere, true).code == errc::unavailable);
+  for (const int status : {400, 401, 403, 404, 405, 501}) {
+    INFO(status);
+    const server other([&](const scripted_request&) { return reply{status, "hush"}; });
+    CHECK(of_machine(other.url()).nobody());
+    CHECK(other.requests().size() == 1);
+    const auto said = of_machine(other.url(), true);
+    CHECK(said.code);
+    CHECK(said.text().find(std::to_string(status)) != std::string::npos);
+    CHECK(said.text().find("hush") == std::string::npos);
+  }
+  const server strange([](const scripted_request&) { return reply{200, "<html>"}; });
+  CHECK(of_machine(strange.url()).code == errc::permission_denied);
+}
+
+}  // namespace oauth_test
