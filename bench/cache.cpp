@@ -99,6 +99,8 @@ std::size_t fewest_downloads(const std::vector<batch>& batches, std::size_t shar
   return downloads;
 }
 
+/// Ten epochs: the loader, which is not told the last one, has fetched the first shards of an
+/// eleventh by its end; over three epochs that alone would be 3 % of the downloads.
 void limited_downloads(const place& here, const std::string& url) {
   for (const int percent : {10, 30, 60}) {
     const std::string name = "downloads, limit of " + std::to_string(percent) + " %";
@@ -106,13 +108,15 @@ void limited_downloads(const place& here, const std::string& url) {
     const std::uint64_t shard_bytes = fs::file_size(here.data / "small" / "shard.00000.mds");
     const std::uint64_t shard_samples = samples_of(here.data / "small" / "shard.00000.mds");
     const std::size_t room = here.shards * static_cast<std::size_t>(percent) / 100;
-    const std::uint64_t limit =
-        fs::file_size(here.data / "small" / "index.json") + room * shard_bytes + shard_bytes / 2;
+    // Something to spare, but no place for the last shard, which is smaller than the others.
+    const fs::path last = here.data / "small" / bench::shard_files(here.data / "small").back();
+    const std::uint64_t limit = fs::file_size(here.data / "small" / "index.json") +
+                                room * shard_bytes + fs::file_size(last) / 2;
     const std::string ids = here.state.path() + "/ids";
     std::vector<std::size_t> fetched, fewest;
     const auto measure = [&] {
       here.cache.empty();
-      const auto got = bench::run_reader({"read", url, here.cache.path(), "epochs=3", "block=3069",
+      const auto got = bench::run_reader({"read", url, here.cache.path(), "epochs=10", "block=3069",
                                           "limit=" + std::to_string(limit), "ids=" + ids});
       return got["fetched"];
     };

@@ -8,7 +8,10 @@
 
 #include "gpu_cases.hpp"
 
-int main() {
+#include <string>
+
+int main(int count, char** words) {
+  const std::string root = count > 1 ? words[1] : "build/bench-data";
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {
@@ -20,6 +23,8 @@ int main() {
   cudaGetDeviceProperties(&device, 0);
   std::printf("{\"bench\":\"gpu\",\"device\":\"%s\"}\n", device.name);
   staging_cases();
+  trainer_case(root);
+  collate_cases();
   kernel_cases();
 }
 #else

@@ -4,13 +4,7 @@
 #include <mdstream/cuda/pool.cuh>
 #include <mdstream/cuda/rows.cuh>
 
-#include "support/harness.hpp"
-
-#include <cuda_runtime_api.h>
-
-#include <algorithm>
 #include <string>
-#include <utility>
 
 namespace {
 
@@ -18,65 +12,43 @@ namespace kernels = mdstream::kernels;
 
 constexpr std::uint64_t whole = std::uint64_t{1} << 30;
 
-class memory {
- public:
-  explicit memory(std::uint64_t bytes) {
-    cudaMalloc(&data_, bytes);
-    cudaMemset(data_, 1, bytes);
-  }
-  memory(const memory&) = delete;
-  memory& operator=(const memory&) = delete;
-  ~memory() { cudaFree(data_); }
-  template <class T>
-  [[nodiscard]] T* as() const {
-    return static_cast<T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
-
-/// `work` launches kernels that read and write `moved` bytes in all; the limit is a copy within the
-/// device that moves as many.
-template <class Work>
-void kernel_case(const std::string& name, std::uint64_t moved, const Work& work) {
-  const memory from(moved / 2), to(moved / 2);
-  bench::run_case("gpu", name, "bytes/s",
-                  {{"mdstream",
-                    [&] {
-                      work();
-                      cudaDeviceSynchronize();
-                      return moved;
-                    }},
-                   {"limit:copy on the device", [&] {
-                      cudaMemcpyAsync(to.as<char>(), from.as<char>(), moved / 2,
-                                      cudaMemcpyDeviceToDevice);
-                      cudaDeviceSynchronize();
-                      return moved;
-                    }}});
-}
+using memory = device_memory;
 
 void row_cases(std::uint64_t row_bytes) {
+  const std::string size = ", rows of " + std::to_string(row_bytes) + " B";
+  if (!bench::is_wanted("gather" + size) && !bench::is_wanted("permute" + size) &&
+      !bench::is_wanted("pool draw" + size))
+    return;
   const std::uint64_t rows = whole / row_bytes;
   const memory table(whole), out(whole), ids(rows * 8);
   const kernels::row_table from{table.as<std::byte>(), rows, row_bytes};
-  const std::string size = ", rows of " + std::to_string(row_bytes) + " B";
   kernels::permute_rows(from, mdstream::keyed_permutation(rows, 1), 0, rows, ids.as<std::int64_t>(),
                         out.as<std::byte>());
-  kernel_case("gather" + size, 2 * whole, [&] {
+  kernel_case("gather" + size, 2 * whole + rows * 8, [&] {
     kernels::gather_rows(from, ids.as<std::int64_t>(), rows, out.as<std::byte>());
   });
-  kernel_case("permute" + size, 2 * whole, [&] {
+  kernel_case("permute" + size, 2 * whole + 2 * rows * 8, [&] {
     kernels::permute_rows(from, mdstream::keyed_permutation(rows, 1), 0, rows,
                           ids.as<std::int64_t>(), out.as<std::byte>());
   });
   mdstream::shuffle::pool pool({.samples = rows, .size = rows, .batch = rows});
   static_cast<void>(pool.put(rows, ""));
   const auto draw = pool.draw(pool.drawable());
-  kernel_case("pool draw" + size, 2 * draw.count * row_bytes, [&] {
-    kernels::draw_rows({table.as<std::byte>(), rows, row_bytes}, draw, ids.as<std::int64_t>(),
-                       out.as<std::byte>());
-  });
+  const kernels::pool_memory waiting{table.as<std::byte>(), rows, row_bytes};
+  bench::run_case("gpu", "pool draw" + size, "bytes/s",
+                  {{"mdstream",
+                    [&] {
+                      kernels::draw_rows(waiting, draw, ids.as<std::int64_t>(),
+                                         out.as<std::byte>());
+                      cudaDeviceSynchronize();
+                      return 2 * draw.count * row_bytes;
+                    }},
+                   {"limit:gather of the same rows", [&] {
+                      kernels::gather_rows({waiting.data, waiting.slots, row_bytes},
+                                           ids.as<std::int64_t>(), draw.count, out.as<std::byte>());
+                      cudaDeviceSynchronize();
+                      return 2 * draw.count * row_bytes;
+                    }}});
 }
 
 void convert_cases() {
@@ -101,7 +73,20 @@ void convert_cases() {
   });
 }
 
+__global__ void wait_for(std::uint64_t nanoseconds) {
+  const auto now = [] {
+    std::uint64_t t = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+    return t;
+  };
+  for (const std::uint64_t begin = now(); now() - begin < nanoseconds;) __nanosleep(1000);
+}
+
 }  // namespace
+
+void keep_busy(double milliseconds, cudaStream_t stream) {
+  wait_for<<<1, 1, 0, stream>>>(static_cast<std::uint64_t>(milliseconds * 1e6));
+}
 
 void kernel_cases() {
   row_cases(4096);

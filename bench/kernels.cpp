@@ -3,6 +3,7 @@
 
 #include <mdstream/collate/convert.hpp>
 #include <mdstream/collate/execute.hpp>
+#include <mdstream/collate/packed.hpp>
 #include <mdstream/collate/padded.hpp>
 #include <mdstream/collate/ragged.hpp>
 #include <mdstream/collate/stage_block.hpp>
@@ -11,6 +12,7 @@
 #include <mdstream/cuda/rows.cuh>
 
 #include "support/harness.hpp"
+#include "support/token_batch.hpp"
 
 #include <cstring>
 #include <memory>
@@ -39,58 +41,11 @@ class memory {
 };
 
 constexpr std::uint64_t bytes_of_a_case = 64 << 20;
+using packed_rows = collate::packed<{.row = 4096}>;
 
-/// Samples of an id, a sequence of tokens of this many bytes on average, and a label.
-struct batch {
-  std::vector<collate::source_column> sources{{.type = mds::dtype::int64, .value_bytes = 8},
-                                              {.type = mds::dtype::uint16, .shaped = true},
-                                              {.type = mds::dtype::int32, .value_bytes = 4}};
-  std::vector<std::byte> raw;
-  std::vector<collate::sample_bytes> samples;
-  std::vector<collate::output_column> outputs;
-  collate::collate_plan plan;
-
-  batch(std::uint64_t average, bool pads) {
-    std::mt19937 random(7);
-    std::vector<std::uint64_t> begins;
-    raw.reserve(bytes_of_a_case + average * 4);
-    while (raw.size() < bytes_of_a_case) {
-      begins.push_back(raw.size());
-      const auto elements = static_cast<std::uint32_t>((average / 2 + random() % average) / 2);
-      append(5 + elements * 2);
-      append(7);
-      append(7);
-      raw.push_back(std::byte{1 << 2 | 2});
-      append(elements);
-      raw.resize(raw.size() + elements * 2, std::byte{5});
-      append(3);
-    }
-    begins.push_back(raw.size());
-    for (std::size_t i = 0; i + 1 < begins.size(); ++i)
-      samples.push_back({raw.data() + begins[i], begins[i + 1] - begins[i]});
-    std::ranges::shuffle(samples, random);
-    std::vector<collate::column_measure> measures(sources.size());
-    collate::measure(sources, 1, samples, measures);
-    plan = {.samples = samples.data(),
-            .sample_count = samples.size(),
-            .sources = sources.data(),
-            .source_count = 3,
-            .variable_count = 1};
-    plan.slab_bytes = pads ? collate::padded<>{}.lay_out(sources, measures, samples.size(), outputs)
-                           : collate::ragged{}.lay_out(sources, measures, samples.size(), outputs);
-    plan.outputs = outputs.data();
-    plan.output_count = static_cast<std::uint32_t>(outputs.size());
-  }
-
- private:
-  void append(std::uint32_t value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    raw.insert(raw.end(), from, from + sizeof value);
-  }
-};
-
-void collate_case(const char* name, std::uint64_t average, bool pads) {
-  const batch from(average, pads);
+template <class Collator>
+void collate_case(const char* name, std::uint64_t average, const Collator& collator) {
+  const bench::token_batch from(bytes_of_a_case, average, collator);
   const collate::staged_block block(from.plan);
   const memory device(block.device_bytes()), host(block.block_bytes()), slab(from.plan.slab_bytes);
   const collate::staged_plan staged = block.write(host.data(), device.data());
@@ -181,9 +136,10 @@ void convert_cases() {
 }  // namespace
 
 int main() {
-  collate_case("ragged, 64 B", 64, false);
-  collate_case("ragged, 4 KiB", 4096, false);
-  collate_case("padded, 4 KiB", 4096, true);
+  collate_case("ragged, 64 B", 64, collate::ragged{});
+  collate_case("ragged, 4 KiB", 4096, collate::ragged{});
+  collate_case("padded, 4 KiB", 4096, collate::padded<>{});
+  collate_case("packed, 4 KiB", 4096, packed_rows{});
   gather_case("rows, 64 B", 64);
   gather_case("rows, 4 KiB", 4096);
   convert_cases();

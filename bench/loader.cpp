@@ -3,7 +3,9 @@
 
 #include <mdstream/mdstream.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -87,9 +89,10 @@ std::uint64_t sum_words(const std::byte* at, std::size_t bytes) {
 }
 
 template <class Policies, class SizeOf>
-void write_dataset(const std::string& where, std::size_t samples, const SizeOf& size_of) {
+void write_dataset(const std::string& where, std::size_t samples, const SizeOf& size_of,
+                   mds::byte_size shard = 64_MiB) {
   if (std::filesystem::exists(where + "/index.json")) return;
-  mds::writer<Policies> out({.out = where, .size_limit = 64_MiB});
+  mds::writer<Policies> out({.out = where, .size_limit = shard});
   std::mt19937_64 random(1);
   std::vector<std::byte> sample;
   for (std::size_t i = 0; i < samples; ++i) {
@@ -234,14 +237,55 @@ void scaling(const std::string& where) {
   const std::string name = "transform, 1 KiB";
   if (!bench::is_wanted(name)) return;
   const auto open = [&](unsigned threads) {
-    // What is put together ahead while the other has its turn is little of an epoch.
+    // What is put together ahead while the other has its turn is little of an epoch: a batch of
+    // digests takes 256 bytes.
     return mds::loader<transformed>(
-        {.local = where, .batch_size = 32, .ahead = mds::byte_size(1 << 20), .threads = threads});
+        {.local = where, .batch_size = 32, .ahead = 16_KiB, .threads = threads});
   };
   auto two = open(2), one = open(1);
   bench::run_case("loader", name, "samples/s",
                   {{"mdstream, two workers", [&] { return read_epoch(two); }},
                    {"mdstream, one worker", [&] { return read_epoch(one); }}});
+}
+
+/// What taking the state costs right after a batch, its text included.
+template <class Loader>
+void states_of(Loader& loader, const std::string& name) {
+  std::vector<double> took;
+  std::size_t bytes = 0;
+  for ([[maybe_unused]] auto& batch : loader.epoch()) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string state = loader.state();
+    const std::chrono::duration<double, std::micro> end = std::chrono::steady_clock::now() - begin;
+    took.push_back(end.count());
+    bytes = state.size();
+    if (took.size() == 8192) break;
+  }
+  std::ranges::sort(took);
+  std::printf(
+      "{\"bench\":\"loader\",\"case\":\"%s\",\"who\":\"mdstream\",\"value\":%.2f,\"unit\":\"us\","
+      "\"p99\":%.2f,\"bytes\":%zu}\n",
+      name.c_str(), took[took.size() / 2], took[took.size() * 99 / 100], bytes);
+}
+
+/// The same of a small job and of one of 100,002 shards, in which shards were found to be bad.
+void states(const std::string& root, const std::string& small) {
+  if (!bench::is_wanted("state")) return;
+  mds::loader<policies<64>> alone({.local = small, .batch_size = 32});
+  states_of(alone, "state, one stream");
+  mds::loader<policies<64>>::options given{.batch_size = 32};
+  auto& streams = given.streams;
+  for (int i = 0; i < 3; ++i) {
+    streams.push_back({.local = root + "/many-" + std::to_string(i), .proportion = 0.2 + 0.1 * i});
+    write_dataset<policies<64>>(streams.back().local, 33'334 * 4, [](auto&) { return 64; }, 452);
+  }
+  for (const std::uint32_t bad : {0U, 16U, 400U}) {
+    mds::loader<policies<64>> mix(given);
+    mds::run_state known = mds::parse_state(mix.state());
+    for (std::uint32_t i = 0; i < bad; ++i) known.substituted.push_back(250 * i);
+    mix.load_state(mds::to_text(known));
+    states_of(mix, "state, 100,002 shards of 3 streams, " + std::to_string(bad) + " bad");
+  }
 }
 
 /// Resident memory after each of ten epochs, the dataset's mapped pages included.
@@ -270,7 +314,6 @@ template <std::uint64_t Bytes>
 void all_cases(const std::string& where, const std::string& size) {
   random_access<Bytes>(where, size);
   iteration<policies<Bytes>, Bytes>(where, size, 32);
-  memory_over_epochs<policies<Bytes>>(where, size);
 }
 
 }  // namespace
@@ -278,8 +321,11 @@ void all_cases(const std::string& where, const std::string& size) {
 int main(int argc, char** argv) {
   const std::string root = argc > 1 ? argv[1] : "build/bench-data";
   const std::string kilobytes = samples_of<1024>(root, 262'144);
+  const std::string small = samples_of<64>(root, 1'048'576);
+  memory_over_epochs<policies<64>>(small, "64 B");  // before others leave something behind
+  memory_over_epochs<policies<1024>>(kilobytes, "1 KiB");
   all_cases<1024>(kilobytes, "1 KiB");
-  all_cases<64>(samples_of<64>(root, 1'048'576), "64 B");
+  all_cases<64>(small, "64 B");
   const std::string rows = root + "/tokens";
   write_dataset<tokens>(rows, 65'536, [](auto&) { return 4096U; });
   iteration<tokens, 4096>(rows, "2048 uint16", 32);
@@ -287,4 +333,5 @@ int main(int argc, char** argv) {
   write_dataset<files>(pictures, 2'000, [](auto& random) { return 75'000 + random() % 70'000; });
   iteration<files, 0>(pictures, "110 KB JPEG", 256);
   scaling(kilobytes);
+  states(root, small);
 }

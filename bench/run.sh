@@ -44,22 +44,26 @@ if $with_peers && [ "${names[*]}" != transfer ]; then
   peers=${PEERS:-/opt/peers}
   mosaic="$peers/mosaic/bin/python bench/peers/mosaic.py"
   others="$peers/others/bin/python bench/peers/others.py"
-  MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$mosaic" "$mosaic default" "$others litdata" "$others webdataset" \
-    "$others mlx-data")
+  MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$mosaic" "$mosaic default" "$mosaic workers" "$others litdata" \
+    "$others webdataset" "$others mlx-data")
   export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
 fi
 
-# run_transfer PROGRAM: with an S3 server to upload to, which comes with the peers.
+# run_transfer PROGRAM: with a server for SFTP, and one of S3 to upload to, which comes with the peers.
 run_transfer() {
+  local sshd=()
+  [ ! -x /usr/sbin/sshd ] || sshd=(tests/servers/with.sh sshd)
   if ! $with_peers; then
-    "$1" build/bench-data
+    "${sshd[@]}" "$1" build/bench-data
     return
   fi
   tools/install-transfer-peers.sh >&2
   local tools=${PEERS:-/opt/peers}/transfer/bin
   local python="$tools/python bench/peers/transfer.py"
-  MDSTREAM_BENCH_TOOLS=$tools MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$python obstore" "$python boto3") \
-    tests/servers/with.sh seaweedfs "$1" build/bench-data
+  # What is uploaded lies in memory, or the server's disk would be what is measured.
+  TMPDIR=/dev/shm MDSTREAM_BENCH_TOOLS=$tools \
+    MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$python obstore" "$python boto3") \
+    tests/servers/with.sh seaweedfs "${sshd[@]}" "$1" build/bench-data
 }
 
 for name in "${names[@]}"; do

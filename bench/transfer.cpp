@@ -78,7 +78,7 @@ void bench_download(const folder& scratch, const fs::path& destination, const st
       return taken;
     }));
   }
-  bench::run_case("transfer", name, "B/s", std::move(turns), 5);
+  bench::run_case("transfer", name, "B/s", std::move(turns), count > 10'000 ? 3 : 5);
 }
 
 void bench_ranges(const folder& scratch, const std::string& name) {
@@ -109,17 +109,31 @@ void bench_ranges(const folder& scratch, const std::string& name) {
           return turn{static_cast<double>(all.bytes), cost.seconds, cost.cpu_s, cost.resident_mb};
         }));
   }
-  bench::run_case("transfer", name, "B/s", std::move(turns), 5);
+  bench::run_case("transfer", name, "B/s", std::move(turns), 3);
 }
 
-/// Uploads with signatures. The server keeps what every turn wrote, so that turns are few.
+/// An empty bucket. The server lets go of what lay in it at once, which it does not of objects.
+void make_anew(const std::string& bucket) {
+  const auto ask = [url = std::getenv("S3_ENDPOINT_URL") + ('/' + bucket)](
+                       const std::string& method, const std::string& on_failure) {
+    const std::string keys = std::getenv("AWS_ACCESS_KEY_ID") +
+                             (':' + std::string(std::getenv("AWS_SECRET_ACCESS_KEY")));
+    bench::run_program({"curl", "-s", on_failure, "-o", "/dev/null", "-X", method, "--aws-sigv4",
+                        "aws:amz:us-east-1:s3", "-u", keys, "-H",
+                        "x-amz-content-sha256: UNSIGNED-PAYLOAD", url});
+  };
+  ask("DELETE", "-S");  // there may be none
+  ask("PUT", "-f");
+}
+
+/// Uploads with signatures.
 void bench_upload(const folder& scratch, const std::string& name, std::size_t count,
                   std::size_t size) {
   const char* const endpoint = std::getenv("S3_ENDPOINT_URL");
   if (!bench::is_wanted(name) || endpoint == nullptr) return;
   const folder data(scratch / "data");
   const objects all(data, count, size);
-  const std::string from = data / "bucket";
+  const std::string from = data / "bucket", bucket = "bench-upload", to = "s3://" + bucket + '/';
 
   std::vector<contender> turns;
   const auto add = [&](const std::string& who, std::vector<std::string> words) {
@@ -129,24 +143,20 @@ void bench_upload(const folder& scratch, const std::string& name, std::size_t co
       return turn{static_cast<double>(all.total()), cost.seconds, cost.cpu_s, cost.resident_mb};
     }));
   };
-  static int turn_number = 0;
-  const std::string to = "s3://test/" + std::to_string(++turn_number) + '/';
-  turns.push_back(contender::measured("mdstream", [&all, from, to] {
-    // What is there with its size would be left: another place for each turn.
-    static int place = 0;
-    const bench::program_cost cost =
-        bench::run_program({BENCH_MDSTREAM, "copy", from,
-                            to + "mdstream-" + std::to_string(++place), "--jobs", at_once});
-    return turn{static_cast<double>(all.total()), cost.seconds, cost.cpu_s, cost.resident_mb};
-  }));
+  add("mdstream", {BENCH_MDSTREAM, "copy", from, to + "mdstream", "--jobs", at_once});
   add("s5cmd", {tool("s5cmd"), "--endpoint-url", endpoint, "--numworkers", at_once, "cp",
                 from + "/", to + "s5cmd/"});
   add("rclone", {tool("rclone"), "copy", "--config", "", "--s3-provider", "Other", "--s3-endpoint",
                  endpoint, "--s3-env-auth", "--s3-force-path-style", "--s3-no-check-bucket",
-                 "--transfers", at_once, "--ignore-times", from, ":s3:" + to.substr(5) + "rclone"});
-  bench::run_case(
-      "transfer", name, "B/s",
-      bench::with(std::move(turns), bench::peers_of("transfer", name, from + '\t' + to)), 3);
+                 "--transfers", at_once, from, ":s3:" + bucket + "/rclone"});
+  turns = bench::with(std::move(turns), bench::peers_of("transfer", name, from + '\t' + to));
+  for (contender& each : turns) {
+    each.take_turn = [bucket, work = std::move(each.take_turn)] {
+      make_anew(bucket);
+      return work();
+    };
+  }
+  bench::run_case("transfer", name, "B/s", std::move(turns), 3);
 }
 
 }  // namespace
@@ -167,6 +177,6 @@ int main(int argc, char** argv) {
   bench_ranges(scratch, "download, 2 GiB in ranges");
   bench::run_stores(scratch / "stores");
   bench::run_burst(scratch / "burst");
-  bench_upload(scratch, "upload, 16 x 32 MiB", 16, 32 * mib);
+  bench_upload(scratch, "upload, 64 x 32 MiB", 64, 32 * mib);
   bench_upload(scratch, "upload, 256 x 1 MiB", 256, mib);
 }

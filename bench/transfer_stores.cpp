@@ -1,6 +1,7 @@
 // Each kind of store beside the plain one for web servers, from the same server and the same files:
 // what its URLs, keys and signatures cost. The server reads the object's name out of each kind of
-// request, and checks no signature.
+// request, and checks no signature. Under tests/servers/with.sh sshd the same files come by SFTP,
+// too, by mdstream and by OpenSSH's own client: there the cost is that of the encryption.
 
 #include "transfer_stores.hpp"
 
@@ -9,6 +10,9 @@
 #include "tests/support/nginx.hpp"
 #include "transfer_files.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +58,20 @@ void run_stores(const std::string& scratch) {
   add("dbfs", "dbfs:/Volumes/catalog/schema/volume/",
       {"DATABRICKS_HOST=" + url, "DATABRICKS_TOKEN=token"});
   add("hf", "hf://datasets/org/name/", {"HF_ENDPOINT=" + url, "HF_TOKEN=token"});
-  run_case("transfer", name, "B/s", std::move(turns), 5);
+  if (const char* const sshd = std::getenv("COMPOSER_SFTP_KEY_FILE")) {
+    const std::string place = std::getenv("MDSTREAM_TEST_URL");
+    const std::string host = place.substr(0, place.find('/', place.find("://") + 3));
+    const std::string files = std::filesystem::absolute(data / "bucket").string();
+    add("sftp", host + files + '/', {});
+    const std::string batch = all / "batch";
+    std::ofstream(batch) << "get " << files << "/* " << into.path() << '/' << '\n';
+    turns.push_back(download(
+        "OpenSSH sftp",
+        {"sftp", "-q", "-b", batch, "-i", sshd, "-o",
+         "UserKnownHostsFile=" + std::string(std::getenv("COMPOSER_SFTP_KNOWN_HOSTS_FILE")), host},
+        data, into, expected));
+  }
+  run_case("transfer", name, "B/s", std::move(turns), 3);
 }
 
 }  // namespace bench

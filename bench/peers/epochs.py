@@ -5,6 +5,8 @@ import os
 import shutil
 import time
 
+BATCH_SIZE = 32
+
 
 def first_epochs(directory, epoch, seconds=8):
     """A turn that reads a first epoch into an empty cache, or as much of it as `seconds` allow: `epoch(url, cache)` gives
@@ -18,14 +20,38 @@ def first_epochs(directory, epoch, seconds=8):
     cache = os.path.dirname(directory) + '-peer-cache'
     turn = 0
 
-    def work():
-        nonlocal turn
-        shutil.rmtree(cache, ignore_errors=True)
-        turn += 1  # a directory of its own each time: they remember those that they used
+    def read(place):
         units, end = 0, time.perf_counter() + seconds
-        for samples in epoch('s3://' + os.path.basename(directory), f'{cache}/{turn}'):
+        for samples in epoch('s3://' + os.path.basename(directory), place):
             units += samples
             if time.perf_counter() > end:
                 break
         return units
+
+    def work():
+        nonlocal turn
+        shutil.rmtree(cache, ignore_errors=True)
+        turn += 1  # a directory of its own each time: they remember those that they used
+        return in_a_process(lambda: read(f'{cache}/{turn}'))
     return work
+
+
+def in_a_process(work):
+    """The number that `work()` returns. What it leaves running, threads that fetch ahead say, ends with its process and
+    takes nothing from the next turn."""
+    result, answer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.write(answer, str(work()).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(answer)
+    with os.fdopen(result) as text:
+        said = text.read()
+    _, status = os.waitpid(child, 0)
+    if status != 0:
+        raise RuntimeError('an epoch failed')
+    return int(said)

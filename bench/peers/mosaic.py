@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""MosaicML Streaming as a peer: `mosaic.py BENCH CASE DIRECTORY [default]`; see turns.py.
+"""MosaicML Streaming as a peer: `mosaic.py BENCH CASE DIRECTORY [VARIANT]`; see turns.py.
 
-`default` iterates with the default predownload, with which its threads fight for the interpreter's lock.
+`default` iterates with the default predownload, with which its threads fight for the interpreter's lock; `workers` with the
+whole epoch's and two worker processes. A first epoch has the default predownload, in `workers` too.
 """
 import logging
+import multiprocessing
 import os
 import shutil
 import sys
@@ -19,14 +21,14 @@ from streaming import MDSWriter, StreamingDataset
 from streaming.base.shuffle import get_shuffle
 from torch.utils.data import DataLoader
 
-from epochs import first_epochs
+from epochs import BATCH_SIZE, first_epochs
 from turns import endless, for_a_second, serve
 
 NAME = 'mosaicml-streaming'
 
 
 def batch_size(case):
-    return 256 if 'JPEG' in case else 32
+    return 256 if 'JPEG' in case else BATCH_SIZE
 
 
 def own_copy(directory, scratch):
@@ -43,6 +45,20 @@ def wait_until_prepared(dataset, limit=120):
         time.sleep(0.1)
 
 
+def wait_until_children_rest(limit=120):
+    """The same in worker processes: whatever they do, they have done it when they use no more time."""
+    def ticks():
+        total = 0
+        for child in multiprocessing.active_children():
+            with open(f'/proc/{child.pid}/stat') as f:
+                total += sum(map(int, f.read().rpartition(')')[2].split()[11:13]))
+        return total
+    end, used = time.monotonic() + limit, -1000
+    while (now := ticks()) - used > 5 and time.monotonic() < end:
+        used = now
+        time.sleep(0.5)
+
+
 def loader_case(case, directory, variant, scratch):
     local = own_copy(directory, scratch)
     if case.startswith('random access'):
@@ -55,20 +71,26 @@ def loader_case(case, directory, variant, scratch):
     if case.startswith('iteration'):
         more = {} if variant == 'default' else {'predownload': 1_000_000}
         dataset = StreamingDataset(local=local, batch_size=batch_size(case), shuffle=True, **more)
-        loader = DataLoader(dataset, batch_size=batch_size(case))
-        name = NAME + (', default predownload' if variant == 'default' else '')
+        loader = DataLoader(dataset, batch_size=batch_size(case), num_workers=2 if variant == 'workers' else 0)
+        name = NAME + {'': '', 'default': ', default predownload', 'workers': ', two workers'}[variant]
         steps = endless(lambda: (len(batch['x']) for batch in loader))
         next(steps)
-        if variant != 'default':
+        if not variant:  # by default it does not walk so far
             wait_until_prepared(dataset)
+        elif variant == 'workers':
+            wait_until_children_rest()
         serve(name, for_a_second(steps))
 
 
-def first_epoch(directory):
+def first_epoch(directory, variant):
+    """With the block of the other readers: its own default spans the dataset, so that the first batch needs every shard.
+    Each worker has one thread that downloads; it walks from sample to sample and holds the interpreter's lock, so that a
+    predownload beyond the default gains nothing."""
     def epoch(url, cache):
-        dataset = StreamingDataset(remote=url, local=cache, batch_size=BATCH_SIZE, shuffle=True, predownload=1_000_000)
-        return (len(batch['x']) for batch in DataLoader(dataset, batch_size=BATCH_SIZE))
-    serve(NAME, first_epochs(directory, epoch))
+        dataset = StreamingDataset(remote=url, local=cache, batch_size=BATCH_SIZE, shuffle=True, shuffle_block_size=262_144)
+        loader = DataLoader(dataset, batch_size=BATCH_SIZE, num_workers=2 if variant == 'workers' else 0)
+        return (len(batch['x']) for batch in loader)
+    serve(NAME + (', two workers' if variant == 'workers' else ''), first_epochs(directory, epoch))
 
 
 def write_case(case, scratch):
@@ -110,14 +132,15 @@ def order_case(case):
 def main():
     bench, case, directory = sys.argv[1:4]
     variant = sys.argv[4] if len(sys.argv) > 4 else ''
-    if variant and not (bench == 'loader' and case.startswith('iteration')):
+    iterates = bench == 'loader' and case.startswith('iteration')
+    if variant and not iterates and not (variant == 'workers' and bench == 'epoch'):
         return
     # Beside the data, so that its files can be linked.
     with tempfile.TemporaryDirectory(dir=directory if bench == 'order' else os.path.dirname(directory)) as scratch:
         if bench == 'loader':
             loader_case(case, directory, variant, scratch)
         elif bench == 'epoch':
-            first_epoch(directory)
+            first_epoch(directory, variant)
         elif bench == 'write':
             write_case(case, scratch)
         elif bench == 'order':

@@ -12,13 +12,13 @@ warnings.simplefilter('ignore')
 
 import numpy as np
 
-from epochs import first_epochs
+from epochs import BATCH_SIZE, first_epochs
 from samples import rows
 from turns import endless, for_a_second, serve
 
 
 def batch_size(case):
-    return 256 if 'JPEG' in case else 32
+    return 256 if 'JPEG' in case else BATCH_SIZE
 
 
 def prepared(directory, who, write):

@@ -95,8 +95,10 @@ inline void run_case(const std::string& bench, const std::string& name, const st
   for (contender& each : contenders) (void)each.take_turn();  // warm up: page cache, buffers
   std::vector<std::vector<double>> rates(contenders.size());
   std::vector<double> cpu(contenders.size()), resident(contenders.size());
-  for (int round = 0; round < turns; ++round) {
-    for (std::size_t i = 0; i < contenders.size(); ++i) {
+  for (std::size_t round = 0; round < static_cast<std::size_t>(turns); ++round) {
+    for (std::size_t k = 0; k < contenders.size(); ++k) {
+      // Another begins each round: what the caches hold is left by who went before.
+      const std::size_t i = (k + round) % contenders.size();
       const turn taken = contenders[i].take_turn();
       cpu[i] += taken.cpu_s / turns;
       resident[i] = taken.resident_mb;

@@ -28,6 +28,7 @@ class child_process {
       throw std::runtime_error("no pipe for a peer");
     pid_ = fork();
     if (pid_ == 0) {
+      setpgid(0, 0);
       dup2(in[0], STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
       std::vector<char*> arguments;
@@ -36,6 +37,7 @@ class child_process {
       execv(arguments[0], arguments.data());
       _exit(127);
     }
+    setpgid(pid_, pid_);  // also here, so that it is a group before it is told to rest
     close(in[0]);
     close(out[1]);
     to_ = fdopen(in[1], "w");
@@ -52,9 +54,10 @@ class child_process {
     waitpid(pid_, nullptr, 0);
   }
 
-  /// Threads that fetch ahead would take the processor from those whose turn it is.
-  void rest() { kill(pid_, SIGSTOP); }
-  void wake() { kill(pid_, SIGCONT); }
+  /// Threads and worker processes that fetch ahead would take the processor from those whose turn
+  /// it is.
+  void rest() { kill(-pid_, SIGSTOP); }
+  void wake() { kill(-pid_, SIGCONT); }
 
   void tell(const char* line) {
     std::fprintf(to_, "%s\n", line);

@@ -141,11 +141,13 @@ void read_dataset(const std::string& remote, const std::string& local, const wor
   std::vector<double> steps;
   std::uint64_t samples = 0, epoch = 0;
   mds::loader<policies>::batch_type batch;
+  auto asked = begin;
   for (bool more = true; more; ++epoch) {
     auto walk = loader.epoch();
     std::uint64_t batches = 0;
     while (true) {
-      const auto asked = clock_type::now();
+      // The step into an epoch began when the one before was asked for more.
+      if (batches != 0) asked = clock_type::now();
       if (!walk.next(batch)) break;
       const double took = seconds_since(asked);
       if (first == 0)
@@ -164,8 +166,11 @@ void read_dataset(const std::string& remote, const std::string& local, const wor
       if (++batches == how.stop_after) break;
       if (how.seconds != 0 && seconds_since(begin) > static_cast<double>(how.seconds)) break;
     }
-    most_memory = std::max(most_memory, own_memory_mb());
-    if (epoch == 0) early_memory = own_memory_mb();
+    const auto counting = clock_type::now();
+    const double memory = own_memory_mb();
+    if (epoch == 0) early_memory = memory;
+    most_memory = std::max(most_memory, memory);
+    asked += clock_type::now() - counting;  // no part of a step, but many times as long as one
     more = how.seconds != 0 ? seconds_since(begin) < static_cast<double>(how.seconds)
                             : epoch + 1 < how.epochs;
   }
