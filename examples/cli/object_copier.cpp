@@ -74,10 +74,11 @@ struct object_copier::streaming {
   streaming(const copy_item& i, std::shared_ptr<const patient_store> f, std::string path)
       : item(i), from(std::move(f)), file(std::move(path), [](auto&) {}, temporary_mark) {}
 
-  void begin(const mds::object_version& version, compare_by compared) {
+  // `first` is what came of it. An object that came whole needs no place before it is written.
+  void begin(const mds::object_version& version, mds::bytes_view first, compare_by compared) {
     is_large = version.bytes > streamed_bytes;
     if (is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
-    file.reserve(version.bytes);
+    if (version.bytes > first.size()) file.reserve(version.bytes);
     // What looks like an MD5 in S3 is none where objects are encrypted, which no listing shows.
     if (compared == compare_by::hash && !mds::store::s3::serves(item.store)) {
       digest = running_digest::of_any(item.digest, version.bytes);
@@ -250,7 +251,7 @@ std::string object_copier::written_path_of(const copy_item& item) {
 
 void object_copier::stream(const std::shared_ptr<streaming>& copy) {
   const auto take = [this, copy](const mds::object_version& version, mds::bytes_view bytes) {
-    if (copy->file.size() == 0) copy->begin(version, options_.compared);
+    if (copy->file.size() == 0) copy->begin(version, bytes, options_.compared);
     copy->append(bytes);
     progress_.bytes += bytes.size();
   };

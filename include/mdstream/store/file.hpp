@@ -177,12 +177,9 @@ class replacement_file {
   template <class Made>
   replacement_file(std::string path, const Made& made, std::string_view maker = "")
       : path_(std::move(path)), directory_(parent_of(path_)) {
-    if (const int failure = make_directories(directory_, made); failure != 0) {
-      throw system_failure(failure, "cannot make the directory", directory_);
-    }
     do {  // who cleans up at this moment may come between making and locking
       temporary_ = directory_ + "/.mdstream-" + std::string(maker) + unique_name() + ".tmp";
-      fd_ = open_file(temporary_, O_WRONLY | O_CREAT | O_EXCL);
+      fd_ = open_in_directory(made);
       (void)::flock(fd_.get(), LOCK_EX);  // without locks, nobody cleans up
     } while (!is_linked(fd_.get()));
   }
@@ -223,6 +220,18 @@ class replacement_file {
   }
 
  private:
+  /// Most files go where there are others: the directory is made where one is missing.
+  template <class Made>
+  [[nodiscard]] unique_fd open_in_directory(const Made& made) const {
+    constexpr int flags = O_WRONLY | O_CREAT | O_EXCL;
+    if (unique_fd fd = try_open(temporary_, flags, 0666); fd) return fd;
+    if (errno != ENOENT && errno != ENOTDIR) throw system_failure(errno, "cannot open", temporary_);
+    if (const int failure = make_directories(directory_, made); failure != 0) {
+      throw system_failure(failure, "cannot make the directory", directory_);
+    }
+    return open_file(temporary_, flags);
+  }
+
   std::string path_, directory_, temporary_;
   unique_fd fd_;
   std::uint64_t size_ = 0;
