@@ -11,6 +11,7 @@
 #include "tests/support/nginx.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -27,8 +28,8 @@ using bench::contender;
 using bench::turn;
 
 constexpr int turns = 5;
-constexpr double samples = 1 << 19;           // of 2 KiB: 1 GiB
-constexpr const char* wide = "block=262144";  // of the shuffle, in samples
+constexpr double samples = 1 << 19, more_samples = 1 << 20;  // of 2 KiB: 1 and 2 GiB
+constexpr const char* wide = "block=262144";                 // of the shuffle, in samples
 
 struct place {
   explicit place(const fs::path& root)
@@ -45,47 +46,64 @@ struct place {
 };
 
 /// A first epoch in a process of its own; from its start to its end.
-contender first_epoch(const place& here, const std::string& url, std::vector<std::string> more) {
+contender first_epoch(const place& here, const std::string& url, std::vector<std::string> more,
+                      double expected = samples) {
   more.insert(more.begin(), {"read", url, here.cache.path()});
-  return contender::measured("mdstream", [&here, more] {
+  return contender::measured("mdstream", [&here, more, expected] {
     here.cache.empty();
     const bench::reading got = bench::run_reader(more);
-    if (got["samples"] != samples) throw std::runtime_error("samples are missing");
-    return turn{samples, got.seconds, got["cpu"], got["rss"]};
+    if (got["samples"] != expected) throw std::runtime_error("samples are missing");
+    return turn{expected, got.seconds, got["cpu"], got["rss"]};
   });
 }
 
-contender program(const place& here, const std::string& who, std::vector<std::string> words) {
-  return contender::measured(who, [&here, words] {
+contender program(const place& here, const std::string& who, std::vector<std::string> words,
+                  double copied = samples) {
+  return contender::measured(who, [&here, words, copied] {
     here.copies.empty();
     const bench::program_cost cost = bench::run_program(words);
-    return turn{samples, cost.seconds, cost.cpu_s, cost.resident_mb};
+    return turn{copied, cost.seconds, cost.cpu_s, cost.resident_mb};
   });
+}
+
+struct raw_epoch {
+  std::string name, dataset;
+  double samples;
+  std::vector<std::string> shuffle;
+  bool with_peers = false;
+};
+
+/// The reader beside a plain copy of the same shards, and, where asked, beside other libraries.
+void first_raw_epoch(const place& here, const std::string& server, const raw_epoch& asked) {
+  if (!bench::is_wanted(asked.name)) return;
+  const std::string directory = here.of(asked.dataset), url = server + "/" + asked.dataset;
+  bench::write_once(directory, {"samples=" + std::to_string(std::uint64_t(asked.samples))});
+  const std::string list = here.state.path() + "/" + asked.dataset;
+  std::ofstream lines(list);
+  for (const std::string& shard : bench::shard_files(directory))
+    lines << url << '/' << shard << '\n';
+  lines.close();
+  const auto peers =
+      asked.with_peers ? bench::peers_of("epoch", asked.name, directory) : std::vector<contender>{};
+  bench::run_case("epoch", asked.name, "samples/s",
+                  bench::with({first_epoch(here, url, asked.shuffle, asked.samples),
+                               program(here, "limit:mdstream copy",
+                                       {BENCH_MDSTREAM, "copy", "--list", list, here.copies.path()},
+                                       asked.samples)},
+                              peers),
+                  turns);
 }
 
 void first_epochs(const place& here, const std::string& server) {
-  bench::write_once(here.of("raw"), {"samples=524288"});
-  const std::string raw_url = server + "/raw", list = here.state.path() + "/list";
-  std::ofstream lines(list);
-  for (const std::string& name : bench::shard_files(here.of("raw")))
-    lines << raw_url << '/' << name << '\n';
-  lines.close();
   setenv("MDSTREAM_BENCH_URL", server.c_str(), 1);
-  for (const bool shuffled_wide : {true, false}) {
-    const std::string name =
-        shuffled_wide ? "first epoch, raw" : "first epoch, raw, shuffled over all shards";
-    bench::run_case(
-        "epoch", name, "samples/s",
-        bench::with({first_epoch(here, raw_url,
-                                 shuffled_wide ? std::vector<std::string>{wide}
-                                               : std::vector<std::string>{}),
-                     program(here, "limit:mdstream copy",
-                             {BENCH_MDSTREAM, "copy", "--list", list, here.copies.path()})},
-                    shuffled_wide ? bench::peers_of("epoch", name, here.of("raw"))
-                                  : std::vector<contender>{}),
-        turns);
+  for (const raw_epoch& each :
+       {raw_epoch{"first epoch, raw", "raw", samples, {wide}, true},
+        raw_epoch{"first epoch, raw, 2 GiB", "more", more_samples, {wide}},
+        raw_epoch{"first epoch, raw, shuffled over all shards", "raw", samples, {}}}) {
+    first_raw_epoch(here, server, each);
   }
 
+  if (!bench::is_wanted("first epoch, zstd")) return;
   bench::write_once(here.of("zstd"), {"samples=524288", "compression=zstd:3"});
   const std::string cores = std::to_string(std::max(std::thread::hardware_concurrency(), 1U));
   const std::string unzip = "cd " + here.of("zstd") + " && ls shard.* | xargs -P " + cores +
@@ -162,9 +180,7 @@ void boundary(const place& here, const std::string& server, const std::string& n
 int main(int argc, char** argv) try {
   const place here(argc > 1 ? argv[1] : "build/bench-data");
   const support::nginx server(here.data, here.state.path(), {});
-  const auto wanted = [](const char* name) { return bench::is_wanted(name); };
-  if (wanted("first epoch, raw, shuffled over all shards") || wanted("first epoch, zstd"))
-    first_epochs(here, server.url());
+  first_epochs(here, server.url());
   time_to_first_batch(here, server.url());
   boundary(here, server.url(), "epoch boundary, 1 ms a step", {"step_us=1000"});
   boundary(here, server.url(), "epoch boundary, no work", {});
