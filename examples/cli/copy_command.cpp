@@ -13,9 +13,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -41,7 +43,7 @@ class copy_run {
       : plan_(plan), copier_(copier), stop_(std::move(stop)) {}
 
   // After a failure or a stop nothing new is begun, and it is thrown when what is under way has
-  // ended.
+  // ended. An object that goes on changing does not keep the others from being copied.
   void wait_for_all(unsigned jobs) {
     std::vector<lane> lanes(std::clamp<std::size_t>(plan_.items.size(), 1, jobs));
     open_ = lanes.size();
@@ -49,6 +51,7 @@ class copy_run {
     ended_.wait();
     if (failure_) std::rethrow_exception(failure_);
     if (next_ < plan_.items.size()) throw mds::error(mds::errc::canceled, "stopped");
+    if (changed_) throw_changed();
   }
 
  private:
@@ -64,16 +67,30 @@ class copy_run {
       const std::size_t i = next_++;
       if (i >= plan_.items.size()) return close();
       copier_.async_copy(plan_.items[i], [this, &its](const std::exception_ptr& failure) {
-        if (failure) stop(failure);
+        if (failure) take(failure);
         if (its.turned.exchange(true)) go_on(its);
       });
     } while (its.turned.exchange(true));
   }
 
-  void stop(const std::exception_ptr& failure) {
+  void take(const std::exception_ptr& failure) {
     const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = failure;
-    next_ = plan_.items.size();
+    try {
+      std::rethrow_exception(failure);
+    } catch (const changed_object& e) {
+      if (changed_count_++ == 0) changed_ = e;
+    } catch (...) {
+      if (!failure_) failure_ = failure;
+      next_ = plan_.items.size();
+    }
+  }
+
+  [[noreturn]] void throw_changed() const {
+    mds::diagnostics where = changed_->where();
+    if (const std::size_t others = changed_count_ - 1; others > 0) {
+      where.what += "; so did " + std::to_string(others) + (others == 1 ? " other" : " others");
+    }
+    throw changed_object(changed_->code(), std::move(where));
   }
 
   void close() {
@@ -86,6 +103,8 @@ class copy_run {
   std::atomic<std::size_t> next_{0}, open_{0};
   std::mutex mutex_;
   std::exception_ptr failure_;
+  std::optional<changed_object> changed_;  // the first one
+  std::size_t changed_count_ = 0;
   mds::one_time_event ended_;
 };
 

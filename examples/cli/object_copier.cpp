@@ -2,6 +2,7 @@
 
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/core/fnv.hpp>
+#include <mdstream/store/digest.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/ranged_read.hpp>
 #include <mdstream/store/streamed_read.hpp>
@@ -11,6 +12,7 @@
 #include "running_digest.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <initializer_list>
@@ -28,6 +30,9 @@ constexpr std::size_t range_bytes = std::size_t{8} << 20;
 
 // So many are asked for one by one at a destination, and more by a listing.
 constexpr std::size_t few = 32;
+
+// How often an object is copied that changes meanwhile.
+constexpr int most_begun = 3;
 
 // Memory for one small object and a byte more, in which a longer one shows. A thread's own.
 mds::mutable_bytes buffer() {
@@ -47,9 +52,24 @@ bool tells_of_none(const std::error_code& code) {
          code == mds::errc::unsupported;
 }
 
-mds::error other_size(std::string url) {
-  return {mds::errc::corrupt,
-          {.what = "the object has another size than its store said", .url = std::move(url)}};
+changed_object other(std::string what, std::string url) {
+  return {mds::errc::corrupt, {.what = std::move(what), .url = std::move(url)}};
+}
+
+changed_object other_size(std::string url) {
+  return other("the object has another size than its store said", std::move(url));
+}
+
+[[noreturn]] void throw_read_failure(const mds::error& failure) {
+  if (failure.code() == mds::errc::corrupt) throw changed_object(failure);
+  throw mds::error(failure);
+}
+
+// Whether an object is another than the plan has, as far as both can be told apart.
+bool is_another(const copy_item& planned, const mds::object_info& now) {
+  if (planned.bytes && *planned.bytes != now.bytes) return true;
+  return !planned.digest.empty() && !now.digest.empty() &&
+         mds::same_bytes(planned.digest, now.digest) != true;
 }
 
 // Sixteen digits that stand for these texts.
@@ -69,13 +89,39 @@ std::string name_of(const mds::object_version& version) {
 
 }  // namespace
 
-// One whose bytes go to a file as they come: no buffer holds an object.
+// One object on its way: what its store told of it last, and what it has added to the progress.
+struct object_copier::job {
+  job(const copy_item& i, copy_progress& p, handler d)
+      : item(i), progress(p), done(std::move(d)), expected(i.bytes.value_or(0)) {}
+
+  void bring(std::uint64_t bytes) {
+    brought += bytes;
+    progress.bytes += bytes;
+  }
+  // So many bytes have to be brought in all.
+  void expect(std::uint64_t bytes) {
+    progress.bytes_expected += bytes - std::exchange(expected, bytes);
+  }
+  void forget_brought() { progress.bytes -= brought.exchange(0); }
+
+  copy_item item;
+  copy_progress& progress;
+  handler done;
+  std::shared_ptr<const patient_store> from{};
+  int begun = 0;
+
+ private:
+  std::atomic<std::uint64_t> brought{0};
+  std::uint64_t expected;
+};
+
+// What of a job goes to a file as it comes: no buffer holds an object.
 struct object_copier::streaming {
-  streaming(const copy_item& i, std::shared_ptr<const patient_store> f, std::string path)
-      : item(i), from(std::move(f)), file(std::move(path), [](auto&) {}, temporary_mark) {}
+  explicit streaming(std::string path) : file(std::move(path), [](auto&) {}, temporary_mark) {}
 
   // `first` is what came of it. An object that came whole needs no place before it is written.
-  void begin(const mds::object_version& version, mds::bytes_view first, compare_by compared) {
+  void begin(const copy_item& item, const mds::object_version& version, mds::bytes_view first,
+             compare_by compared) {
     is_large = version.bytes > streamed_bytes;
     if (is_large) throw mds::error(mds::errc::out_of_range, "the object is large");
     if (version.bytes > first.size()) file.reserve(version.bytes);
@@ -89,11 +135,8 @@ struct object_copier::streaming {
     if (digest) digest->update(bytes);
   }
 
-  const copy_item& item;
-  std::shared_ptr<const patient_store> from;
   mds::detail::replacement_file file;
   std::optional<running_digest> digest{};
-  handler done{};
   mds::diagnostics where{};
   bool is_large = false;
 };
@@ -121,57 +164,91 @@ object_copier::object_copier(mds::runtime& threads, const copy_plan& plan, copy_
 }
 
 void object_copier::async_copy(const copy_item& item, handler done) {
-  std::shared_ptr<const patient_store> from;
-  std::shared_ptr<streaming> streamed;
+  const auto one = std::make_shared<job>(item, progress_, std::move(done));
   try {
-    from = source(item.store);
-    const comparison seen = first_look(item);
-    if (is_left(seen)) {
-      leave(item, seen);
-      return done({});
-    }
-    const bool streams =
-        into_files_ && from->async().streams() && item.bytes.value_or(0) <= streamed_bytes;
-    if (streams && seen == comparison::different) {
-      streamed = std::make_shared<streaming>(item, from, written_path_of(item));
-    }
+    one->from = source(item.store);
   } catch (...) {
-    return done(std::current_exception());
+    return one->done(std::current_exception());
   }
-  if (!streamed) return on_a_thread([this, &item, from] { copy(item, *from); }, std::move(done));
-  streamed->done = std::move(done);
-  stream(streamed);
+  begin(one);
 }
 
-void object_copier::on_a_thread(mds::unique_function<void()> work, handler done) {
-  blocking_.post([work = std::move(work), done = std::move(done)]() mutable {
+void object_copier::begin(const job_ptr& one) {
+  comparison seen = comparison::different;
+  try {
+    if (one->begun++ == 0) seen = first_look(one->item);
+    if (is_left(seen)) {
+      leave(*one, seen);
+      return one->done({});
+    }
+    const bool streams = into_files_ && one->from->async().streams() &&
+                         one->item.bytes.value_or(0) <= streamed_bytes;
+    if (streams && seen == comparison::different) {
+      return stream(one, std::make_shared<streaming>(written_path_of(one->item)));
+    }
+  } catch (...) {
+    return one->done(std::current_exception());
+  }
+  on_a_thread(one, [this, one, seen] { copy(*one, seen); });
+}
+
+void object_copier::end(const job_ptr& one, const std::exception_ptr& failure) {
+  try {
+    if (failure) std::rethrow_exception(failure);
+  } catch (const changed_object& e) {
+    return blocking_.post([this, one, e] { look_again(one, e); });
+  } catch (...) {  // is told as it is
+  }
+  one->done(failure);
+}
+
+// Begins anew with the object as it is now, where that is another than the one that failed.
+void object_copier::look_again(const job_ptr& one, const changed_object& failure) {
+  try {
+    mds::object_info now = one->from->look(one->item.from);
+    if (!failure.where().is_final && !is_another(one->item, now)) throw mds::error(failure);
+    if (one->begun == most_begun) {
+      mds::diagnostics where = failure.where();
+      where.what += ", each of " + std::to_string(most_begun) + " times";
+      throw changed_object(failure.code(), std::move(where));
+    }
+    one->item.bytes = now.bytes;
+    one->item.digest = std::move(now.digest);
+    one->forget_brought();
+    one->expect(now.bytes);
+  } catch (...) {
+    return one->done(std::current_exception());
+  }
+  begin(one);
+}
+
+void object_copier::on_a_thread(const job_ptr& one, mds::unique_function<void()> work) {
+  blocking_.post([this, one, work = std::move(work)]() mutable {
     std::exception_ptr failure;
     try {
       work();
     } catch (...) {
       failure = std::current_exception();
     }
-    done(failure);
+    end(one, failure);
   });
 }
 
-void object_copier::copy(const copy_item& item, const patient_store& from) {
-  if (const comparison seen = last_look(item, from, target(item)); is_left(seen)) {
-    return leave(item, seen);
-  }
-  item.bytes.value_or(0) <= small_bytes ? copy_small(item, from) : copy_beyond(item, from);
+void object_copier::copy(job& one, comparison seen) {
+  if (seen == comparison::unread) seen = last_look(one, target(one.item));
+  if (is_left(seen)) return leave(one, seen);
+  one.item.bytes.value_or(0) <= small_bytes ? copy_small(one) : copy_beyond(one);
 }
 
-void object_copier::leave(const copy_item& item, comparison seen) {
-  progress_.bytes_expected -= item.bytes.value_or(0);
+void object_copier::leave(job& one, comparison seen) {
+  one.expect(0);
   ++progress_.skipped;
   if (seen == comparison::same_size) ++progress_.skipped_by_size;
 }
 
-void object_copier::ended(const copy_item& item, const patient_store& from) {
-  if (options_.verify && !is_left(last_look(item, from, looked_at(item)))) {
-    throw mds::error(mds::errc::corrupt, {.what = "the copy has other bytes than its source",
-                                          .url = destination_.url(item.to)});
+void object_copier::copied(const job& one) {
+  if (options_.verify && !is_left(last_look(one, looked_at(one.item)))) {
+    throw other("the copy has other bytes than its source", destination_.url(one.item.to));
   }
   ++progress_.copied;
 }
@@ -222,18 +299,18 @@ comparison object_copier::first_look(const copy_item& item) const {
 }
 
 // With what asking the source and reading tell: never `unread`.
-comparison object_copier::last_look(const copy_item& item, const patient_store& from,
-                                    const std::optional<copy_end>& target) const {
+comparison object_copier::last_look(const job& one, const std::optional<copy_end>& target) const {
   if (!target) return comparison::different;
+  const copy_item& item = one.item;
   copy_end source{item.bytes.value_or(0), item.digest, is_local(item.store)};
   if (!item.bytes) {
-    mds::object_info found = from.look(item.from);
+    mds::object_info found = one.from->look(item.from);
     source.bytes = found.bytes;
     source.digest = std::move(found.digest);
   }
   const comparison seen = compare(options_.compared, source, *target);
   if (seen != comparison::unread) return seen;
-  return compare_bytes(source, from.url(item.from), *target, into_files_ ? path_of(item) : "",
+  return compare_bytes(source, one.from->url(item.from), *target, into_files_ ? path_of(item) : "",
                        stop_);
 }
 
@@ -249,78 +326,77 @@ std::string object_copier::written_path_of(const copy_item& item) {
   return path;
 }
 
-void object_copier::stream(const std::shared_ptr<streaming>& copy) {
-  const auto take = [this, copy](const mds::object_version& version, mds::bytes_view bytes) {
-    if (copy->file.size() == 0) copy->begin(version, bytes, options_.compared);
+void object_copier::stream(const job_ptr& one, const std::shared_ptr<streaming>& copy) {
+  const auto take = [this, one, copy](const mds::object_version& version, mds::bytes_view bytes) {
+    if (copy->file.size() == 0) copy->begin(one->item, version, bytes, options_.compared);
     copy->append(bytes);
-    progress_.bytes += bytes.size();
+    one->bring(bytes.size());
   };
   mds::async_stream_resumed(
-      threads_, copy->from->async(), copy->item.from, copy->item.bytes.value_or(streamed_bytes + 1),
-      take, patience, copy->from->budget(), stop_, copy->where,
-      [this, copy](std::error_code code, const mds::object_version& found) {
+      threads_, one->from->async(), one->item.from, one->item.bytes.value_or(streamed_bytes + 1),
+      take, patience, one->from->budget(), stop_, copy->where,
+      [this, one, copy](std::error_code code, const mds::object_version& found) {
         std::exception_ptr failure;
         try {
-          if (code && !copy->is_large) throw mds::error(code, std::move(copy->where));
-          if (!finish(*copy, found)) {
-            return on_a_thread([this, copy] { copy_large(copy->item, *copy->from); },
-                               std::move(copy->done));
+          if (code && !copy->is_large) throw_read_failure({code, std::move(copy->where)});
+          if (!finish(*one, *copy, found)) {
+            return on_a_thread(one, [this, one] { copy_large(*one); });
           }
           if (options_.verify) {  // reads, and may ask
-            return on_a_thread([this, copy] { ended(copy->item, *copy->from); },
-                               std::move(copy->done));
+            return on_a_thread(one, [this, one] { copied(*one); });
           }
-          ended(copy->item, *copy->from);
+          copied(*one);
         } catch (...) {
           failure = std::current_exception();
         }
-        copy->done(failure);
+        end(one, failure);
       });
 }
 
 // False for what is too large to come in one request; it is then as if nothing had come.
-bool object_copier::finish(streaming& copy, const mds::object_version& found) {
+bool object_copier::finish(job& one, streaming& copy, const mds::object_version& found) {
   const std::uint64_t got = copy.file.size();
   if (copy.is_large || got > streamed_bytes) {  // more than its server told before
-    progress_.bytes -= got;
+    one.forget_brought();
     return false;
   }
-  if (copy.item.bytes && (got != *copy.item.bytes || found.bytes > got)) {
-    throw other_size(copy.from->url(copy.item.from));
+  if (one.item.bytes && (got != *one.item.bytes || found.bytes > got)) {
+    throw other_size(one.from->url(one.item.from));
   }
   if (copy.digest && !copy.digest->matches()) {
-    throw mds::error(mds::errc::corrupt, {.what = "what came is not what its store tells a hash of",
-                                          .url = copy.from->url(copy.item.from)});
+    throw other("what came is not what its store tells a hash of", one.from->url(one.item.from));
   }
-  if (!copy.item.bytes) expect(got);
+  one.expect(got);
   copy.file.publish(mds::detail::durability::cached);
   return true;
 }
 
 // What fits no buffer.
-void object_copier::copy_beyond(const copy_item& item, const patient_store& from) {
-  is_local(item.store) && !into_files_ ? copy_mapped(item, from) : copy_large(item, from);
+void object_copier::copy_beyond(job& one) {
+  is_local(one.item.store) && !into_files_ ? copy_mapped(one) : copy_large(one);
 }
 
 // Out of the page cache, without a buffer of its size.
-void object_copier::copy_mapped(const copy_item& item, const patient_store& from) {
-  const std::string path = from.url(item.from);
+void object_copier::copy_mapped(job& one) {
+  const copy_item& item = one.item;
+  const std::string path = one.from->url(item.from);
   const mds::unique_fd file = mds::detail::open_file(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(mds::detail::file_size(file.get(), path));
   if (item.bytes && size != *item.bytes) throw other_size(path);
-  if (!item.bytes) expect(size);
+  one.expect(size);
   const auto bytes = mds::file_mapping::of(file.get(), size, path);
   destination_.write_mapped(item.to, bytes.bytes());
-  progress_.bytes += size;
-  ended(item, from);
+  one.bring(size);
+  copied(one);
 }
 
-void object_copier::copy_small(const copy_item& item, const patient_store& from) {
+void object_copier::copy_small(job& one) {
+  const copy_item& item = one.item;
   const std::size_t room = item.bytes ? static_cast<std::size_t>(*item.bytes) + 1 : small_bytes + 1;
-  const std::size_t got = from.read(item.from, 0, buffer().first(room));
-  if (got > small_bytes) return copy_beyond(item, from);
-  if (item.bytes && got != *item.bytes) throw other_size(from.url(item.from));
-  if (!item.bytes) expect(got);
+  const std::size_t got = one.from->read(item.from, 0, buffer().first(room));
+  if (got > small_bytes) return copy_beyond(one);
+  if (item.bytes && got != *item.bytes) throw other_size(one.from->url(item.from));
+  one.expect(got);
   if (into_files_) {
     mds::detail::replacement_file file(written_path_of(item), [](auto&) {}, temporary_mark);
     file.append(buffer().first(got));
@@ -328,14 +404,15 @@ void object_copier::copy_small(const copy_item& item, const patient_store& from)
   } else {
     destination_.write(item.to, buffer().first(got));
   }
-  progress_.bytes += got;
-  ended(item, from);
+  one.bring(got);
+  copied(one);
 }
 
-void object_copier::copy_large(const copy_item& item, const patient_store& from) {
+void object_copier::copy_large(job& one) {
+  const copy_item& item = one.item;
+  const patient_store& from = *one.from;
   const mds::any_async_store store = from.async();
   const mds::object_version version = from.version(item.from);
-  if (!item.bytes) expect(version.bytes);
   const auto bytes = static_cast<std::size_t>(version.bytes);
   const std::size_t ranges = (bytes + range_bytes - 1) / range_bytes;
   const auto size_of = [&](std::size_t range) {
@@ -346,16 +423,18 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
       into_files_ ? part_file(mds::detail::parent_of(path), name_of({from.url(item.from), path}),
                               name_of(version), bytes, ranges)
                   : part_file::unnamed(staging_directory(), bytes, ranges);
+  std::uint64_t missing = bytes;
   for (std::size_t i = 0; i < ranges; ++i) {
-    if (part.has(i)) progress_.bytes_expected -= size_of(i);
+    if (part.has(i)) missing -= size_of(i);
   }
+  one.expect(missing);
   mds::ranged_read_options options{
       .range_bytes = range_bytes, .retry = patience, .budget = from.budget()};
   options.is_there = [&part](std::size_t range) { return part.has(range); };
-  options.on_range = [&, this](std::size_t range) {
+  options.on_range = [&](std::size_t range) {
     part.mark(range);
     let_go(mds::bytes_view(part.bytes()).subspan(range * range_bytes, size_of(range)));
-    progress_.bytes += size_of(range);
+    one.bring(size_of(range));
   };
   // Written by the threads of the network where they can, which costs no fault of a page.
   auto into = mds::ranged_target::memory(part.bytes());
@@ -369,14 +448,14 @@ void object_copier::copy_large(const copy_item& item, const patient_store& from)
     });
   } catch (const mds::error& e) {
     if (e.code() == mds::errc::corrupt) part.discard();  // of an object that is no more
-    throw;
+    throw_read_failure(e);
   }
   if (into_files_) {
     part.publish(path);
   } else {
     destination_.write_mapped(item.to, part.bytes());
   }
-  ended(item, from);
+  copied(one);
 }
 
 }  // namespace cli

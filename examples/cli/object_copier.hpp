@@ -31,6 +31,14 @@ struct copy_options {
   unsigned at_once = 1;  ///< copies that may be under way without waiting for each other
 };
 
+/// An object that may be another than it was when its copy was begun. Nothing is wrong with the
+/// others.
+class changed_object : public mds::error {
+ public:
+  using mds::error::error;
+  explicit changed_object(const mds::error& failure) : mds::error(failure) {}
+};
+
 /// What lies at the destination already is left as it is. After a stop, copies fail with
 /// `errc::canceled`. Thread-safe. The runtime outlives it, and it all its copies.
 class object_copier {
@@ -44,31 +52,35 @@ class object_copier {
 
   /// Calls `done` when the copy has ended or failed, perhaps within this call. What is streamed
   /// into a file is copied by the threads of the network alone; all else takes a thread meanwhile.
-  /// `item` stays until then.
+  /// An object that changes at its source meanwhile is begun anew, twice at most; then it fails
+  /// with a `changed_object`.
   void async_copy(const copy_item& item, handler done);
 
  private:
+  struct job;
   struct streaming;
+  using job_ptr = std::shared_ptr<job>;
 
-  void stream(const std::shared_ptr<streaming>& copy);
-  [[nodiscard]] bool finish(streaming& copy, const mds::object_version& found);
-  void on_a_thread(mds::unique_function<void()> work, handler done);
-  void copy(const copy_item& item, const patient_store& from);
+  void begin(const job_ptr& one);
+  void end(const job_ptr& one, const std::exception_ptr& failure);
+  void look_again(const job_ptr& one, const changed_object& failure);
+  void stream(const job_ptr& one, const std::shared_ptr<streaming>& copy);
+  [[nodiscard]] bool finish(job& one, streaming& copy, const mds::object_version& found);
+  void on_a_thread(const job_ptr& one, mds::unique_function<void()> work);
+  void copy(job& one, comparison seen);
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
   [[nodiscard]] comparison first_look(const copy_item& item) const;
   [[nodiscard]] std::optional<copy_end> looked_at(const copy_item& item) const;
   [[nodiscard]] std::optional<copy_end> target(const copy_item& item) const;
-  [[nodiscard]] comparison last_look(const copy_item& item, const patient_store& from,
-                                     const std::optional<copy_end>& target) const;
-  void leave(const copy_item& item, comparison seen);
-  void ended(const copy_item& item, const patient_store& from);
+  [[nodiscard]] comparison last_look(const job& one, const std::optional<copy_end>& target) const;
+  void leave(job& one, comparison seen);
+  void copied(const job& one);
   [[nodiscard]] std::string path_of(const copy_item& item) const;
   [[nodiscard]] std::string written_path_of(const copy_item& item);
-  void copy_beyond(const copy_item& item, const patient_store& from);
-  void copy_mapped(const copy_item& item, const patient_store& from);
-  void copy_small(const copy_item& item, const patient_store& from);
-  void copy_large(const copy_item& item, const patient_store& from);
-  void expect(std::uint64_t bytes) { progress_.bytes_expected += bytes; }
+  void copy_beyond(job& one);
+  void copy_mapped(job& one);
+  void copy_small(job& one);
+  void copy_large(job& one);
 
   mds::runtime& threads_;
   const std::string destination_url_;

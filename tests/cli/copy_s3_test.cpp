@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -302,6 +303,88 @@ TEST_CASE("a second signal ends a copy that is stopping", "[cli]") {
   up.signal(SIGTERM);
   CHECK(up.wait().status == -1);
   holds = false;
+}
+
+// Puts other bytes in the place of an object when its first ones are asked for, so many times.
+class changing_source {
+ public:
+  changing_source(fake_s3::server& fake, std::string key, std::size_t size, int changes)
+      : fake_(fake), key_(std::move(key)), size_(size), left_(changes) {
+    fake_.put(key_, noise(size_, 50));
+    fake_.instead = [this](const fake_s3::question& asked) {
+      change(asked);
+      return std::optional<fake_s3::answer>();
+    };
+  }
+  // Of the object that stays.
+  [[nodiscard]] std::string last() const { return bytes_; }
+
+ private:
+  void change(const fake_s3::question& asked) {
+    const bool is_first = asked.raw.header("range").starts_with("bytes=0-");
+    if (asked.key != key_ || asked.raw.method != "GET" || !is_first || left_ == 0) return;
+    --left_;
+    bytes_ = noise(size_ -= 1000, ++seed_);
+    fake_.changed(key_, bytes_);
+  }
+
+  fake_s3::server& fake_;
+  std::string key_, bytes_;
+  std::size_t size_;
+  unsigned seed_ = 50;
+  int left_;
+};
+
+TEST_CASE("an object that changes while it is copied is begun anew", "[cli]") {
+  const std::pair<const char*, std::size_t> sizes[] = {{"in memory or one request", 100'000},
+                                                       {"in ranges", 40 * mib}};
+  for (const auto& [name, size] : sizes) {
+    INFO(name);
+    fake_s3::server fake;
+    const scratch to;
+    changing_source source(fake, "d/object", size, 2);
+    const outcome down = copy(fake, {fake.s3_url("d"), to.path()});
+    INFO(down.err);
+    CHECK(down.status == 0);
+    CHECK((tree(to.path()) == std::map<std::string, std::string>{{"object", source.last()}}));
+    CHECK(down.json()["copied"] == 1);
+    CHECK(down.json()["bytes"] == source.last().size());
+
+    changing_source again(fake, "d/object", size, 2);
+    const outcome across = copy(fake, {fake.s3_url("d"), fake.s3_url("e")});
+    INFO(across.err);
+    CHECK(across.status == 0);
+    CHECK((fake.objects().at("e/object") == again.last()));
+  }
+}
+
+TEST_CASE("an object that goes on changing is an error, and all others are copied", "[cli]") {
+  fake_s3::server fake;
+  const scratch to;
+  changing_source source(fake, "d/b", 40 * mib, 1000);
+  fake.put("d/a", "first");
+  fake.put("d/c", "last");
+  const outcome down = copy(fake, {fake.s3_url("d"), to.path(), "--jobs", "1"});
+  INFO(down.err);
+  CHECK(down.status == 1);
+  CHECK(down.err.find("changed while it was read, each of 3 times") != std::string::npos);
+  CHECK(down.err.find("s3://bucket/d/b") != std::string::npos);
+  CHECK(tree(to.path()) == std::map<std::string, std::string>{{"a", "first"}, {"c", "last"}});
+}
+
+TEST_CASE("a file that grows while it is copied is begun anew", "[cli]") {
+  fake_s3::server fake;
+  const scratch from;
+  write(from / "a", "waits");
+  write(from / "b", "short");
+  fake.instead = [&](const fake_s3::question& asked) {
+    if (asked.key == "d/a" && asked.raw.method == "PUT") write(from / "b", "longer");
+    return std::optional<fake_s3::answer>();
+  };
+  const outcome up = copy(fake, {from.path(), fake.s3_url("d"), "--jobs", "1"});
+  INFO(up.err);
+  CHECK(up.status == 0);
+  CHECK(fake.objects().at("d/b") == "longer");
 }
 
 TEST_CASE("--verify compares what was copied with what its store tells of it", "[cli]") {
