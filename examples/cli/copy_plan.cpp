@@ -69,27 +69,15 @@ bool is_directory(const std::string& url) {
   return url.ends_with('/') || (mds::url_scheme(url).empty() && std::filesystem::is_directory(url));
 }
 
-// The object of that name; nothing where there is none, or where nobody may know.
-std::optional<mds::object_info> looked_at(const patient_store& store, const std::string& key) {
-  try {
-    return store.look(key);
-  } catch (const mds::error& e) {
-    if (e.code() != mds::errc::not_found && e.code() != mds::errc::permission_denied) throw;
-    return std::nullopt;
-  }
-}
-
 // What lies beneath a URL; nothing where it is no directory or its store has none, nor, where it is
 // an object, if listing is refused.
 std::vector<mds::object_info> listed(const patient_store& store, bool is_object) {
   try {
     return store.list("");
   } catch (const mds::error& e) {
-    if (e.code() == mds::errc::unsupported || e.code() == mds::errc::not_found ||
-        (e.code() == mds::errc::permission_denied && is_object)) {
-      return {};
-    }
-    throw;
+    const bool is_refused = e.code() == mds::errc::permission_denied && !is_object;
+    if (is_refused || !tells_of_none(e.code())) throw;
+    return {};
   }
 }
 
@@ -123,7 +111,7 @@ copy_plan plan_copy(mds::runtime& threads, const std::string& source,
   const object_place from = parent_and_name(source);
   std::optional<mds::object_info> object;
   if (!from.key.empty() && !is_directory(source)) {
-    object = looked_at(patient_store(threads, from.store, stop), from.key);
+    object = patient_store(threads, from.store, stop).find(from.key);
   }
   if (!object || object->bytes == 0) {  // as which some stores show directories
     plan.destination = destination;

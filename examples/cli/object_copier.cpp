@@ -46,12 +46,6 @@ std::string staging_directory() {
   return named != nullptr && *named != '\0' ? named : "/var/tmp";
 }
 
-// Whether a destination that fails so may be taken for empty: what is written to it says the rest.
-bool tells_of_none(const std::error_code& code) {
-  return code == mds::errc::not_found || code == mds::errc::permission_denied ||
-         code == mds::errc::unsupported;
-}
-
 changed_object other(std::string what, std::string url) {
   return {mds::errc::corrupt, {.what = std::move(what), .url = std::move(url)}};
 }
@@ -274,13 +268,9 @@ std::optional<copy_end> object_copier::looked_at(const copy_item& item) const {
     if (failure) return std::nullopt;
     return copy_end{bytes, "", true};
   }
-  try {
-    mds::object_info found = destination_.look(item.to);
-    return copy_end{found.bytes, std::move(found.digest)};
-  } catch (const mds::error& e) {
-    if (!tells_of_none(e.code())) throw;
-    return std::nullopt;
-  }
+  auto found = destination_.find(item.to);
+  if (!found) return std::nullopt;
+  return copy_end{found->bytes, std::move(found->digest)};
 }
 
 std::optional<copy_end> object_copier::target(const copy_item& item) const {

@@ -75,6 +75,14 @@ mds::object_info patient_store::look(const std::string& key) const {
   const mds::object_version found = version(key);
   return {key, found.bytes, found.digest};
 }
+std::optional<mds::object_info> patient_store::find(const std::string& key) const {
+  try {
+    return look(key);
+  } catch (const mds::error& e) {
+    if (!tells_of_none(e.code())) throw;
+    return std::nullopt;
+  }
+}
 std::size_t patient_store::read(const std::string& key, std::uint64_t offset,
                                 mds::mutable_bytes into) const {
   if (!remote_) return store_.read(key, offset, into);

@@ -18,6 +18,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace cli {
@@ -29,6 +30,13 @@ namespace mds = mdstream;
 inline constexpr mds::retry_policy patience{.attempts = 8, .pause = std::chrono::milliseconds(200)};
 
 [[nodiscard]] inline bool is_local(const std::string& url) { return mds::url_scheme(url).empty(); }
+
+/// Whether a failure may be taken for that there is nothing: it says so, or nobody may know. What
+/// is done there next says the rest.
+[[nodiscard]] inline bool tells_of_none(const std::error_code& code) {
+  return code == mds::errc::not_found || code == mds::errc::permission_denied ||
+         code == mds::errc::unsupported;
+}
 
 /// A store whose failures that pass are waited out, and that is asked by as many calls at a time as
 /// it bears, until a stop, after which they fail with `errc::canceled`. Local paths need none of it
@@ -44,6 +52,8 @@ class patient_store {
   [[nodiscard]] mds::object_version version(const std::string& key) const;
   /// The object as a listing shows it.
   [[nodiscard]] mds::object_info look(const std::string& key) const;
+  /// The same; nothing where the failure `tells_of_none`.
+  [[nodiscard]] std::optional<mds::object_info> find(const std::string& key) const;
   std::size_t read(const std::string& key, std::uint64_t offset, mds::mutable_bytes into) const;
   void write(const std::string& key, mds::bytes_view bytes) const;
   /// The same for the bytes of a mapped file, of which few are in this process's memory at a time.
