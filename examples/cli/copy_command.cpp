@@ -49,9 +49,9 @@ class copy_run {
     open_ = lanes.size();
     for (lane& each : lanes) go_on(each);
     ended_.wait();
+    if (changed_ && (!failure_ || mds::code_of(failure_) == mds::errc::canceled)) throw_changed();
     if (failure_) std::rethrow_exception(failure_);
     if (next_ < plan_.items.size()) throw mds::error(mds::errc::canceled, "stopped");
-    if (changed_) throw_changed();
   }
 
  private:

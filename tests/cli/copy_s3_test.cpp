@@ -372,6 +372,29 @@ TEST_CASE("an object that goes on changing is an error, and all others are copie
   CHECK(tree(to.path()) == std::map<std::string, std::string>{{"a", "first"}, {"c", "last"}});
 }
 
+TEST_CASE("a copy that is stopped tells what had failed before", "[cli]") {
+  fake_s3::server fake;
+  const scratch to;
+  changing_source source(fake, "d/a", 100'000, 1000);
+  fake.put("d/b", "waits");
+  std::atomic<bool> waits = false;
+  fake.instead = [&, changes = fake.instead](const fake_s3::question& asked) {
+    if (asked.key != "d/b" || asked.raw.method != "GET") return changes(asked);
+    waits = true;
+    return std::optional(fake_s3::refusal(503, "SlowDown", "", "Retry-After: 50\r\n"));
+  };
+  process down(environment(fake), {fake.s3_url("d"), to.path(), "--jobs", "1"});
+  CHECK(soon([&] { return waits.load(); }));
+  down.signal(SIGINT);
+  const outcome ended = down.wait();
+  INFO(ended.err);
+  CHECK(ended.status == 128 + SIGINT);
+  const std::size_t before =
+      ended.err.find("stopped by a signal; started again, it goes on; before that: ");
+  CHECK(before != std::string::npos);
+  CHECK(ended.err.find("s3://bucket/d/a", before) != std::string::npos);
+}
+
 TEST_CASE("a file that grows while it is copied is begun anew", "[cli]") {
   fake_s3::server fake;
   const scratch from;
