@@ -1,14 +1,12 @@
 // mdstream copy, as scripts see it.
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -26,18 +24,10 @@ using support::scripted_request;
 using support::scripted_server;
 using connection = scripted_server::connection;
 
-struct answer {
-  int status;
-  std::string out, err;
-  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
-};
+using cli_test::answer;
 
 answer copy(const std::string& arguments, const std::string& before = "") {
-  const scratch files;
-  const int status = std::system((before + MDSTREAM_CLI " copy " + arguments + " >" +
-                                  (files / "out") + " 2>" + (files / "err"))
-                                     .c_str());
-  return {WEXITSTATUS(status), text_of(files / "out"), text_of(files / "err")};
+  return cli_test::run("copy " + arguments, before);
 }
 
 TEST_CASE("a directory is copied with all beneath it, and what is there is left", "[cli]") {

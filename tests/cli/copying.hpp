@@ -12,7 +12,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -21,19 +20,16 @@
 #include <utility>
 #include <vector>
 
+#include "cli/running.hpp"
 #include "store/scratch.hpp"
 
 namespace copying {
 
 namespace fs = std::filesystem;
+using cli_test::text_of;
 using scratch_directory::scratch;
 
 constexpr std::size_t mib = std::size_t{1} << 20;
-
-inline std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline void write(const std::string& path, const std::string& text) {
   fs::create_directories(fs::path(path).parent_path());

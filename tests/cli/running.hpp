@@ -2,6 +2,7 @@
 
 // Runs the command line and reads what it prints.
 
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 
 #include <sys/wait.h>
@@ -23,20 +24,7 @@ using json = nlohmann::json;
 
 inline const std::string golden = MDSTREAM_TEST_DATA "/golden/";
 
-struct folder {
-  fs::path path;
-  folder() {
-    std::string pattern = (fs::temp_directory_path() / "cli-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() { fs::remove_all(path); }
-  [[nodiscard]] std::string operator/(const std::string& name) const {
-    return (path / name).string();
-  }
-};
+using folder = scratch_directory::scratch;
 
 inline std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -47,18 +35,21 @@ struct answer {
   int status;
   std::string out, err;
 
-  [[nodiscard]] std::vector<json> lines() const {
-    std::vector<json> found;
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
+  [[nodiscard]] std::vector<nlohmann::json> lines() const {
+    std::vector<nlohmann::json> found;
     std::istringstream in(out);
-    for (std::string line; std::getline(in, line);) found.push_back(json::parse(line));
+    for (std::string line; std::getline(in, line);) found.push_back(nlohmann::json::parse(line));
     return found;
   }
 };
 
-inline answer run(const std::string& arguments) {
+// `before`: what stands before the program, variables say.
+inline answer run(const std::string& arguments, const std::string& before = "") {
   const folder files;
   const int status = std::system(
-      (MDSTREAM_CLI " " + arguments + " >" + (files / "out") + " 2>" + (files / "err")).c_str());
+      (before + MDSTREAM_CLI " " + arguments + " >" + (files / "out") + " 2>" + (files / "err"))
+          .c_str());
   return {WEXITSTATUS(status), text_of(files / "out"), text_of(files / "err")};
 }
 
