@@ -3,6 +3,7 @@
 #include <mdstream/async/event.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/warning.hpp>
+#include <mdstream/store/cloud/listing.hpp>
 
 #include "command.hpp"
 #include "copy_plan.hpp"
@@ -128,16 +129,18 @@ void warn_of_sizes(const copy_progress& progress, compare_by compared) {
 void copy_until(const std::stop_token& stop, const copy_arguments& args) {
   const auto start = std::chrono::steady_clock::now();
   mds::runtime threads(2, mds::runtime::io_threads_for_transfers());
-  const copy_plan plan = plan_of(args, threads, stop);
+  const auto& listing = threads.service<mds::store::listing_progress>();
   copy_progress progress;
+  std::optional<progress_bar> bar;  // ends before what it shows
+  bar.emplace([&](double) { return std::to_string(listing.found) + " objects listed"; });
+  const copy_plan plan = plan_of(args, threads, stop);
   progress.objects = plan.items.size();
   for (const copy_item& each : plan.items) progress.bytes_expected += each.bytes.value_or(0);
   const compare_by compared = args.compare == "size" ? compare_by::size : compare_by::hash;
   object_copier copier(threads, plan, {compared, args.verify, args.jobs}, stop, progress);
-  {
-    const progress_bar bar(progress);
-    copy_run(plan, copier, stop).wait_for_all(args.jobs);
-  }
+  bar.emplace([&](double seconds) { return progress_text(progress, seconds); });
+  copy_run(plan, copier, stop).wait_for_all(args.jobs);
+  bar.reset();
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
   print({{"copied", progress.copied.load()},
          {"skipped", progress.skipped.load()},

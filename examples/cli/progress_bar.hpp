@@ -10,9 +10,11 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace cli {
 
@@ -48,10 +50,10 @@ struct copy_progress {
   return text;
 }
 
-/// Draws while it lives.
+/// Draws while it lives: what `text` says after so many seconds.
 class progress_bar {
  public:
-  explicit progress_bar(const copy_progress& progress) : progress_(progress) {
+  explicit progress_bar(std::function<std::string(double)> text) : text_(std::move(text)) {
     if (::isatty(STDERR_FILENO) == 1) painter_ = std::thread([this] { paint(); });
   }
   progress_bar(const progress_bar&) = delete;
@@ -73,11 +75,11 @@ class progress_bar {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, std::chrono::milliseconds(200), [this] { return ended_; })) {
       const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-      std::fprintf(stderr, "\r\033[K%s", progress_text(progress_, time.count()).c_str());
+      std::fprintf(stderr, "\r\033[K%s", text_(time.count()).c_str());
     }
   }
 
-  const copy_progress& progress_;
+  const std::function<std::string(double)> text_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -217,6 +219,27 @@ TEST_CASE("a destination is asked for a few objects one by one, and listed for m
   CHECK(listings(fake) == 1);
   CHECK(looks() == 3);
   CHECK(copy(fake, {few.path(), fake.s3_url("few")}).json()["skipped"] == 3);
+}
+
+TEST_CASE("a terminal shows how many objects were listed so far", "[cli]") {
+  std::atomic<bool> holds = true;
+  fake_s3::server fake;
+  const scratch to;
+  fake.page = 2;
+  for (int i = 0; i < 5; ++i) fake.put("d/" + std::to_string(i), "text");
+  int pages = 0;
+  fake.instead = [&](const fake_s3::question& asked) {
+    if (asked.query.count("list-type") != 0 && ++pages == 3) {
+      while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return std::optional<fake_s3::answer>();
+  };
+  terminal screen;
+  process down(environment(fake), {fake.s3_url("d"), to.path()}, screen.inside());
+  CHECK(screen.shows("4 objects listed"));
+  holds = false;
+  CHECK(down.wait().status == 0);
+  CHECK(tree(to.path()).size() == 5);
 }
 
 TEST_CASE("objects of a few MiB take no buffers of their size, up or across", "[cli]") {

@@ -1,10 +1,5 @@
 // mdstream copy that is killed or stopped, or shows how far it is.
 
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -102,28 +97,11 @@ TEST_CASE("a terminal shows how far a copy is", "[cli]") {
   halting_server server;
   const scratch to, lists;
   write(lists / "list", list_of(server));
-  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-  REQUIRE(terminal >= 0);
-  REQUIRE(::grantpt(terminal) == 0);
-  REQUIRE(::unlockpt(terminal) == 0);
-  char name[64];
-  REQUIRE(::ptsname_r(terminal, name, sizeof name) == 0);
-  const int inside = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-  process copy({}, {"--list", lists / "list", to.path()}, inside);
-  std::string shown;
-  CHECK(soon([&] {
-    pollfd ready{terminal, POLLIN, 0};
-    if (::poll(&ready, 1, 10) > 0) {
-      char some[256];
-      const ssize_t got = ::read(terminal, some, sizeof some);
-      if (got > 0) shown.append(some, static_cast<std::size_t>(got));
-    }
-    return shown.find("0 of 3 objects, 1") != std::string::npos;  // 146 KiB, as soon as they came
-  }));
+  terminal screen;
+  process copy({}, {"--list", lists / "list", to.path()}, screen.inside());
+  CHECK(screen.shows("0 of 3 objects, 1"));  // 146 KiB, as soon as they came
   server.let_go();
   CHECK(copy.wait().status == 0);
-  ::close(inside);
-  ::close(terminal);
 }
 
 TEST_CASE("the time left is that of the bytes that are to be brought", "[cli]") {

@@ -3,6 +3,8 @@
 // Runs mdstream copy, and what its tests look at.
 
 #include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +73,44 @@ struct outcome {
   std::size_t resident = 0;  // bytes, the most
   std::string out, err;
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out); }
+};
+
+// What a program shows that takes `inside` for its terminal.
+class terminal {
+ public:
+  terminal() : outside_(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+    char name[64];
+    REQUIRE(outside_ >= 0);
+    REQUIRE(::grantpt(outside_) == 0);
+    REQUIRE(::unlockpt(outside_) == 0);
+    REQUIRE(::ptsname_r(outside_, name, sizeof name) == 0);
+    inside_ = ::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  }
+  terminal(const terminal&) = delete;
+  terminal& operator=(const terminal&) = delete;
+  ~terminal() {
+    ::close(inside_);
+    ::close(outside_);
+  }
+
+  [[nodiscard]] int inside() const { return inside_; }
+
+  // Whether it shows that soon.
+  [[nodiscard]] bool shows(const std::string& text) {
+    return soon([&] {
+      pollfd ready{outside_, POLLIN, 0};
+      if (::poll(&ready, 1, 10) > 0) {
+        char some[256];
+        const ssize_t got = ::read(outside_, some, sizeof some);
+        if (got > 0) shown_.append(some, static_cast<std::size_t>(got));
+      }
+      return shown_.find(text) != std::string::npos;
+    });
+  }
+
+ private:
+  int outside_, inside_ = -1;
+  std::string shown_;
 };
 
 // `mdstream copy WORD...` under way, with some variables of the environment.

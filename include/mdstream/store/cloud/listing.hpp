@@ -2,10 +2,13 @@
 
 /// A listing, page by page and directory by directory. Needs libcurl: link mdstream::curl.
 
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -16,6 +19,13 @@
 #include <vector>
 
 namespace mdstream::inline v0::store {
+
+/// A service of the runtime: how many objects the listings of its clouds' stores have found so far,
+/// for who shows how far one is.
+struct listing_progress {
+  explicit listing_progress(asio::io_context&) {}
+  std::atomic<std::uint64_t> found{0};
+};
 
 /// One listing on its way; keeps itself until it completes. Keys are relative to the store's root,
 /// sorted. Left out are the empty objects with a `/` at the end that tools make for folders: no key
@@ -108,6 +118,7 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
       const bool folder = each.key.empty() || (each.bytes == 0 && each.key.ends_with('/'));
       if (!folder) found_.push_back(std::move(each));
     }
+    client_.threads().service<listing_progress>().found += page.objects.size();
     const bool brings = !page.objects.empty() || page.more.empty();
     const std::size_t more = page.more.size();
     for (cloud_call& each : page.more) {
