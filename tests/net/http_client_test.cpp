@@ -1,5 +1,7 @@
 #include <mdstream/net/http_client.hpp>
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -30,6 +32,10 @@ using support::scripted_request;
 using support::scripted_server;
 using connection = scripted_server::connection;
 using namespace std::chrono_literals;
+
+// How many requests libcurl takes on this thread before it runs out of memory.
+constexpr int any_number = -1;
+thread_local int taken_requests = any_number;
 
 TEST_CASE("what is sent is what the request says, byte for byte", "[net]") {
   scripted_server server([](connection& to, const scripted_request& request) {
@@ -407,6 +413,33 @@ TEST_CASE("the requests of a connection share one watch of its socket", "[net]")
   CHECK(counting_watch::made == 1);
 }
 
+TEST_CASE("a redirect that libcurl does not take fails with libcurl's reason", "[net]") {
+  scripted_server server([](connection& to, const scripted_request&) {
+    to.answer("302 Moved", "", "Location: /x\r\n");
+  });
+  asio::io_context io;
+  mds::diagnostics where;
+  std::error_code result;
+  const auto transfer = std::make_shared<net::detail::http_transfer>(
+      net::http_request{.url = server.url(), .redirects = 2},
+      std::make_shared<net::http_client_options>(), std::stop_token(), where,
+      [&](std::error_code code, const net::http_response&) {
+        result = code;
+        io.stop();
+      });
+  {
+    net::detail::curl_loop loop(io);
+    taken_requests = 1;
+    loop.start(transfer, [] {});
+    io.run_for(10s);
+    taken_requests = any_number;
+  }
+  CHECK(result == errc::io_error);
+  CHECK(where.what == "libcurl does not take the request");
+  CHECK(where.cause == curl_multi_strerror(CURLM_OUT_OF_MEMORY));
+  CHECK(server.requests().size() == 1);
+}
+
 TEST_CASE("where an address of a name refuses, the next one is asked", "[net]") {
   scripted_server server([](connection& to, const scripted_request&) { to.answer("200 OK", "x"); });
   const std::string port = server.url().substr(server.url().rfind(':') + 1);
@@ -433,3 +466,13 @@ TEST_CASE("where an address of a name refuses, the next one is asked", "[net]") 
 }
 
 }  // namespace http_client_test
+
+// In the place of libcurl's.
+extern "C" CURLMcode curl_multi_add_handle(CURLM* multi, CURL* easy) {
+  using function = CURLMcode (*)(CURLM*, CURL*);
+  static const auto taken = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "curl_multi_add_handle"));
+  int& left = http_client_test::taken_requests;
+  if (left == 0) return CURLM_OUT_OF_MEMORY;
+  if (left > 0) --left;
+  return taken(multi, easy);
+}

@@ -236,10 +236,16 @@ class basic_curl_loop {
     }
   }
 
+  /// Whether a transfer goes on elsewhere, or has left because it could not.
   [[nodiscard]] bool follows(typename under_way_map::iterator at, CURLcode result) {
     if (!at->second.transfer->follow(result)) return false;
     curl_multi_remove_handle(multi_.get(), at->first);
-    return curl_multi_add_handle(multi_.get(), at->first) == CURLM_OK;
+    try {
+      add(at->first);
+    } catch (const error& e) {
+      leave(at, [&e](http_transfer& t) { t.complete_with(e.code(), e.where()); });
+    }
+    return true;
   }
 
   /// A failure stays with the transfer: were it returned, libcurl would end all transfers.
