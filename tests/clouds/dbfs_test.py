@@ -30,12 +30,7 @@ with tempfile.TemporaryDirectory() as name:
                          "DATABRICKS_CLIENT_SECRET": "hush-of-the-principal"}
     fetched(**principal)
     # A token of a principal is good for thirty requests here: the others want another, asked for once.
-    (work / "many").mkdir()
-    for i in range(60):
-        (work / "many" / str(i)).write_bytes(b"one of many")
-    run("copy", "--jobs", 4, work / "many", f"{place}/many", **principal)
-    run("copy", "--jobs", 4, f"{place}/many", work / "back", **principal)
-    assert len(list((work / "back").iterdir())) == 60
+    tool.copy_many(work, place, **principal)
 
     # Volumes are stores of their own; any other path is the file system's.
     run("copy", work / "object", "dbfs:/mnt/object", **by_token)

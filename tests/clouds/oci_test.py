@@ -40,12 +40,7 @@ with tempfile.TemporaryDirectory() as name:
     instance = endpoint | {"OCI_CLI_AUTH": "instance_principal", "OCI_METADATA_BASE_URL": f"{here}/opc/v2", "HOME": "/nonexistent",
                            "OCI_SDK_AUTH_CLIENT_REGION_URL": here}
     fetched(**instance)
-    (work / "many").mkdir()
-    for i in range(60):
-        (work / "many" / str(i)).write_bytes(b"one of many")
-    run("copy", "--jobs", 4, work / "many", f"{place}/many", **instance)
-    run("copy", "--jobs", 4, f"{place}/many", work / "back", **instance)
-    assert len(list((work / "back").iterdir())) == 60
+    tool.copy_many(work, place, **instance)
     said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": f"{here}/opc/v2/none"})
     assert "the instance principal is not known" in said and "404" in said, said
     said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": here.replace("//", "//hush:hush@") + "/opc/v2/broken"})

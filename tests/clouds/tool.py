@@ -33,6 +33,15 @@ class Tool:
         assert status or into.read_bytes() == content
         return said
 
+    def copy_many(self, work, place, **variables):
+        """Sixty objects there and back, as `said`."""
+        (work / "many").mkdir()
+        for i in range(60):
+            (work / "many" / str(i)).write_bytes(b"one of many")
+        self.said("copy", "--jobs", 4, work / "many", f"{place}/many", **variables)
+        self.said("copy", "--jobs", 4, f"{place}/many", work / "back", **variables)
+        assert len(list((work / "back").iterdir())) == 60
+
     def digests(self, work, remote, cache, *words):
         """Of the batches of a dataset, streamed through the cache work/cache."""
         config = work / "config.json"
