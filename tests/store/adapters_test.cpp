@@ -670,4 +670,79 @@ TEST_CASE("versions pass through every adapter, and are sizes where a store has 
   check_versions(mds::any_async_store(inner_store(threads, objects)), "a/b", "");
 }
 
+/// Writes where nothing is.
+struct creating : inner_store {
+  using inner_store::inner_store;
+  void async_create(std::string key, mds::bytes_view bytes, std::stop_token stop,
+                    mds::diagnostics& where, mds::store_handler<bool> done) const {
+    const inner_store here = *this;
+    async_size(key, stop, where,
+               [=, &where, done = std::move(done)](std::error_code code, std::uint64_t) mutable {
+                 if (code != errc::not_found) return done(code, false);
+                 here.async_write(key, bytes, stop, where,
+                                  [done = std::move(done)](std::error_code failure) mutable {
+                                    done(failure, !failure);
+                                  });
+               });
+  }
+};
+
+template <class S>
+bool create(const S& store, const std::string& key, const std::string& text) {
+  return mds::detail::wait_for<bool>([&](auto& where, auto done) {
+    store.async_create(key, mds::as_bytes(text), {}, where, std::move(done));
+  });
+}
+
+TEST_CASE("creations pass through every adapter", "[store]") {
+  mds::runtime threads(2);
+  const auto check = [&](const auto& around) {
+    const memory objects;
+    const auto store = around(creating(threads, objects));
+    CHECK(mds::can_create(store));
+    CHECK(create(store, "x", "first"));
+    CHECK_FALSE(create(store, "x", "second"));
+    CHECK(mds::as_text(mds::read_all(store, "x")) == "first");
+    CHECK_FALSE(mds::can_create(around(inner_store(threads, objects))));
+  };
+  check([](auto store) { return mds::any_async_store(store); });
+  check([&](auto store) { return mds::any_store<mds::store::local>(store).on(threads); });
+  check([](auto store) { return mds::prefixed(store, "p"); });
+  check([](auto store) { return mds::limited(mds::adaptive(mds::metered(store)), 1); });
+  check([&](auto store) { return mds::hedged(threads, mds::throttled(threads, store, {})); });
+  check([&](auto store) {
+    return mds::retrying(threads, mds::fault_injecting(threads, store, {}), quickly(2));
+  });
+  static_assert(!mds::creating_store<mds::limited<inner_store>>);
+  expect_error([&] { create(mds::any_async_store(inner(threads)), "x", ""); }, errc::unsupported,
+               {"x"});
+}
+
+TEST_CASE("what a creation did not write is not counted", "[store]") {
+  mds::runtime threads(1);
+  const mds::metered store(creating(threads, memory()));
+  CHECK(create(store, "x", "first"));
+  CHECK_FALSE(create(store, "x", "second"));
+  CHECK(store.metrics().bytes_written == 5);
+}
+
+TEST_CASE("an object that may be of a creation whose answer was lost is no other's", "[store]") {
+  mds::runtime threads(1);
+  const auto with_first = [&](store_fault what) {
+    const mds::fault_injecting faulty(threads, creating(threads, memory()),
+                                      {.script = {{0, what}}});
+    return mds::retrying(threads, faulty, quickly(3));
+  };
+  const auto refused = with_first(store_fault::unavailable);
+  CHECK(create(refused, "x", "mine"));
+  CHECK_FALSE(create(refused, "x", "again"));
+  const auto lost = with_first(store_fault::reset);
+  const auto failure = support::error_of([&] { create(lost, "x", "mine"); });
+  REQUIRE(failure);
+  CHECK(failure->code() == errc::io_error);
+  CHECK(failure->where().is_final);
+  CHECK(failure->where().url == "(memory)/x");
+  CHECK(mds::as_text(mds::read_all(lost, "x")) == "mine");
+}
+
 }  // namespace adapters_test

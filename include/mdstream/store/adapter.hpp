@@ -32,7 +32,8 @@ struct store_call {
 ///              store_handler<Result...> done) const;
 ///
 /// where `start(stop, where, done)` makes the call of the inner store, once each time it is
-/// called. That of a stream has a member `take`. An adapter keeps what its calls share behind a
+/// called. That of a stream has a member `take`; that of a creation completes with a bool, and has
+/// `inner` and `key`. An adapter keeps what its calls share behind a
 /// pointer, because the adapter may be copied, and destroyed while calls are under way.
 template <class Adapter, async_store S>
 class store_adapter {
@@ -97,6 +98,16 @@ class store_adapter {
         std::move(done));
   }
 
+  /// Whether the store inside writes where nothing is.
+  [[nodiscard]] bool creates() const { return can_create(*inner_); }
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const
+    requires creating_store<S>
+  {
+    adapter().template run<bool>({store_operation::write, key, bytes.size()}, std::move(stop),
+                                 where, create_start{inner_, key, bytes}, std::move(done));
+  }
+
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
                   store_handler<std::vector<object_info>> done) const {
     adapter().template run<std::vector<object_info>>(
@@ -155,6 +166,16 @@ class store_adapter {
     void operator()(std::stop_token stop, diagnostics& where,
                     store_handler<object_version> done) const {
       inner->async_stream(key, held, offset, count, take, std::move(stop), where, std::move(done));
+    }
+  };
+
+  struct create_start {
+    std::shared_ptr<const S> inner;
+    std::string key;
+    bytes_view bytes;
+
+    void operator()(std::stop_token stop, diagnostics& where, store_handler<bool> done) const {
+      inner->async_create(key, bytes, std::move(stop), where, std::move(done));
     }
   };
 

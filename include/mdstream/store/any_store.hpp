@@ -62,6 +62,13 @@ class any_async_store {
                    store_handler<> done) const {
     store_->write(std::move(key), bytes, std::move(stop), where, std::move(done));
   }
+  /// Whether the store is a `creating_store`; where it is none, `async_create` completes with
+  /// errc::unsupported.
+  [[nodiscard]] bool creates() const { return store_->creates(); }
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const {
+    store_->create(std::move(key), bytes, std::move(stop), where, std::move(done));
+  }
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
                   store_handler<std::vector<object_info>> done) const {
     store_->list(std::move(prefix), std::move(stop), where, std::move(done));
@@ -89,6 +96,9 @@ class any_async_store {
                         store_handler<object_version>) const = 0;
     virtual void write(std::string, bytes_view, std::stop_token, diagnostics&,
                        store_handler<>) const = 0;
+    [[nodiscard]] virtual bool creates() const = 0;
+    virtual void create(std::string, bytes_view, std::stop_token, diagnostics&,
+                        store_handler<bool>) const = 0;
     virtual void list(std::string, std::stop_token, diagnostics&,
                       store_handler<std::vector<object_info>>) const = 0;
     virtual void remove(std::string, std::stop_token, diagnostics&, store_handler<>) const = 0;
@@ -131,6 +141,17 @@ class any_async_store {
     void write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                store_handler<> done) const override {
       store.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
+    }
+    [[nodiscard]] bool creates() const override { return can_create(store); }
+    void create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                store_handler<bool> done) const override {
+      if constexpr (creating_store<S>) {
+        store.async_create(std::move(key), bytes, std::move(stop), where, std::move(done));
+      } else {
+        where = {.what = "the store does not tell whether it writes over an object",
+                 .url = store.url(key)};
+        done(errc::unsupported, false);
+      }
     }
     void list(std::string prefix, std::stop_token stop, diagnostics& where,
               store_handler<std::vector<object_info>> done) const override {

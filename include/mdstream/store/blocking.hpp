@@ -180,6 +180,13 @@ class shared_async {
                    store_handler<> done) const {
     store_->async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
   }
+  [[nodiscard]] bool creates() const { return can_create(*store_); }
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const
+    requires creating_store<S>
+  {
+    store_->async_create(std::move(key), bytes, std::move(stop), where, std::move(done));
+  }
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
                   store_handler<std::vector<object_info>> done) const {
     store_->async_list(std::move(prefix), std::move(stop), where, std::move(done));

@@ -70,7 +70,8 @@ class metered : public store_adapter<metered<S>, S> {
           --common->in_flight;
           ++common->calls;
           if (code) ++common->failures;
-          if (!code && operation == store_operation::write) common->bytes_written += bytes;
+          const bool wrote = operation == store_operation::write && (was_written(values) && ...);
+          if (!code && wrote) common->bytes_written += bytes;
           if (!code && operation == store_operation::read) {
             ((common->bytes_read += got_by_read(values)), ...);
           }
@@ -82,6 +83,13 @@ class metered : public store_adapter<metered<S>, S> {
   template <class Other>
   [[nodiscard]] static std::uint64_t got_by_read(const Other&) noexcept {
     return 0;
+  }
+
+  /// A creation tells that there was an object before.
+  [[nodiscard]] static bool was_written(bool created) noexcept { return created; }
+  template <class Other>
+  [[nodiscard]] static bool was_written(const Other&) noexcept {
+    return true;
   }
 
   std::shared_ptr<shared> shared_;

@@ -70,37 +70,32 @@ class namespace_service {
   std::shared_ptr<const oci_api> api_;
 };
 
+/// A bucket whose namespace is known.
+class objects : public cloud_store {
+ public:
+  using cloud_store::cloud_store;
+
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, false);
+    static_cast<const oci_api&>(client().api())
+        .create(client(), whole(key), bytes, std::move(stop), where, std::move(done));
+  }
+};
+
 /// A bucket whose namespace is asked for before the first call, unless it is known.
-class bucket : public store_adapter<bucket, cloud_store> {
+class bucket : public store_adapter<bucket, objects> {
  public:
   bucket(runtime& threads, std::shared_ptr<const oci_api> api, const net::http_client_options& http,
          const net::any_access& keys)
       : bucket(api, cloud_client(threads, api, http, keys)) {}
 
-  /// As `oci::async_create`.
-  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                    store_handler<bool> done) const {
-    if (!key_is_safe(key)) {
-      where = {.what = "the key \"" + std::string(key) + "\" names nothing in the store",
-               .url = url("")};
-      return done(errc::invalid_argument, false);
-    }
-    run<bool>(
-        {store_operation::write, key, bytes.size()}, std::move(stop), where,
-        [api = api_, client = client_, key = join_key(api_->root(), key), bytes](
-            std::stop_token st, diagnostics& w, store_handler<bool> d) {
-          api->create(client, key, bytes, std::move(st), w, std::move(d));
-        },
-        std::move(done));
-  }
-
  private:
-  friend class store_adapter<bucket, cloud_store>;
+  friend class store_adapter<bucket, objects>;
 
   bucket(std::shared_ptr<const oci_api> api, const cloud_client& client)
-      : store_adapter<bucket, cloud_store>(cloud_store(client)),
+      : store_adapter<bucket, objects>(objects(client)),
         api_(api),
-        client_(client),
         namespace_(net::any_keys<tenancy>(namespace_service(client, std::move(api)))) {}
 
   template <class... Result, class Start>
@@ -116,7 +111,6 @@ class bucket : public store_adapter<bucket, cloud_store> {
   }
 
   std::shared_ptr<const oci_api> api_;
-  cloud_client client_;
   net::cached_keys<tenancy> namespace_;
 };
 
@@ -149,27 +143,17 @@ class oci : public any_async_store {
     return {threads, url, options};
   }
 
-  /// Writes the object unless there is one of that key (If-None-Match); completes with whether it
-  /// did.
-  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                    store_handler<bool> done) const {
-    bucket_.async_create(std::move(key), bytes, std::move(stop), where, std::move(done));
-  }
-
  private:
   oci(runtime& threads, const oci_settings& settings, const oci_options& options)
-      : oci(oci_detail::bucket(
+      : any_async_store(oci_detail::bucket(
             threads,
             std::make_shared<oci_api>(settings, upload_plan{.part_bytes = options.part_bytes.value,
                                                             .parallel = options.parallel_parts,
                                                             .retry = options.part_retry}),
             options.http,
             options.keys ? *options.keys : default_oci_access(threads, settings, options))) {}
-  explicit oci(const oci_detail::bucket& objects) : any_async_store(objects), bucket_(objects) {}
-
-  oci_detail::bucket bucket_;
 };
 
-static_assert(versioned_store<oci> && openable_store<oci>);
+static_assert(versioned_store<oci> && creating_store<oci> && openable_store<oci>);
 
 }  // namespace mdstream::inline v0::store

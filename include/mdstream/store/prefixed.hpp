@@ -59,6 +59,13 @@ class prefixed {
                    store_handler<> done) const {
     inner_.async_write(prefix_ + key, bytes, std::move(stop), where, std::move(done));
   }
+  [[nodiscard]] bool creates() const { return can_create(inner_); }
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const
+    requires creating_store<S>
+  {
+    inner_.async_create(prefix_ + key, bytes, std::move(stop), where, std::move(done));
+  }
   void async_remove(std::string key, std::stop_token stop, diagnostics& where,
                     store_handler<> done) const {
     inner_.async_remove(prefix_ + key, std::move(stop), where, std::move(done));

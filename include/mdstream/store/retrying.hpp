@@ -8,10 +8,12 @@
 #include <mdstream/store/shared_retry_budget.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -23,6 +25,9 @@ namespace mdstream::inline v0 {
 /// nor is a stream, which `streamed_read` goes on with. Who repeats calls by other means, as
 /// `ranged_read` does, is given the same budget. The diagnostics are those of the last attempt. The
 /// runtime has to outlive the calls.
+///
+/// An `async_create` that finds an object after an attempt that failed is `errc::io_error`: that
+/// attempt may have written it, with its answer lost, or somebody else. Who has to know reads it.
 template <async_store S>
 class retrying : public store_adapter<retrying<S>, S> {
  public:
@@ -60,6 +65,10 @@ class retrying : public store_adapter<retrying<S>, S> {
     }
 
     void ended(std::error_code code, Result... values) {
+      if constexpr (creates) {
+        if (!code && failed && !(values && ...)) return tell_of_doubt();
+        failed = failed || code;
+      }
       if (!code) made.succeeded();
       const auto pause = code && !stop.stop_requested() ? made.pause_after(code, where)
                                                         : std::optional<std::chrono::nanoseconds>();
@@ -69,12 +78,25 @@ class retrying : public store_adapter<retrying<S>, S> {
       });
     }
 
+    void tell_of_doubt() {
+      made.succeeded();
+      where = {.what =
+                   "there is an object, and whether an attempt that failed has written it is "
+                   "not known",
+               .url = start.inner->url(start.key),
+               .is_final = true};
+      done(errc::io_error, false);
+    }
+
+    static constexpr bool creates = std::same_as<std::tuple<Result...>, std::tuple<bool>>;
+
     std::shared_ptr<const shared> common;
     call_attempts made;
     std::stop_token stop;
     diagnostics& where;
     Start start;
     store_handler<Result...> done;
+    bool failed = false;  // an attempt before
   };
 
   template <class... Result, class Start>

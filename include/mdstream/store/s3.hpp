@@ -66,6 +66,7 @@ class s3 : public cloud_store {
       : cloud_store(s3_client(threads, settings, options)) {}
 };
 
-static_assert(versioned_store<s3> && streaming_store<s3> && openable_store<s3>);
+static_assert(versioned_store<s3> && streaming_store<s3> && creating_store<s3> &&
+              openable_store<s3>);
 
 }  // namespace mdstream::inline v0::store

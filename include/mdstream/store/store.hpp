@@ -150,6 +150,29 @@ template <async_store S>
   }
 }
 
+/// A store that can write where nothing is. `async_create` writes the object, whole or not at all,
+/// unless there is one of that key; completes with whether it did.
+template <class S>
+concept creating_store =
+    async_store<S> && requires(const S& store, std::string key, bytes_view bytes,
+                               std::stop_token stop, diagnostics& where, store_handler<bool> done) {
+      store.async_create(std::move(key), bytes, stop, where, std::move(done));
+    };
+
+/// Whether `async_create` can be called, as `can_stream`: `bool creates() const`.
+template <async_store S>
+[[nodiscard]] bool can_create(const S& store) {
+  if constexpr (!creating_store<S>) {
+    return false;
+  } else if constexpr (requires {
+                         { store.creates() } -> std::same_as<bool>;
+                       }) {
+    return store.creates();
+  } else {
+    return true;
+  }
+}
+
 /// What a policy, a cache or a writer takes: either kind.
 template <class S>
 concept object_store = blocking_store<S> || async_store<S>;
