@@ -34,6 +34,11 @@ for section in re.split(r"^## ", text, flags=re.M):
             opens = "" if "using store" in code else "  using store = policies::store;\n"
             parts.append(f"void {name}() {{\n{opens}{run_lines(code)}\n}}\n")
             names.append(name)
+        elif "presigned_url" in code:
+            name = slug + "_signed_url"
+            code = re.sub(r'(mds::store::\w+)( \w+\(threads, )("[^"]*")', r"\1\2at<\1>(\3)", code)
+            parts.append(f"void {name}() {{\n  mds::runtime threads;\n{code}  fetch(threads, url);\n}}\n")
+            names.append(name)
         elif "mds::retrying" in code:
             parts.append(f"void {slug}(mds::runtime& threads, const mds::any_async_store& s3) {{\n{code}  (void)store;\n}}\n")
         else:

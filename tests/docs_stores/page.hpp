@@ -3,6 +3,7 @@
 // What the lines of docs/stores.md rely on, and where their URLs lie in a test.
 
 #include <mdstream/full.hpp>
+#include <mdstream/net/http_client.hpp>
 #include <mdstream/store/hedged.hpp>
 #include <mdstream/store/limited.hpp>
 #include <mdstream/store/retrying.hpp>
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mds = mdstream;
 using namespace mds::literals;
@@ -49,6 +51,16 @@ std::string at(std::string url) {
   if (!local && !Store::serves(url))
     throw std::runtime_error("the section's store serves no " + url);
   return url;
+}
+
+/// Reads a URL that lets in by itself.
+inline void fetch(mds::runtime& threads, const std::string& url) {
+  const auto answer = mds::detail::wait_for<mds::net::http_response>([&](auto& where, auto done) {
+    mds::net::http_client(threads, {}).async_send({.url = url}, {}, where, std::move(done));
+  });
+  if (!answer.ok() || answer.text.find("shards") == std::string::npos) {
+    throw std::runtime_error("the signed URL is answered " + std::to_string(answer.status));
+  }
 }
 
 template <class Writer>

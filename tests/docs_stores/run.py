@@ -9,7 +9,7 @@ import tempfile
 
 SECTIONS = {
     "": ["local_paths", "web_servers", "hugging_face"],
-    "seaweedfs": ["s3_and_what_speaks_its_protocol", "the_cache_dataset"],
+    "seaweedfs": ["s3_and_what_speaks_its_protocol", "s3_and_what_speaks_its_protocol_signed_url", "the_cache_dataset"],
     "azurite": ["azure"],
     "testbench": ["google_cloud_storage"],
     "oci": ["oracle_cloud_infrastructure"],

@@ -148,8 +148,11 @@ class server {
       asked.query[each.substr(0, equals)] =
           net::percent_decode(equals == std::string::npos ? "" : each.substr(equals + 1)).value();
     }
-    if (auto refused = check_signature(asked)) return *refused;
-    if (requester_pays && asked.raw.header("x-amz-request-payer") != "requester") {
+    const bool presigned = asked.query.count("X-Amz-Signature") != 0;
+    if (auto refused = presigned ? check_presigned(asked) : check_signature(asked)) return *refused;
+    const bool pays = asked.raw.header("x-amz-request-payer") == "requester" ||
+                      asked.query.count("x-amz-request-payer") != 0;
+    if (requester_pays && !pays) {
       return refusal(403, "AccessDenied");
     }
     if (instead) {
@@ -178,24 +181,71 @@ class server {
     }
     const std::string date = asked.raw.header("x-amz-date");
     if (date.size() != 16) return refusal(403, "AccessDenied");
-    const auto sent =
-        net::parse_iso_time(date.substr(0, 4) + '-' + date.substr(4, 2) + '-' + date.substr(6, 5) +
-                            ':' + date.substr(11, 2) + ':' + date.substr(13));
+    const auto sent = time_of(date);
     if (!sent || std::chrono::abs(*sent - now()) > std::chrono::minutes(15)) {
       return refusal(403, "RequestTimeTooSkewed");
     }
-    std::string key = "AWS4" + secret->second;
-    for (std::size_t i = 1; i < 5; ++i) key = hmac(key, scope[i]);
-    const std::string scope_text = scope[1] + '/' + scope[2] + '/' + scope[3] + '/' + scope[4];
     const std::string canonical =
         canonical_request(asked.raw, between(given, "SignedHeaders=", ","));
-    const std::string signature =
-        hmac_hex(key, "AWS4-HMAC-SHA256\n" + date + '\n' + scope_text + '\n' +
-                          net::sha256_hex(mds::as_bytes(canonical)));
+    const std::string signature = signature_of(canonical, secret->second, date, scope);
     if (given.substr(given.find("Signature=") + 10) != signature) {
       return refusal(403, "SignatureDoesNotMatch");
     }
-    return check_payload(asked, key, date + '\n' + scope_text, signature);
+    return check_payload(asked, key_of(secret->second, scope), date + '\n' + text_of(scope),
+                         signature);
+  }
+
+  std::optional<answer> check_presigned(question& asked) {
+    auto& query = asked.query;
+    const auto scope = split(query["X-Amz-Credential"], '/');
+    const std::string date = query["X-Amz-Date"];
+    if (query["X-Amz-Algorithm"] != "AWS4-HMAC-SHA256" || scope.size() != 5 || date.size() != 16) {
+      return refusal(400, "AuthorizationQueryParametersError");
+    }
+    if (scope[2] != region) return refusal(400, "AuthorizationQueryParametersError");
+    const auto secret = secrets.find(scope[0]);
+    if (secret == secrets.end()) return refusal(403, "InvalidAccessKeyId");
+    if (expired_tokens.count(query["X-Amz-Security-Token"]) != 0) {
+      return refusal(400, "ExpiredToken");
+    }
+    const auto lifetime = std::chrono::seconds(std::stol(query["X-Amz-Expires"]));
+    if (*time_of(date) + lifetime < now()) return refusal(403, "AccessDenied");
+    scripted_request unsigned_one = asked.raw;
+    unsigned_one.target = without(asked.raw.target, "X-Amz-Signature=");
+    unsigned_one.headers["x-amz-content-sha256"] = "UNSIGNED-PAYLOAD";
+    const std::string canonical = canonical_request(unsigned_one, query["X-Amz-SignedHeaders"]);
+    if (query["X-Amz-Signature"] != signature_of(canonical, secret->second, date, scope)) {
+      return refusal(403, "SignatureDoesNotMatch");
+    }
+    return std::nullopt;
+  }
+
+  /// A target without the parameter that begins so.
+  static std::string without(std::string target, const std::string& parameter) {
+    const std::size_t begin = target.find(parameter);
+    const std::size_t end = std::min(target.find('&', begin), target.size());
+    return target.erase(begin - 1, end - begin + 1);
+  }
+
+  /// Of `20130524T000000Z`.
+  static std::optional<net::wall_clock::time_point> time_of(const std::string& date) {
+    return net::parse_iso_time(date.substr(0, 4) + '-' + date.substr(4, 2) + '-' +
+                               date.substr(6, 5) + ':' + date.substr(11, 2) + ':' +
+                               date.substr(13));
+  }
+
+  static std::string key_of(const std::string& secret, const std::vector<std::string>& scope) {
+    std::string key = "AWS4" + secret;
+    for (std::size_t i = 1; i < 5; ++i) key = hmac(key, scope[i]);
+    return key;
+  }
+  static std::string text_of(const std::vector<std::string>& scope) {
+    return scope[1] + '/' + scope[2] + '/' + scope[3] + '/' + scope[4];
+  }
+  static std::string signature_of(const std::string& canonical, const std::string& secret,
+                                  const std::string& date, const std::vector<std::string>& scope) {
+    return hmac_hex(key_of(secret, scope), "AWS4-HMAC-SHA256\n" + date + '\n' + text_of(scope) +
+                                               '\n' + net::sha256_hex(mds::as_bytes(canonical)));
   }
 
   static std::string canonical_request(const scripted_request& raw, const std::string& names) {

@@ -4,6 +4,7 @@
 #include <mdstream/store/s3.hpp>
 
 #include <mdstream/store/any_store.hpp>
+#include <mdstream/store/http.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/retrying.hpp>
 
@@ -107,6 +108,16 @@ TEST_CASE("an object is created only where there is none", "[s3][server]") {
   CHECK(create("once", mds::as_bytes("first")));
   CHECK_FALSE(create("once", mds::as_bytes("second")));
   CHECK(mds::as_text(mds::read_all(store, "once")) == "first");
+}
+
+TEST_CASE("a signed URL is read without keys", "[s3][server]") {
+  mds::runtime threads(2);
+  const s3 store(threads, real_server::new_bucket(threads));
+  mds::store_write(store, "a+b c", mds::as_bytes("content"));
+  const std::string url = store.presigned_url("a+b c", std::chrono::minutes(10));
+  const std::size_t query = url.find('?'), name = url.rfind('/', query);
+  const mds::store::http web(threads, url.substr(0, name) + url.substr(query));
+  CHECK(mds::as_text(mds::read_all(web, "a+b c")) == "content");
 }
 
 TEST_CASE("wrong keys are refused by the name of who supplied them", "[s3][server]") {

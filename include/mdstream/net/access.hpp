@@ -7,6 +7,7 @@
 #include <mdstream/net/key_supply.hpp>
 #include <mdstream/net/time_text.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,10 @@ struct access {
   std::vector<std::string> secrets{};               ///< what no message may quote
   std::optional<wall_clock::time_point> expires{};  ///< where it is known
   std::string source{};                             ///< which provider supplied it
+  /// Makes of a request without headers and body a URL that lets it in by itself, for whoever has
+  /// it and so long. Unset: these keys know no such URLs.
+  std::function<std::string(const http_request&, wall_clock::time_point, std::chrono::seconds)>
+      presign{};
   /// `authorize` takes longer than an idle pool takes to begin, about 0.02 ms: it is called there,
   /// behind what the pool is busy with.
   bool is_slow = false;

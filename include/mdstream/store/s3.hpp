@@ -10,16 +10,20 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/cloud/store.hpp>
+#include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3/access.hpp>
 #include <mdstream/store/s3/api.hpp>
 #include <mdstream/store/s3/credentials.hpp>
 #include <mdstream/store/s3/options.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace mdstream::inline v0::store {
@@ -57,11 +61,61 @@ class s3 : public cloud_store {
   void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
                     store_handler<bool> done) const {
     if (refused(key, where)) return done(errc::invalid_argument, false);
-    static_cast<const s3_api&>(client().api())
-        .create(client(), whole(key), bytes, std::move(stop), where, std::move(done));
+    api().create(client(), whole(key), bytes, std::move(stop), where, std::move(done));
+  }
+
+  /// Completes with a URL by which whoever has it may make one kind of request (GET, HEAD, PUT or
+  /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the keys that
+  /// signed it have expired. It is as secret as they are. No request is made but for keys: a bucket
+  /// in another region than the options have is known after the first call alone. Where nobody has
+  /// keys, `errc::permission_denied`.
+  void async_presigned_url(std::string key, std::chrono::seconds lifetime, std::string method,
+                           std::stop_token stop, diagnostics& where,
+                           store_handler<std::string> done) const {
+    if (refused(key, where)) return done(errc::invalid_argument, {});
+    if (const char* const wrong = why_not_presigned(lifetime, method)) {
+      where = {.what = wrong, .url = url(key)};
+      return done(errc::invalid_argument, {});
+    }
+    client().async_find_keys(
+        whole(key), std::move(stop), where,
+        [from = *this, key, lifetime, method = std::move(method), &where, done = std::move(done)](
+            std::error_code code, std::optional<net::access> keys) mutable {
+          if (code) return done(code, {});
+          if (!keys->presign) {
+            where = {.what = "there are no keys to sign a URL with", .url = from.url(key)};
+            return done(errc::permission_denied, {});
+          }
+          const auto request = from.api().bare_request(std::move(method), from.whole(key));
+          done({}, keys->presign(request, from.client().now(), lifetime));
+        });
+  }
+  /// The same; waits for the keys, and so is not for the runtime's threads. Throws.
+  [[nodiscard]] std::string presigned_url(std::string_view key, std::chrono::seconds lifetime,
+                                          std::string method = "GET") const {
+    return mdstream::detail::wait_for<std::string>([&](diagnostics& where, auto done) {
+      async_presigned_url(std::string(key), lifetime, std::move(method), {}, where,
+                          std::move(done));
+    });
   }
 
  private:
+  [[nodiscard]] static const char* why_not_presigned(std::chrono::seconds lifetime,
+                                                     std::string_view method) noexcept {
+    constexpr std::chrono::seconds longest = std::chrono::hours(7 * 24);
+    if (lifetime.count() < 1 || lifetime > longest) {
+      return "a signed URL serves for a second to seven days";
+    }
+    for (const std::string_view each : {"GET", "HEAD", "PUT", "DELETE"}) {
+      if (method == each) return nullptr;
+    }
+    return "URLs are signed for GET, HEAD, PUT and DELETE";
+  }
+
+  [[nodiscard]] const s3_api& api() const noexcept {
+    return static_cast<const s3_api&>(client().api());
+  }
+
   s3(runtime& threads, const s3_settings& settings, const s3_options& options)
       : cloud_store(s3_client(threads, settings, options)) {}
 };

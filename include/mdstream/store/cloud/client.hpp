@@ -58,6 +58,14 @@ class cloud_client {
     if (told) told(bytes);
   }
 
+  /// Completes with the keys that let calls in, which may be none.
+  void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,
+                       net::access_handler done) const {
+    shared_->async_find_keys(key, std::move(stop), where, std::move(done));
+  }
+  /// The time by the service's clock, as far as it was told.
+  [[nodiscard]] net::wall_clock::time_point now() const { return shared_->now(); }
+
   /// Completes with a 2xx answer, or with a code and what is known about the failure; the answer
   /// comes with it, where there was one. What `call` refers to stays until then.
   void async_send(cloud_call call, std::stop_token stop, diagnostics& where, handler done) const {
@@ -79,6 +87,19 @@ class cloud_client {
     void set_time(net::wall_clock::time_point there) {
       const std::lock_guard lock(mutex_);
       skew_ = there - net::wall_clock::now();
+    }
+
+    void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,
+                         net::access_handler done) const {
+      keys.async_find(std::move(stop), where,
+                      [of = api, key = std::string(key), &where, done = std::move(done)](
+                          std::error_code code, std::optional<net::access> found) mutable {
+                        if (code) {
+                          where.what = "no keys for " + of->name() + ": " + where.what;
+                          if (where.url.empty()) where.url = of->url(key);
+                        }
+                        done(code, std::move(found));
+                      });
     }
 
     runtime& threads;
@@ -104,7 +125,7 @@ class cloud_client {
 
     void begin() {
       if (call.keyless) return take_keys({}, net::access{});
-      common->keys.async_find(stop, where,
+      common->async_find_keys(call.key, stop, where,
                               [self = this->shared_from_this()](std::error_code code,
                                                                 std::optional<net::access> found) {
                                 self->take_keys(code, std::move(found));
@@ -112,11 +133,7 @@ class cloud_client {
     }
 
     void take_keys(std::error_code code, std::optional<net::access> found) {
-      if (code) {
-        where.what = "no keys for " + common->api->name() + ": " + where.what;
-        if (where.url.empty()) where.url = common->api->url(call.key);
-        return done(code, {});
-      }
+      if (code) return done(code, {});
       keys = *std::move(found);
       submit();
     }

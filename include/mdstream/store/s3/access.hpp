@@ -9,6 +9,7 @@
 #include <mdstream/store/s3/options.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -61,6 +62,16 @@ class s3_signer {
         net::v4_chunk_signer(key, at, std::move(seed)), body, body_read_);
     request.body = net::http_body::from([framed](mutable_bytes into) { return framed->pull(into); },
                                         net::v4_chunked_body::framed_size(body.size()));
+  }
+
+  /// The URL of a request without headers, signed.
+  [[nodiscard]] std::string presigned(const net::http_request& request,
+                                      const net::aws_credentials& keys,
+                                      net::wall_clock::time_point at,
+                                      std::chrono::seconds lifetime) {
+    const std::size_t path = request.url.find('/', request.url.find("://") + 3);
+    return request.url.substr(0, path) +
+           net::v4_presign(signed_part_of(request), keys, signing_key(keys, at), at, lifetime);
   }
 
  private:
@@ -131,20 +142,23 @@ class s3_access {
                      [signer = signer_, done = std::move(done)](
                          std::error_code code, std::optional<net::aws_credentials> found) mutable {
                        if (code || !found) return done(code, std::nullopt);
-                       done({}, access_of(*std::move(found), std::move(signer)));
+                       done({}, access_of(*std::move(found), signer));
                      });
   }
 
  private:
   [[nodiscard]] static net::access access_of(net::aws_credentials found,
-                                             std::shared_ptr<s3_signer> signer) {
+                                             const std::shared_ptr<s3_signer>& signer) {
     net::access out{.expires = found.expires, .source = found.source};
     if (found.anonymous()) return out;
     out.secrets = {found.session_token, found.secret_access_key, found.access_key_id};
-    out.authorize = [signer = std::move(signer),
-                     keys = std::make_shared<const net::aws_credentials>(std::move(found))](
-                        net::http_request& request, net::wall_clock::time_point at) {
+    const auto keys = std::make_shared<const net::aws_credentials>(std::move(found));
+    out.authorize = [signer, keys](net::http_request& request, net::wall_clock::time_point at) {
       signer->sign(request, *keys, at);
+    };
+    out.presign = [signer, keys](const net::http_request& request, net::wall_clock::time_point at,
+                                 std::chrono::seconds lifetime) {
+      return signer->presigned(request, *keys, at, lifetime);
     };
     return out;
   }

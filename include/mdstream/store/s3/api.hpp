@@ -64,6 +64,14 @@ class s3_api final : public cloud_api {
     return out;
   }
 
+  /// A request of which nothing but its URL is sent.
+  [[nodiscard]] net::http_request bare_request(std::string method, const std::string& key) const {
+    std::vector<net::name_value> query;
+    if (settings_.requester_pays) query.emplace_back("x-amz-request-payer", "requester");
+    cloud_call call = request(std::move(method), key, query);
+    return {.method = std::move(call.method), .url = std::move(call.url)};
+  }
+
   [[nodiscard]] cloud_call look(const std::string& key) const override {
     return request("HEAD", key);
   }
