@@ -1,10 +1,16 @@
-// What Google's testbench does not say: sessions of other servers.
+// What Google's testbench does not say: sessions of other servers, and uploads that break.
 
 #include <mdstream/store/gs.hpp>
 
 #include <mdstream/store/operations.hpp>
+#include <mdstream/store/retrying.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -88,6 +94,140 @@ TEST_CASE("a session without encryption is refused where the service has it", "[
   expect_error([&] { (void)session("http://storage.googleapis.com/upload?id=hush"); },
                errc::permission_denied, {"encryption", "storage.googleapis.com"});
   expect_error([&] { (void)session("/upload"); }, errc::corrupt, {"session"});
+}
+
+/// A bucket whose sessions answer as `put` says, and whose uploads have patience.
+struct breaking_bucket {
+  using answer =
+      std::function<void(support::scripted_server::connection&, const scripted_request&)>;
+  explicit breaking_bucket(answer put)
+      : server([this, put = std::move(put)](auto& to, const scripted_request& request) {
+          if (request.method == "PUT") return put(to, request);
+          const std::string session = "Location: " + server.url() + "/session\r\n";
+          to.answer("200 OK", "", request.method == "POST" ? session : "");
+        }) {}
+
+  support::scripted_server server;
+  mds::runtime threads{1};
+  mds::store::gs store{threads,
+                       "gs://box",
+                       {{.endpoint = server.url(),
+                         .keys = mds::net::anonymous_access(),
+                         .part_bytes = mds::byte_size(512 << 10),
+                         .part_retry = {.attempts = 3, .pause = std::chrono::milliseconds(0)}}}};
+
+  [[nodiscard]] std::vector<std::string> ranges() const {
+    std::vector<std::string> out;
+    for (const scripted_request& each : server.requests()) {
+      if (each.method == "PUT") out.push_back(each.header("content-range"));
+    }
+    return out;
+  }
+  [[nodiscard]] std::size_t count(const std::string& method) const {
+    const auto all = server.requests();
+    return static_cast<std::size_t>(std::ranges::count(all, method, &scripted_request::method));
+  }
+};
+
+std::string of_size(std::size_t size) {
+  std::string out(size, ' ');
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<char>('a' + i % 23);
+  return out;
+}
+
+constexpr std::size_t kib = 1024;
+
+void keep(support::scripted_server::connection& to, std::size_t bytes) {
+  to.answer("308 Resume Incomplete", "",
+            bytes == 0 ? "" : "Range: bytes=0-" + std::to_string(bytes - 1) + "\r\n");
+}
+
+TEST_CASE("an upload that broke goes on where Google says that it came to", "[clouds]") {
+  const std::string bytes = of_size(768 * kib + 1);
+  std::string came;
+  bool broke = false;
+  breaking_bucket bucket([&](auto& to, const scripted_request& request) {
+    const std::string range = request.header("content-range");
+    if (range == "bytes 0-524287/786433" && !std::exchange(broke, true)) {
+      came = request.body.substr(0, 256 * kib);
+      return to.reset();
+    }
+    if (range != "bytes */786433") came += request.body;
+    if (came.size() == bytes.size()) return (void)to.answer("200 OK", "{}");
+    keep(to, came.size());
+  });
+  mds::store_write(bucket.store, "x", mds::as_bytes(bytes));
+  CHECK(came == bytes);
+  CHECK(bucket.ranges() == std::vector<std::string>{"bytes 0-524287/786433", "bytes */786433",
+                                                    "bytes 262144-786431/786433",
+                                                    "bytes 786432-786432/786433"});
+  CHECK(bucket.count("POST") == 1);
+}
+
+TEST_CASE("an upload of which Google keeps less than was sent goes on from there", "[clouds]") {
+  const std::string bytes = of_size(512 * kib + 1);
+  breaking_bucket bucket([&](auto& to, const scripted_request& request) {
+    const std::string range = request.header("content-range");
+    if (range == "bytes 0-524287/524289") return keep(to, 256 * kib);
+    to.answer("200 OK", "{}");
+  });
+  mds::store_write(bucket.store, "x", mds::as_bytes(bytes));
+  CHECK(bucket.ranges() ==
+        std::vector<std::string>{"bytes 0-524287/524289", "bytes 262144-524288/524289"});
+}
+
+TEST_CASE("an upload whose last answer was lost is asked for and not sent again", "[clouds]") {
+  const std::string bytes = of_size(512 * kib + 1);
+  breaking_bucket bucket([&](auto& to, const scripted_request& request) {
+    const std::string range = request.header("content-range");
+    if (range == "bytes 0-524287/524289") return keep(to, 512 * kib);
+    if (range == "bytes 524288-524288/524289") return (void)to.answer("503 Busy", "");
+    to.answer("200 OK", "{}");
+  });
+  mds::store_write(bucket.store, "x", mds::as_bytes(bytes));
+  CHECK(bucket.ranges().back() == "bytes */524289");
+  CHECK(bucket.ranges().size() == 3);
+}
+
+TEST_CASE("a session that Google gave up is begun anew by who repeats writes", "[clouds]") {
+  const std::string bytes = of_size(512 * kib + 1);
+  bool gone = false;
+  breaking_bucket bucket([&](auto& to, const scripted_request& request) {
+    if (!std::exchange(gone, true)) return (void)to.answer("410 Gone", "");
+    const std::string range = request.header("content-range");
+    if (range == "bytes 0-524287/524289") return keep(to, 512 * kib);
+    to.answer("200 OK", "{}");
+  });
+  expect_error([&] { mds::store_write(bucket.store, "x", mds::as_bytes(bytes)); },
+               errc::unavailable, {"410", "given up", "gs://box/x"});
+  gone = false;
+  mds::store_write(mds::retrying(bucket.threads, bucket.store,
+                                 {.attempts = 2, .pause = std::chrono::milliseconds(0)}),
+                   "x", mds::as_bytes(bytes));
+  CHECK(bucket.count("POST") == 3);
+}
+
+TEST_CASE("an upload that leads nowhere ends, and is aborted", "[clouds]") {
+  const std::string bytes = of_size(512 * kib + 1);
+  const auto write = [&](breaking_bucket& to) {
+    mds::store_write(to.store, "x", mds::as_bytes(bytes));
+  };
+  breaking_bucket forgets([](auto& to, const scripted_request&) { keep(to, 0); });
+  expect_error([&] { write(forgets); }, errc::unavailable, {"kept nothing", "gs://box/x"});
+  CHECK(forgets.count("PUT") == 5);  // three parts, and how far the first two came
+  CHECK(forgets.count("DELETE") == 1);
+  breaking_bucket makes_up([](auto& to, const scripted_request&) { keep(to, 512 * kib + 1); });
+  expect_error([&] { write(makes_up); }, errc::corrupt, {"more bytes than were sent"});
+  breaking_bucket hurries([](auto& to, const scripted_request&) { to.answer("200 OK", "{}"); });
+  expect_error([&] { write(hurries); }, errc::corrupt, {"before its last part"});
+  CHECK(hurries.count("PUT") == 1);
+  breaking_bucket strange([](auto& to, const scripted_request&) {
+    to.answer("308 Resume Incomplete", "", "Range: bytes=9-\r\n");
+  });
+  expect_error([&] { write(strange); }, errc::corrupt, {"how much"});
+  breaking_bucket down([](auto& to, const scripted_request&) { to.answer("503 Busy", ""); });
+  expect_error([&] { write(down); }, errc::unavailable, {"503"});
+  CHECK(down.count("PUT") == 3);
 }
 
 }  // namespace clouds_gs_test

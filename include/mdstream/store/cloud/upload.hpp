@@ -116,6 +116,24 @@ struct upload_plan {
   }
 };
 
+/// Ends an upload that failed, and tells `then` when that was tried. After a stop the caller waits
+/// for it, so it is tried once.
+inline void send_abort(const cloud_client& client, retry_policy retry,
+                       std::function<cloud_call()> make, bool once, unique_function<void()> then) {
+  if (once) retry.attempts = 1;
+  std::make_shared<repeated_call>(
+      client, retry,
+      [make = std::move(make), once] {
+        cloud_call call = make();
+        if (once) call.most_time = std::chrono::seconds(5);
+        return call;
+      },
+      std::stop_token(),
+      [then = std::move(then)](std::error_code, const net::http_response&,
+                               const diagnostics&) mutable { then(); })
+      ->send();
+}
+
 /// One upload on its way; keeps itself until it completes. One that fails or is stopped is aborted,
 /// and is not to be repeated as a whole, because what may pass has been repeated part by part, but
 /// where its end was refused for what only another upload mends (`cloud_refusal::begins_anew`).
@@ -246,22 +264,11 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
     abort();
   }
 
-  /// Also after a stop; the caller waits for it then, so it is tried once.
   void abort() {
     if (!steps_.abort) return complete();
-    const bool once = stop_.stop_requested();
-    retry_policy retry = plan_.retry;
-    if (once) retry.attempts = 1;
-    auto make = [self = shared_from_this(), once] {
-      cloud_call call = self->steps_.abort();
-      if (once) call.most_time = std::chrono::seconds(5);
-      return call;
-    };
-    std::make_shared<repeated_call>(
-        client_, retry, std::move(make), std::stop_token(),
-        [self = shared_from_this()](std::error_code, const net::http_response&,
-                                    const diagnostics&) { self->complete(); })
-        ->send();
+    send_abort(
+        client_, plan_.retry, [self = shared_from_this()] { return self->steps_.abort(); },
+        stop_.stop_requested(), [self = shared_from_this()] { self->complete(); });
   }
 
   void complete() {

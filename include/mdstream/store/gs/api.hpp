@@ -7,12 +7,12 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/crc32c.hpp>
-#include <mdstream/net/http_url.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/settings.hpp>
 #include <mdstream/store/cloud/upload.hpp>
 #include <mdstream/store/digest.hpp>
+#include <mdstream/store/gs/session.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -75,25 +75,6 @@ namespace gs_detail {
   return std::nullopt;
 }
 
-/// A resumable upload's session, whose URL lets in by itself.
-struct upload_session {
-  std::string url{};
-  bool keyless = false;  ///< of another server than the endpoint, which gets no keys
-};
-
-[[nodiscard]] inline upload_session session_of(const net::http_response& answer,
-                                               std::string_view endpoint) {
-  std::string url(answer.headers.find("Location").value_or(""));
-  const auto there = net::parse_http_url(url), here = net::parse_http_url(endpoint);
-  if (!there) throw error(errc::corrupt, "the answer has no session for the upload");
-  if (here && here->scheme == "https" && there->scheme != "https") {
-    throw error(errc::permission_denied,
-                "the upload's session is at a server without encryption: " + there->origin());
-  }
-  const bool keyless = !here || !net::same_origin(*here, *there);
-  return {std::move(url), keyless};
-}
-
 class crc_check final : public cloud_check {
  public:
   explicit crc_check(std::string wanted) : wanted_(std::move(wanted)) {}
@@ -121,8 +102,6 @@ class gs_api final : public cloud_api {
         plan_(plan) {
     constexpr std::uint64_t unit = 256 << 10;  // of all parts but the last
     plan_.part_bytes = std::max(plan_.part_bytes / unit, std::uint64_t{1}) * unit;
-    plan_.most_parts = ~std::uint64_t{0} >> 1;
-    plan_.parallel = 1;  // a session takes bytes in their order
   }
 
   [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
@@ -204,8 +183,9 @@ class gs_api final : public cloud_api {
                            &where, done = std::move(done)]() mutable {
       const std::string crc = gs_detail::crc_text(crc_of(client, bytes));
       if (bytes.size() > plan_.part_bytes) {
-        return std::make_shared<part_upload>(client, plan_, session_steps(key, bytes.size(), crc),
-                                             bytes, std::move(stop), where, std::move(done))
+        return std::make_shared<gs_session_upload>(client, plan_,
+                                                   by_session(key, bytes.size(), crc), bytes,
+                                                   std::move(stop), where, std::move(done))
             ->begin();
       }
       cloud_call put{
@@ -254,56 +234,19 @@ class gs_api final : public cloud_api {
     throw error(errc::unavailable, "the service has other bytes than were sent, by their CRC32C");
   }
 
-  /// A resumable session. Bytes that it has already are ignored when they are sent again, so that
-  /// a part is repeated as a whole.
-  [[nodiscard]] upload_steps session_steps(const std::string& key, std::uint64_t total,
-                                           const std::string& crc) const {
-    auto session = std::make_shared<gs_detail::upload_session>();
-    auto about = std::make_shared<const std::string>(
-        json::dump(json::object{{"name", key}, {"crc32c", crc}}));
-    upload_steps steps;
-    steps.begin = [url = uploads_ + "?uploadType=resumable&fields=crc32c", key, total, about] {
-      return cloud_call{.method = "POST",
-                        .url = url,
-                        .key = key,
-                        .headers = {{"Content-Type", "application/json; charset=UTF-8"},
-                                    {"X-Upload-Content-Type", "application/octet-stream"},
-                                    {"X-Upload-Content-Length", std::to_string(total)}},
-                        .text = about};
-    };
-    steps.begun = [session, endpoint = settings_.endpoint](const net::http_response& answer) {
-      *session = gs_detail::session_of(answer, endpoint);
-    };
-    steps.part = [session, key, total](std::size_t, std::uint64_t offset, bytes_view part) {
-      return cloud_call{.method = "PUT",
-                        .url = session->url,
-                        .key = key,
-                        .headers = {{"Content-Range", "bytes " + std::to_string(offset) + '-' +
-                                                          std::to_string(offset + part.size() - 1) +
-                                                          '/' + std::to_string(total)}},
-                        .body = part,
-                        .also_good = 308,
-                        .keyless = session->keyless};
-    };
-    steps.took = [total, crc](std::size_t, std::uint64_t offset, bytes_view part,
-                              const net::http_response& answer) {
-      const std::uint64_t end = offset + part.size();
-      if (answer.status != 308) {
-        if (end != total) throw error(errc::corrupt, "the upload ended before its last part");
-        return require_crc(answer, crc);
-      }
-      const auto kept = answer.headers.find("Range");
-      if (end != total && kept == "bytes=0-" + std::to_string(end - 1)) return;
-      throw error(errc::unavailable, "the service kept less of the upload than was sent");
-    };
-    steps.abort = [session, key] {
-      return cloud_call{.method = "DELETE",
-                        .url = session->url,
-                        .key = key,
-                        .also_good = 499,
-                        .keyless = session->keyless};
-    };
-    return steps;
+  [[nodiscard]] gs_upload by_session(const std::string& key, std::uint64_t total,
+                                     const std::string& crc) const {
+    return {.key = key,
+            .open = {.method = "POST",
+                     .url = uploads_ + "?uploadType=resumable&fields=crc32c",
+                     .key = key,
+                     .headers = {{"Content-Type", "application/json; charset=UTF-8"},
+                                 {"X-Upload-Content-Type", "application/octet-stream"},
+                                 {"X-Upload-Content-Length", std::to_string(total)}},
+                     .text = std::make_shared<const std::string>(
+                         json::dump(json::object{{"name", key}, {"crc32c", crc}}))},
+            .endpoint = settings_.endpoint,
+            .require_whole = [crc](const net::http_response& answer) { require_crc(answer, crc); }};
   }
 
   const gs_settings settings_;

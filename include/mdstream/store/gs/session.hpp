@@ -1,0 +1,249 @@
+#pragma once
+
+/// A resumable upload to Google Cloud Storage. Needs libcurl: link mdstream::gs. Source: "Resumable
+/// uploads" of Cloud Storage's JSON API.
+
+#include <mdstream/net/http_headers.hpp>
+#include <mdstream/net/http_url.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/cloud/client.hpp>
+#include <mdstream/store/cloud/upload.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace mdstream::inline v0::store {
+
+namespace gs_detail {
+
+/// A resumable upload's session, whose URL lets in by itself.
+struct upload_session {
+  std::string url{};
+  bool keyless = false;  ///< of another server than the endpoint, which gets no keys
+};
+
+[[nodiscard]] inline upload_session session_of(const net::http_response& answer,
+                                               std::string_view endpoint) {
+  std::string url(answer.headers.find("Location").value_or(""));
+  const auto there = net::parse_http_url(url), here = net::parse_http_url(endpoint);
+  if (!there) throw error(errc::corrupt, "the answer has no session for the upload");
+  if (here && here->scheme == "https" && there->scheme != "https") {
+    throw error(errc::permission_denied,
+                "the upload's session is at a server without encryption: " + there->origin());
+  }
+  const bool keyless = !here || !net::same_origin(*here, *there);
+  return {std::move(url), keyless};
+}
+
+/// How many bytes the service has kept, by the answer 308: `Range: bytes=0-LAST`, or none at all.
+[[nodiscard]] inline std::uint64_t kept_of(const net::http_response& answer) {
+  const auto range = answer.headers.find("Range");
+  if (!range) return 0;
+  constexpr std::string_view mark = "bytes=0-";
+  const auto last = range->starts_with(mark)
+                        ? net::detail::decimal<std::uint64_t>(range->substr(mark.size()))
+                        : std::nullopt;
+  if (!last || *last == ~std::uint64_t{0}) {
+    throw error(errc::corrupt, "the service does not tell how much of the upload it has");
+  }
+  return *last + 1;
+}
+
+}  // namespace gs_detail
+
+/// What of an upload by a session is its API's and not its course.
+struct gs_upload {
+  std::string key{};
+  cloud_call open{};                                               ///< asks for the session
+  std::string endpoint{};                                          ///< gets the keys
+  std::function<void(const net::http_response&)> require_whole{};  ///< looks at the last answer
+};
+
+/// One object sent by a session, part after part, for a session takes bytes in their order. Where a
+/// part is not answered for, the session is asked how far it came, and goes on from there. Keeps
+/// itself until it completes; one that fails or is stopped is aborted. An attempt after which the
+/// service has more than before counts as the first again. Where the service has given the session
+/// up, the upload may be begun anew; else it has been repeated as far as `plan` allows.
+class gs_session_upload : public std::enable_shared_from_this<gs_session_upload> {
+ public:
+  gs_session_upload(cloud_client client, upload_plan plan, gs_upload about, bytes_view bytes,
+                    std::stop_token stop, diagnostics& where, store_handler<> done)
+      : client_(std::move(client)),
+        plan_(plan),
+        about_(std::move(about)),
+        bytes_(bytes),
+        made_(plan.retry, client_.budget()),
+        stop_(std::move(stop)),
+        where_(where),
+        done_(std::move(done)) {}
+
+  void begin() {
+    send(plan_.retry, about_.open,
+         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                     diagnostics about) {
+           if (!code) {
+             code = read(about, [&] {
+               self->session_ = gs_detail::session_of(answer, self->about_.endpoint);
+             });
+           }
+           if (code) return self->complete(code, std::move(about));
+           self->next();
+         });
+  }
+
+ private:
+  void send(retry_policy retry, cloud_call call, repeated_call::handler then) {
+    std::make_shared<repeated_call>(
+        client_, retry, [call = std::move(call)] { return call; }, stop_, std::move(then),
+        client_.uploads())
+        ->send();
+  }
+
+  /// The code of what `f` throws.
+  template <class F>
+  [[nodiscard]] static std::error_code read(diagnostics& about, F f) {
+    try {
+      f();
+    } catch (const error& e) {
+      about = e.where();
+      return e.code();
+    }
+    return {};
+  }
+
+  [[nodiscard]] cloud_call call_of(std::string range, bytes_view part) const {
+    return {.method = "PUT",
+            .url = session_.url,
+            .key = about_.key,
+            .headers = {{"Content-Range", "bytes " + range + '/' + std::to_string(bytes_.size())}},
+            .body = part,
+            .also_good = 308,
+            .keyless = session_.keyless};
+  }
+
+  /// The next part; or, where the last was not answered for, the question how far it came.
+  void next() {
+    const auto rest = bytes_.subspan(static_cast<std::size_t>(kept_));
+    const bytes_view part = is_unsure_
+                                ? bytes_view()
+                                : rest.first(static_cast<std::size_t>(
+                                      std::min<std::uint64_t>(rest.size(), plan_.part_bytes)));
+    const std::uint64_t end = kept_ + part.size();
+    sent_ = std::max(sent_, end);
+    retry_policy once = plan_.retry;
+    once.attempts = 1;
+    send(
+        once,
+        {.method = "PUT",
+         .url = session_.url,
+         .key = about_.key,
+         .headers = {{"Content-Range",
+                      "bytes " +
+                          (is_unsure_ ? "*"
+                                      : std::to_string(kept_) + '-' + std::to_string(end - 1)) +
+                          '/' + std::to_string(bytes_.size())}},
+         .body = part,
+         .also_good = 308,
+         .keyless = session_.keyless},
+        [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                    const diagnostics& about) { self->take(code, answer, about); });
+  }
+
+  void take(std::error_code code, const net::http_response& answer, diagnostics about) {
+    if (code == errc::not_found) return session_is_gone(std::move(about));
+    if (!code && answer.status != 308) {
+      code = read(about, [&] { take_end(answer); });
+      return complete(code, std::move(about));
+    }
+    if (!code) code = read(about, [&] { take_kept(gs_detail::kept_of(answer)); });
+    if (!code) return next();
+    is_unsure_ = true;
+    if (!stop_.stop_requested()) {
+      if (const auto pause = made_.pause_after(code, about)) {
+        return client_.threads().after(
+            *pause, stop_, [self = shared_from_this()](std::error_code) { self->next(); });
+      }
+    }
+    abort(code, std::move(about));
+  }
+
+  void take_end(const net::http_response& answer) {
+    if (sent_ < bytes_.size()) throw error(errc::corrupt, "the upload ended before its last part");
+    about_.require_whole(answer);
+    made_.succeeded();
+  }
+
+  /// What is sent next begins behind what the service has, also where that is less than before.
+  void take_kept(std::uint64_t kept) {
+    if (kept > sent_) throw error(errc::corrupt, "the service has more bytes than were sent");
+    const bool was_asked = std::exchange(is_unsure_, false);
+    const bool is_more = kept > most_kept_;
+    kept_ = kept;
+    most_kept_ = std::max(most_kept_, kept);
+    if (is_more) made_.led_on();
+    if (kept == bytes_.size()) {  // to ask again is to ask for the end
+      throw error(errc::unavailable, "the service has all bytes, and waits for more");
+    }
+    if (!is_more && !was_asked) {
+      throw error(errc::unavailable, "the service kept nothing of what was sent");
+    }
+  }
+
+  /// Its bytes are gone with it.
+  void session_is_gone(diagnostics about) {
+    about.cause = "the service has given up the session of the upload";
+    begins_anew_ = true;
+    complete(errc::unavailable, std::move(about));
+  }
+
+  void abort(std::error_code code, diagnostics about) {
+    send_abort(
+        client_, plan_.retry,
+        [self = shared_from_this()] {
+          return cloud_call{.method = "DELETE",
+                            .url = self->session_.url,
+                            .key = self->about_.key,
+                            .also_good = 499,
+                            .keyless = self->session_.keyless};
+        },
+        stop_.stop_requested(),
+        [self = shared_from_this(), code, about = std::move(about)]() mutable {
+          self->complete(code, std::move(about));
+        });
+  }
+
+  void complete(std::error_code code, diagnostics about) {
+    if (code) {
+      where_ = std::move(about);
+      if (where_.url.empty()) where_.url = client_.api().url(about_.key);
+      where_.is_final = !begins_anew_;
+      if (stop_.stop_requested()) code = errc::canceled;
+    }
+    done_(code);
+  }
+
+  const cloud_client client_;
+  const upload_plan plan_;
+  const gs_upload about_;
+  const bytes_view bytes_;
+  call_attempts made_;  // since the service had more than before
+  const std::stop_token stop_;
+  diagnostics& where_;
+  store_handler<> done_;
+  gs_detail::upload_session session_{};
+  std::uint64_t kept_ = 0, most_kept_ = 0, sent_ = 0;  // first bytes of the object
+  bool is_unsure_ = false;                             // `kept_` is not what the service last said
+  bool begins_anew_ = false;
+};
+
+}  // namespace mdstream::inline v0::store
