@@ -107,4 +107,14 @@ TEST_CASE("a container's service is asked with its token, and only where it may 
   }
 }
 
+TEST_CASE("keys of a machine expire by the clock of who gave them", "[net][aws]") {
+  mds::runtime threads(1);
+  const server ecs(
+      [](const scripted_request&) { return reply{200, keys_json("ECS"), years_ahead}; });
+  const auto said = ask(net::container_aws_credentials(
+      fetcher_for(threads), variables({{"AWS_CONTAINER_CREDENTIALS_FULL_URI", ecs.url() + "/"}})));
+  REQUIRE(said.keys);
+  check_an_hour_left(said.keys->expires);
+}
+
 }  // namespace aws_metadata_test

@@ -16,13 +16,15 @@ TEST_CASE("a login's token buys keys, and one that is over says how to log in ag
           "[net][aws]") {
   mds::runtime threads(1);
   const keys::home home("");
-  const server portal([](const scripted_request& asked) {
+  std::string date;
+  const server portal([&](const scripted_request& asked) {
     const bool right =
         asked.target == "/federation/credentials?role_name=my%20role&account_id=123" &&
         asked.header("x-amz-sso_bearer_token") == "hush";
     return right ? reply{200,
                          R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": )"
-                         R"("hush", "sessionToken": "hush-token", "expiration": 2209086245000}})"}
+                         R"("hush", "sessionToken": "hush-token", "expiration": 2209086245000}})",
+                         date}
                  : reply{401};
   });
   const net::sso_aws_credentials provider(fetcher_for(threads), {.profile = "p",
@@ -42,6 +44,26 @@ TEST_CASE("a login's token buys keys, and one that is over says how to log in ag
   home.write(token_file,
              R"({"region": "r", "accessToken": "hush", "expiresAt": "2040-01-01T00:00:00UTC"})");
   check_keys(ask(provider), "SSO", "\"p\"");
+  date = years_ahead;
+  const auto dated = ask(provider);
+  REQUIRE(dated.keys);
+  check_an_hour_left(dated.keys->expires);
+}
+
+TEST_CASE("keys of a login that expire beyond what a clock counts never do", "[net][aws]") {
+  const auto expires = [](const std::string& milliseconds) {
+    return net::detail::parse_sso_keys(R"({"roleCredentials": {"accessKeyId": "SSO", )"
+                                       R"("secretAccessKey": "hush", "expiration": )" +
+                                           milliseconds + "}}",
+                                       "the test")
+        .expires;
+  };
+  CHECK(expires("2209086245999") == net::parse_iso_time("2040-01-02T03:04:05Z"));
+  const auto never = net::parse_iso_time("2250-01-01T00:00:00Z");
+  for (const char* const far : {"9223372036855", "32503680000000", "18446744073709551615"}) {
+    INFO(far);
+    CHECK(expires(far) == never);
+  }
 }
 
 }  // namespace aws_sso_test

@@ -54,6 +54,19 @@ TEST_CASE("a web identity's token buys keys, unsigned, read anew each time", "[n
                 {"/none"});
 }
 
+TEST_CASE("keys of a role expire by the service's clock", "[net][aws]") {
+  mds::runtime threads(1);
+  const keys::home home("");
+  home.write("token", "hush");
+  const server sts([](const scripted_request&) {
+    return reply{200, keys_xml("AssumeRoleWithWebIdentity", "WEB"), years_ahead};
+  });
+  const auto said = ask(net::web_identity_aws_credentials(fetcher_for(threads), place_of(sts), role,
+                                                          home.path() + "/token"));
+  REQUIRE(said.keys);
+  check_an_hour_left(said.keys->expires);
+}
+
 TEST_CASE("a role is assumed with the keys of another, signed for the service", "[net][aws]") {
   mds::runtime threads(1);
   const net::aws_credentials other{.access_key_id = "OTHER", .secret_access_key = "hush"};

@@ -1,6 +1,7 @@
 #include <mdstream/net/oauth.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,6 +76,27 @@ TEST_CASE("nobody, or another service, at a machine's address is no keys, unless
   }
   const server strange([](const scripted_request&) { return reply{200, "<html>"}; });
   CHECK(of_machine(strange.url()).code == errc::permission_denied);
+}
+
+TEST_CASE("a token expires by the clock of who gave it", "[net]") {
+  const server vault([](const scripted_request&) {
+    return reply{200, R"({"access_token": "hush", "expires_on": "2209086245"})", years_ahead};
+  });
+  const auto said = of_machine(vault.url());
+  REQUIRE(said.keys);
+  check_an_hour_left(said.keys->expires);
+}
+
+TEST_CASE("times of expiry that no clock counts are its last", "[net]") {
+  const auto expires = [](const std::string& on, std::chrono::seconds ahead = {}) {
+    return net::parse_token_answer(R"({"access_token": "t", "expires_on": )" + on + "}", "it", {},
+                                   ahead)
+        .expires;
+  };
+  const auto never = net::parse_iso_time("2250-01-01T00:00:00Z");
+  CHECK(expires("9223372036854775807") == never);
+  CHECK(expires("9223372036854775807", -std::chrono::years(100)) == never);
+  CHECK(expires("0", std::chrono::years(100)) == net::wall_clock::time_point());
 }
 
 }  // namespace oauth_test

@@ -2,12 +2,15 @@
 
 // A service that gives out keys, scripted, and a provider that is waited for.
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <mdstream/async/event.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/fetch.hpp>
+#include <mdstream/net/time_text.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -94,6 +97,16 @@ inline void check_keys(const keys::answer& said, const std::string& id, const st
   CHECK(said.keys->session_token == "hush-token");
   CHECK(said.keys->expires == net::parse_iso_time("2040-01-02T03:04:05Z"));
   CHECK(said.keys->source.find(source) != std::string::npos);
+}
+
+/// What these services say the time is: their keys expire an hour later.
+inline const char* const years_ahead = "Date: Mon, 02 Jan 2040 02:04:05 GMT\r\n";
+
+inline void check_an_hour_left(const std::optional<net::wall_clock::time_point>& expires) {
+  using namespace std::chrono_literals;
+  REQUIRE(expires);
+  const auto left = *expires - net::wall_clock::now();
+  CHECK((left > 30min && left < 90min));
 }
 
 }  // namespace service

@@ -30,7 +30,7 @@ inline void take_keys_json(std::error_code code, const http_response& answer,
     if (!code && !answer.ok()) {
       throw keys_refused(source, "it answers " + std::to_string(answer.status));
     }
-    if (!code) keys = parse_aws_keys_json(answer.text, source);
+    if (!code) keys = by_our_clock(parse_aws_keys_json(answer.text, source), answer);
   } catch (const error& e) {
     where = e.where();
     code = e.code();

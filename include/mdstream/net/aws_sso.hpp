@@ -12,7 +12,6 @@
 
 #include <openssl/evp.h>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stop_token>
@@ -109,11 +108,9 @@ namespace detail {
   } catch (const error&) {
     throw keys_refused(source, "the answer is not the JSON that is expected");
   }
-  constexpr std::uint64_t latest = 253'402'300'799'000;  // the end of the year 9999
-  if (expires > latest) throw keys_refused(source, "their time of expiry is none");
   keys = complete_keys(std::move(keys), "", source);
   if (expires > 0) {
-    keys.expires = wall_clock::time_point(std::chrono::milliseconds(expires));
+    keys.expires = time_of_seconds(static_cast<std::int64_t>(expires / 1000));
   }
   return keys;
 }
@@ -151,7 +148,10 @@ class sso_aws_credentials {
                      throw detail::keys_refused(
                          source, "the portal answers " + std::to_string(answer.status));
                    }
-                   if (!code) keys = detail::parse_sso_keys(answer.text, source);
+                   if (!code) {
+                     keys =
+                         detail::by_our_clock(detail::parse_sso_keys(answer.text, source), answer);
+                   }
                  } catch (const error& e) {
                    where = e.where();
                    code = e.code();

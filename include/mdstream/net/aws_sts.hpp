@@ -91,7 +91,7 @@ inline void ask_sts(const fetcher& from, const sts_place& place, std::string for
                                                        std::to_string(answer.status) + ' ' +
                                                        parse_sts_error(answer.text));
                       }
-                      if (!code) keys = parse_sts_keys(answer.text, source);
+                      if (!code) keys = by_our_clock(parse_sts_keys(answer.text, source), answer);
                     } catch (const error& e) {
                       where = e.where();
                       code = e.code();

@@ -18,6 +18,35 @@
 
 namespace mdstream::inline v0::net {
 
+namespace detail {
+
+/// How far the clock of who answered is ahead of ours; 0 where the answer does not tell its time.
+[[nodiscard]] inline std::chrono::seconds ahead_of_us(const http_response& answer,
+                                                      wall_clock::time_point now) {
+  const auto text = answer.headers.find("Date");
+  const auto there = text ? parse_http_date(*text) : std::nullopt;
+  return there ? std::chrono::duration_cast<std::chrono::seconds>(*there - now)
+               : std::chrono::seconds(0);
+}
+
+/// `at` less `by`, bounded as all points in time that others tell.
+[[nodiscard]] inline wall_clock::time_point earlier(wall_clock::time_point at,
+                                                    std::chrono::seconds by) noexcept {
+  const auto since = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch());
+  return time_of_seconds((since - by).count());
+}
+
+/// Keys that an answer brought, with their time of expiry by our clock: services tell it by theirs.
+template <class Keys>
+[[nodiscard]] Keys by_our_clock(Keys keys, const http_response& answer) {
+  if (keys.expires) {
+    keys.expires = earlier(*keys.expires, ahead_of_us(answer, wall_clock::now()));
+  }
+  return keys;
+}
+
+}  // namespace detail
+
 /// How such a request is sent. Copies share the client. The runtime has to outlive the requests.
 struct fetcher {
   fetcher(runtime& t, http_client_options options)

@@ -205,8 +205,9 @@ class google_federation : public std::enable_shared_from_this<google_federation>
     }
     try {
       const json::value said = json::parse(answer.text);
-      return bearer_access(said.get<std::string>("accessToken"), source_,
-                           parse_iso_time(said.get<std::string>("expireTime")));
+      return by_our_clock(bearer_access(said.get<std::string>("accessToken"), source_,
+                                        parse_iso_time(said.get<std::string>("expireTime"))),
+                          answer);
     } catch (const error&) {
       throw no_token(source_, "the answer of the impersonated account's service has none");
     }

@@ -70,10 +70,11 @@ namespace detail {
 }
 
 /// Reads `{"access_token": …, "expires_in": seconds, …}` or, as Azure's metadata service has it,
-/// `"expires_on": seconds since 1970`. Throws `errc::permission_denied`, naming `source`, for
-/// anything else.
+/// `"expires_on": seconds since 1970` by its clock, which is `ahead` of ours. Throws
+/// `errc::permission_denied`, naming `source`, for anything else.
 [[nodiscard]] inline access parse_token_answer(std::string_view text, const std::string& source,
-                                               wall_clock::time_point now) {
+                                               wall_clock::time_point now,
+                                               std::chrono::seconds ahead = {}) {
   json::value answer;
   try {
     answer = json::parse(text);
@@ -84,11 +85,10 @@ namespace detail {
   if (token == nullptr || token->type() != json::kind::string || token->as<std::string>().empty()) {
     throw detail::no_token(source, "the answer has none");
   }
-  // Beyond these a clock's numbers would not fit.
-  constexpr std::int64_t ten_years = std::int64_t{10} * 365 * 86'400, latest = 20 * ten_years;
+  constexpr std::int64_t ten_years = std::int64_t{10} * 365 * 86'400;  // more would not fit
   std::optional<wall_clock::time_point> expires;
   if (const auto at = detail::seconds_of(answer.find("expires_on"))) {
-    expires = wall_clock::time_point(std::chrono::seconds(std::min(*at, latest)));
+    expires = detail::earlier(detail::time_of_seconds(*at), ahead);
   } else if (const auto in = detail::seconds_of(answer.find("expires_in"))) {
     expires = now + std::chrono::seconds(std::min(*in, ten_years));
   }
@@ -114,7 +114,8 @@ inline void take_token(std::error_code code, const http_response& answer, const 
       throw no_token(source, "the service answers " + std::to_string(answer.status) + ' ' +
                                  oauth_error_word(answer.text));
     }
-    if (!code) keys = parse_token_answer(answer.text, source, wall_clock::now());
+    const wall_clock::time_point now = wall_clock::now();
+    if (!code) keys = parse_token_answer(answer.text, source, now, ahead_of_us(answer, now));
   } catch (const error& e) {
     where = e.where();
     code = e.code();

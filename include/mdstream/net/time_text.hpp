@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,8 +59,17 @@ struct civil_time {
           static_cast<int>(time.seconds().count())};
 }
 
-/// What a server or a file may call never is as far as the clock's nanoseconds reach: years before
-/// 1970 and after 2249. The nanoseconds between any two of these points fit into 64 bits, too.
+/// That many seconds after 1970. What a server or a file may call never is as far as the clock's
+/// nanoseconds reach: what is before 1970 or after 2249. The nanoseconds between any two of these
+/// points fit into 64 bits, too.
+[[nodiscard]] inline wall_clock::time_point time_of_seconds(std::int64_t since_1970) noexcept {
+  constexpr std::chrono::seconds latest =
+      std::chrono::sys_days(std::chrono::year(2250) / 1 / 1).time_since_epoch();
+  return wall_clock::time_point(
+      std::clamp(std::chrono::seconds(since_1970), std::chrono::seconds(0), latest));
+}
+
+/// The point in time, bounded as `time_of_seconds` has it; nothing where there is no such one.
 [[nodiscard]] inline std::optional<wall_clock::time_point> time_of(const civil_time& t) {
   const std::chrono::year_month_day date{std::chrono::year(t.year),
                                          std::chrono::month(static_cast<unsigned>(t.month)),
@@ -68,10 +78,10 @@ struct civil_time {
       t.minute < 0 || t.minute > 59 || t.second < 0 || t.second > 60) {
     return std::nullopt;
   }
-  if (t.year < 1970) return wall_clock::time_point();
-  if (t.year > 2249) return std::chrono::sys_days(std::chrono::year(2250) / 1 / 1);
-  return std::chrono::sys_days(date) + std::chrono::hours(t.hour) + std::chrono::minutes(t.minute) +
-         std::chrono::seconds(t.second);
+  const std::chrono::seconds at = std::chrono::sys_days(date).time_since_epoch() +
+                                  std::chrono::hours(t.hour) + std::chrono::minutes(t.minute) +
+                                  std::chrono::seconds(t.second);
+  return time_of_seconds(at.count());
 }
 
 }  // namespace detail

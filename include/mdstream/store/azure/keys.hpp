@@ -138,7 +138,7 @@ class cli_cache {
       const bool for_storage = text_of(*each, "target").find(resource) != std::string::npos;
       const bool of_tenant = tenant_.empty() || text_of(*each, "realm") == tenant_;
       if (!expires || !for_storage || !of_tenant || text_of(*each, "secret").empty()) continue;
-      const net::wall_clock::time_point until{std::chrono::seconds(*expires)};
+      const net::wall_clock::time_point until = net::detail::time_of_seconds(*expires);
       if (until < now + std::chrono::minutes(5)) continue;
       return net::bearer_access(text_of(*each, "secret"), source, until);
     }
