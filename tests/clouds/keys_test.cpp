@@ -63,7 +63,12 @@ TEST_CASE("CRC-32C by its known answers, by instruction and by tables", "[clouds
   for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = static_cast<std::byte>(i * 31 + 7);
   CHECK(net::crc32c(mixed) == ~net::detail::crc32c_portable(mixed, ~0u));
   const mds::bytes_view all(mixed);
-  CHECK(net::crc32c(all.subspan(100), net::crc32c(all.first(100))) == net::crc32c(all));
+  for (const std::size_t at : {0, 1, 100, 1000, 1001}) {
+    const std::uint32_t first = net::crc32c(all.first(at));
+    CHECK(net::crc32c(all.subspan(at), first) == net::crc32c(all));
+    CHECK(net::crc32c_joined(first, net::crc32c(all.subspan(at)), all.size() - at) ==
+          net::crc32c(all));
+  }
 }
 
 TEST_CASE("a host with a dot is Azure's account, any other the container", "[clouds]") {

@@ -92,6 +92,7 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
   INFO("seed " << seed);
   const auto bytes = conformance::noise(20'000, static_cast<unsigned>(seed));
   failing_server server(std::string(mds::as_text(mds::bytes_view(bytes))), seed);
+  const std::string checksum = mds::digest_of_crc32c(mds::net::crc32c(bytes));
   mds::runtime threads(2, 2);
   const http web(threads, server.url());
   const mds::retry_policy patience{
@@ -103,13 +104,21 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
     CHECK(mds::store_read(store, "key", 0, got) == got.size());
     CHECK(got == bytes);
 
-    std::fill(got.begin(), got.end(), std::byte{0});
-    mds::detail::wait_for<>([&](auto& where, auto done) {
-      mds::async_read_ranges(threads, web, "key", {bytes.size(), "\"one\""}, got,
-                             {.range_bytes = 1000, .retry = patience, .budget = budget}, {}, where,
-                             std::move(done));
-    });
-    CHECK(got == bytes);
+    for (const bool streams : {false, true}) {
+      std::fill(got.begin(), got.end(), std::byte{0});
+      auto into = mds::ranged_target::memory(got);
+      if (streams) {
+        into.put = [&got](std::uint64_t at, mds::bytes_view some) {
+          std::copy(some.begin(), some.end(), got.begin() + static_cast<std::ptrdiff_t>(at));
+        };
+      }
+      mds::detail::wait_for<>([&](auto& where, auto done) {
+        mds::async_read_ranges(threads, web, "key", {bytes.size(), "\"one\"", checksum}, into,
+                               {.range_bytes = 1000, .retry = patience, .budget = budget}, {},
+                               where, std::move(done));
+      });
+      CHECK(got == bytes);
+    }
 
     std::vector<std::byte> streamed;
     mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {

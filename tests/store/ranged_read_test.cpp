@@ -75,6 +75,31 @@ TEST_CASE("ranges that are there are left, and each other is told once", "[store
   CHECK(into[100] == bytes[100]);
 }
 
+TEST_CASE("what comes by ranges is held against the checksum of the whole", "[store]") {
+  mds::runtime threads(2);
+  const memory objects;
+  const auto bytes = conformance::noise(1003, 2);
+  objects.write("key", bytes);
+  const inner_store store(threads, objects);
+  std::vector<std::byte> into(bytes.size());
+  const auto read = [&](const std::string& digest, mds::ranged_read_options options) {
+    mds::detail::wait_for<>([&](auto& where, auto done) {
+      mds::async_read_ranges(threads, store, "key", {.bytes = into.size(), .digest = digest}, into,
+                             std::move(options), {}, where, std::move(done));
+    });
+  };
+  const std::string wrong = "md5:0 crc32c:00000001";
+  for (const std::size_t range : {1, 100, 1003, 2000}) {
+    INFO("ranges of " << range);
+    read("md5:0 " + mds::digest_of_crc32c(mds::net::crc32c(bytes)), quickly(range, 1));
+    CHECK(into == bytes);
+    expect_error([&] { read(wrong, quickly(range, 1)); }, errc::corrupt, {"CRC32C", "key"});
+  }
+  auto options = quickly(100, 1);
+  options.is_there = [](std::size_t number) { return number == 3; };
+  read(wrong, std::move(options));  // nobody saw the whole
+}
+
 TEST_CASE("injected faults leave every byte right, or are told", "[store]") {
   const unsigned seed = std::random_device{}();
   INFO("seed " << seed);

@@ -74,4 +74,30 @@ inline constexpr crc32c_tables crc32c_table = make_crc32c_tables();
   return ~detail::crc32c_portable(bytes, ~before);
 }
 
+namespace detail {
+
+/// The product of two polynomials modulo CRC-32C's, bit 31 of each being the coefficient of 1.
+[[nodiscard]] constexpr std::uint32_t crc32c_product(std::uint32_t a, std::uint32_t b) noexcept {
+  std::uint32_t out = 0;
+  for (; a != 0; a <<= 1) {
+    if ((a & 0x80000000u) != 0) out ^= b;
+    b = b >> 1 ^ (b & 1 ? 0x82F63B78u : 0u);
+  }
+  return out;
+}
+
+}  // namespace detail
+
+/// The checksum of bytes of which the first have the checksum `first`, and the `bytes` behind them
+/// `second`. In time of the logarithm of `bytes`.
+[[nodiscard]] constexpr std::uint32_t crc32c_joined(std::uint32_t first, std::uint32_t second,
+                                                    std::uint64_t bytes) noexcept {
+  // What follows shifts the first by 8 times its length: multiplies it by x to that.
+  for (std::uint32_t power = 0x00800000u; bytes != 0; bytes >>= 1) {
+    if (bytes & 1) first = detail::crc32c_product(power, first);
+    power = detail::crc32c_product(power, power);
+  }
+  return first ^ second;
+}
+
 }  // namespace mdstream::inline v0::net

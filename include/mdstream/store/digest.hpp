@@ -12,7 +12,9 @@
 #include <mdstream/core/hex.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +49,13 @@ namespace mdstream::inline v0 {
   return std::string(name) + ':' + to_hex(*digest);
 }
 
+/// The checksum in four bytes, the highest first.
+[[nodiscard]] inline std::string digest_of_crc32c(std::uint32_t crc) {
+  std::array<std::byte, 4> bytes{};
+  for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(crc >> (24 - 8 * i) & 0xFF);
+  return "crc32c:" + to_hex(bytes);
+}
+
 /// The digests that one text has.
 [[nodiscard]] inline std::vector<std::string_view> digests_of(std::string_view text) {
   std::vector<std::string_view> out;
@@ -56,6 +65,14 @@ namespace mdstream::inline v0 {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+/// The digest of that hash among those that one text has; empty where there is none.
+[[nodiscard]] inline std::string_view digest_by(std::string_view name, std::string_view text) {
+  for (const std::string_view each : digests_of(text)) {
+    if (each.substr(0, each.find(':')) == name) return each;
+  }
+  return {};
 }
 
 namespace detail {

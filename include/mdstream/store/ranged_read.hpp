@@ -3,8 +3,10 @@
 /// Reads one large object in parallel ranges that land in their place, in memory or elsewhere.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/net/crc32c.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/detail/stops.hpp>
+#include <mdstream/store/digest.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/versions.hpp>
 
@@ -20,6 +22,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -53,8 +56,10 @@ struct ranged_read_options {
 };
 
 /// One such read. It holds `held` over all ranges, so that what lands is one state of the object.
-/// Made by `start`, it keeps itself alive until it has called `done`, with the first failure after
-/// which no range could go on; by then nothing is written any more.
+/// An object of which all ranges are read is held against the CRC32C of `held`, where it has one:
+/// other bytes are `errc::corrupt`. Made by `start`, it keeps itself alive until it has called
+/// `done`, with the first failure after which no range could go on; by then nothing is written any
+/// more.
 template <async_store S>
 class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   struct access {};
@@ -75,6 +80,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     options_.range_bytes = std::max<std::size_t>(options_.range_bytes, 1);
     ranges_ =
         static_cast<std::size_t>((into_.bytes + options_.range_bytes - 1) / options_.range_bytes);
+    wanted_ = into_.bytes == held_.bytes ? digest_by("crc32c", held_.digest) : std::string_view();
+    if (!wanted_.empty()) checksums_.resize(ranges_);
   }
 
   /// Reads the first `into.bytes` of the object that is `held`. The memory and `where` stay until
@@ -94,7 +101,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     std::size_t number = 0;
     std::uint64_t offset = 0;  // of what is still missing
     std::size_t left = 0;
-    std::size_t came = 0;  // in this attempt, of a stream
+    std::size_t came = 0;                       // in this attempt, of a stream
+    std::uint32_t checksum = 0, with_came = 0;  // of what landed, and of what came behind it
     call_attempts made;
     diagnostics where{};
   };
@@ -140,11 +148,13 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
 
   void stream(const std::shared_ptr<piece>& p) {
     p->came = 0;
+    p->with_came = p->checksum;
     store_.async_stream(
         key_, held_, p->offset, p->left,
         [self = this->shared_from_this(), p](const object_version&, bytes_view bytes) {
           self->into_.put(p->offset + p->came, bytes);
           p->came += bytes.size();
+          if (!self->wanted_.empty()) p->with_came = net::crc32c(bytes, p->with_came);
         },
         stop_.get_token(), p->where,
         [self = this->shared_from_this(), p](std::error_code code, const object_version&) {
@@ -158,9 +168,11 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
       code = errc::corrupt;
       p->where = {.what = "the object became shorter while it was read", .url = store_.url(key_)};
     } else if (!code) {
+      look_at(*p, got);
       return landed(*p);
     }
     if (code == errc::unavailable && got > 0) {
+      look_at(*p, got);
       p->offset += got;
       p->left -= got;
       p->made.led_on();
@@ -169,10 +181,21 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     again(p, code);
   }
 
+  /// At what landed, before anybody lets go of it.
+  void look_at(piece& p, std::size_t got) const {
+    if (wanted_.empty()) return;
+    p.checksum =
+        into_.put
+            ? p.with_came
+            : net::crc32c(into_.into.subspan(static_cast<std::size_t>(p.offset), got), p.checksum);
+  }
+
   void landed(piece& p) {
     p.made.succeeded();
     {
       const std::lock_guard lock(mutex_);
+      ++landed_;
+      if (!wanted_.empty()) checksums_[p.number] = p.checksum;
       if (options_.on_range) options_.on_range(p.number);
     }
     // Through the pool: a store that completes at once would nest the ranges.
@@ -213,9 +236,26 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
         failure_ = errc::canceled;
         where_ = {.what = "the read was cancelled", .url = store_.url(key_)};
       }
+      if (!failure_ && is_other()) {
+        failure_ = errc::corrupt;
+        where_ = {.what = "the bytes that came have another CRC32C than the object",
+                  .url = store_.url(key_)};
+      }
     }
     store_handler<> done = std::move(done_);
     done(failure_);
+  }
+
+  /// Whether all was read, and is not what the store said that it would be.
+  [[nodiscard]] bool is_other() const {
+    if (wanted_.empty() || landed_ != ranges_) return false;
+    std::uint32_t all = 0;
+    for (std::size_t i = 0; i < ranges_; ++i) {
+      const std::uint64_t begin = std::uint64_t{i} * options_.range_bytes;
+      all = net::crc32c_joined(all, checksums_[i],
+                               std::min<std::uint64_t>(options_.range_bytes, into_.bytes - begin));
+    }
+    return digest_of_crc32c(all) != wanted_;
   }
 
   runtime& threads_;
@@ -227,8 +267,11 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   diagnostics& where_;
   store_handler<> done_;
   std::size_t ranges_ = 0;
+  std::string wanted_{};  // the CRC32C of the whole; empty where it is not known, or not to be had
 
   std::mutex mutex_;
+  std::vector<std::uint32_t> checksums_{};  // of each range
+  std::size_t landed_ = 0;
   std::size_t next_ = 0;
   std::size_t under_way_ = 0;
   std::error_code failure_;
