@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -228,6 +229,31 @@ TEST_CASE("an upload that leads nowhere ends, and is aborted", "[clouds]") {
   breaking_bucket down([](auto& to, const scripted_request&) { to.answer("503 Busy", ""); });
   expect_error([&] { write(down); }, errc::unavailable, {"503"});
   CHECK(down.count("PUT") == 3);
+}
+
+TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const auto&) { to.answer("200 OK", "{}"); });
+  mds::runtime threads(1);
+  std::stop_source stop;
+  std::size_t blocks = 0;
+  mds::store::gs_options options;
+  options.endpoint = bucket.url();
+  options.keys = mds::net::anonymous_access();
+  options.http.body_read = [&](mds::bytes_view) {
+    ++blocks;
+    stop.request_stop();
+  };
+  const mds::store::gs store(threads, "gs://box", options);
+  const std::string bytes = of_size(4 * kib * kib);
+  expect_error(
+      [&] {
+        mds::detail::wait_for<>([&](mds::diagnostics& where, auto done) {
+          store.async_write("x", mds::as_bytes(bytes), stop.get_token(), where, std::move(done));
+        });
+      },
+      errc::canceled);
+  CHECK(blocks == 1);
+  CHECK(bucket.requests().empty());
 }
 
 }  // namespace clouds_gs_test

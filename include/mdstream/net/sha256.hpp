@@ -8,13 +8,13 @@
     "mdstream/net/sha256.hpp needs <openssl/evp.h>: install OpenSSL's headers and link mdstream::openssl"
 #endif
 
+#include <mdstream/core/blocks.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/hex.hpp>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
@@ -40,17 +40,14 @@ using sha256_digest = std::array<std::byte, 32>;
 /// The same, block by block: `was_read(block)` is called after each.
 template <class WasRead>
 [[nodiscard]] sha256_digest sha256(bytes_view bytes, const WasRead& was_read) {
-  constexpr std::size_t block_bytes = 1 << 20;
   const std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)> context(EVP_MD_CTX_new(),
                                                                    &EVP_MD_CTX_free);
   if (!context) throw std::bad_alloc();
   bool good = EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
-  while (good && !bytes.empty()) {
-    const bytes_view block = bytes.first(std::min(bytes.size(), block_bytes));
-    good = EVP_DigestUpdate(context.get(), block.data(), block.size()) == 1;
+  for_blocks(bytes, [&](bytes_view block) {
+    good = good && EVP_DigestUpdate(context.get(), block.data(), block.size()) == 1;
     was_read(block);
-    bytes = bytes.subspan(block.size());
-  }
+  });
   sha256_digest out;
   if (!good || EVP_DigestFinal_ex(context.get(), reinterpret_cast<unsigned char*>(out.data()),
                                   nullptr) != 1) {

@@ -57,6 +57,11 @@ class cloud_client {
     const auto& told = shared_->http.options().body_read;
     if (told) told(bytes);
   }
+  /// The same of one of many blocks; throws `errc::canceled` after a stop.
+  void block_was_read(bytes_view block, const std::stop_token& stop) const {
+    if (stop.stop_requested()) throw error(errc::canceled, "the call was stopped");
+    body_was_read(block);
+  }
 
   /// Completes with the keys that let calls in, which may be none.
   void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,

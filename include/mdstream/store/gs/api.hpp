@@ -4,6 +4,7 @@
 /// Cloud Storage JSON API v1 and "Resumable uploads".
 
 #include <mdstream/core/base64.hpp>
+#include <mdstream/core/blocks.hpp>
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/crc32c.hpp>
@@ -181,7 +182,13 @@ class gs_api final : public cloud_api {
     // On the pool: the checksum takes as long as reading the bytes.
     client.threads().post([this, client, key = std::move(key), bytes, stop = std::move(stop),
                            &where, done = std::move(done)]() mutable {
-      const std::string crc = gs_detail::crc_text(crc_of(client, bytes));
+      std::string crc;
+      try {
+        crc = crc_of(client, bytes, stop);
+      } catch (const error& e) {
+        where = {.what = e.where().what, .url = url(key)};
+        return done(e.code());
+      }
       if (bytes.size() > plan_.part_bytes) {
         return std::make_shared<gs_session_upload>(client, plan_,
                                                    by_session(key, bytes.size(), crc), bytes,
@@ -211,16 +218,15 @@ class gs_api final : public cloud_api {
   }
 
  private:
-  [[nodiscard]] static std::uint32_t crc_of(const cloud_client& client, bytes_view bytes) {
-    constexpr std::size_t block_bytes = 1 << 20;
+  /// Throws `errc::canceled` after a stop.
+  [[nodiscard]] static std::string crc_of(const cloud_client& client, bytes_view bytes,
+                                          const std::stop_token& stop) {
     std::uint32_t crc = 0;
-    while (!bytes.empty()) {
-      const bytes_view block = bytes.first(std::min(bytes.size(), block_bytes));
+    for_blocks(bytes, [&](bytes_view block) {
       crc = net::crc32c(block, crc);
-      client.body_was_read(block);
-      bytes = bytes.subspan(block.size());
-    }
-    return crc;
+      client.block_was_read(block, stop);
+    });
+    return gs_detail::crc_text(crc);
   }
 
   [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const {

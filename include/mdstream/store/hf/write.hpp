@@ -105,10 +105,8 @@ class hub_write : public std::enable_shared_from_this<hub_write> {
   }
 
   void ask_place() {
-    sha256_ = to_hex(net::sha256(bytes_, [&](bytes_view block) {
-      if (stop_.stop_requested()) throw error(errc::canceled, "stopped");
-      client_.body_was_read(block);
-    }));
+    sha256_ = to_hex(
+        net::sha256(bytes_, [&](bytes_view block) { client_.block_was_read(block, stop_); }));
     post(places_.batch_url, hf_detail::place_question(sha256_, bytes_.size(), places_.revision),
          lfs_kind, [](hub_write& self, const net::http_response& answer) {
            self.place_ = hf_detail::parse_place(answer.text, self.sha256_, self.bytes_.size(),
