@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -81,6 +82,21 @@ TEST_CASE("a session of another server gets no keys of Google's", "[clouds]") {
     for (const scripted_request& each : other.requests())
       CHECK(each.header("authorization").empty());
   }
+}
+
+TEST_CASE("a bucket of Google by HMAC keys is called by its own URL", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const auto&) { to.answer("404 Not Found", ""); });
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.endpoint = bucket.url();
+  options.variables = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "GCS_KEY" || name == "GCS_SECRET") return "hush";
+    return std::nullopt;
+  };
+  const mds::store::gs store(threads, "gs://box/root", options);
+  CHECK(store.url("x") == "gs://box/root/x");
+  expect_error([&] { (void)mds::store_size(store, "x"); }, errc::not_found,
+               {"gs://box/root/x", "Google Cloud Storage answers 404"});
 }
 
 TEST_CASE("a session without encryption is refused where the service has it", "[clouds]") {

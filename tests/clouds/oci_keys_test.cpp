@@ -352,6 +352,13 @@ TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
   (void)files.file("rpst", "another");
   CHECK(signs() == std::pair(std::string("Signature version=\"1\",keyId=\"ST$another\""),
                              std::optional<net::wall_clock::time_point>()));
+  (void)files.file("rpst", "hush\nhush");
+  expect_error([&] { (void)mds::store::oci_detail::resource_access(options.variables, {}); },
+               errc::invalid_argument, {"line 2", token.c_str()});
+  (void)files.file("rpst", "another");
+  (void)files.file("key.pem", "-----BEGIN PRIVATE KEY-----\nhu sh\n-----END PRIVATE KEY-----\n");
+  expect_error([&] { (void)mds::store::oci_detail::resource_access(options.variables, {}); },
+               errc::invalid_argument, {"line 2 is no base64", key.c_str()});
   CHECK_FALSE(mds::store::oci_detail::resource_access(with({}).variables, {}));
   CHECK(resolved("oci://box", {{"OCI_RESOURCE_PRINCIPAL_REGION", "iad"}, {"HOME", "/nonexistent"}})
             .endpoint == "https://objectstorage.us-ashburn-1.oraclecloud.com");

@@ -44,7 +44,7 @@ with tempfile.TemporaryDirectory() as name:
     said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": f"{here}/opc/v2/none"})
     assert "the instance principal is not known" in said and "404" in said, said
     said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": here.replace("//", "//hush:hush@") + "/opc/v2/broken"})
-    assert "no certificate in PEM" in said and f"{here}/opc/v2/broken" in said, said
+    assert "no certificate in PEM" in said and f"{here}/opc/v2/broken/identity/" in said, said
     said = fetched(status=1, **instance | {"OCI_SDK_AUTH_CLIENT_REGION_URL": f"{here}/elsewhere"})
     assert "401 NotAuthenticated" in said and "/elsewhere/v1/x509" in said, said
 

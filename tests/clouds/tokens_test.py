@@ -130,7 +130,7 @@ class Tokens:
         bad = self.work / "bad.json"
         bad.write_text(json.dumps(broken))
         said = self.copy(url, status=1, GOOGLE_APPLICATION_CREDENTIALS=str(bad))
-        assert "PEM" in said and str(bad) in said and "may be read by everybody" in said, said
+        assert f'"private_key" of {bad}' in said and "PEM" in said and "may be read by everybody" in said, said
 
         federated = self.work / "federated.json"
         config = {"type": "external_account", "audience": "//iam/pool", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",

@@ -14,30 +14,13 @@ namespace oauth_test {
 using namespace service;
 using mds::errc;
 
-struct token_answer {
-  std::error_code code{};
-  std::optional<net::access> keys{};
-  mds::diagnostics where{};
-
-  [[nodiscard]] bool nobody() const { return !code && !keys; }
-  [[nodiscard]] std::string text() const { return mds::error(code, where).what(); }
-};
-
 /// What a machine's service at this address ends with.
-token_answer of_machine(const std::string& url, bool required = false) {
+access_answer of_machine(const std::string& url, bool required = false) {
   mds::runtime threads(1);
   const net::machine_access provider(fetcher_for(threads), "the machine", [&] {
     return std::optional(net::token_request{.url = url + "/token", .required = required});
   });
-  token_answer out;
-  mds::one_time_event over;
-  provider.async_find({}, out.where, [&](std::error_code code, std::optional<net::access> found) {
-    out.code = code;
-    out.keys = std::move(found);
-    over.set();
-  });
-  over.wait();
-  return out;
+  return ask_access(provider);
 }
 
 const char* const token_text = R"({"access_token": "hush", "expires_in": 3600})";

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mdstream/async/event.hpp>
+#include <mdstream/net/access.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/fetch.hpp>
 #include <mdstream/net/time_text.hpp>
@@ -56,6 +57,29 @@ keys::answer ask(const P& provider) {
   keys::answer out;
   mds::one_time_event answered;
   provider.async_find({}, out.where, [&](std::error_code code, auto found) {
+    out.code = code;
+    out.keys = std::move(found);
+    answered.set();
+  });
+  answered.wait();
+  return out;
+}
+
+/// What a provider of access of any kind ends with.
+struct access_answer {
+  std::error_code code{};
+  std::optional<net::access> keys{};
+  mds::diagnostics where{};
+
+  [[nodiscard]] bool nobody() const { return !code && !keys; }
+  [[nodiscard]] std::string text() const { return mds::error(code, where).what(); }
+};
+
+template <net::keys_provider<net::access> P>
+access_answer ask_access(const P& provider) {
+  access_answer out;
+  mds::one_time_event answered;
+  provider.async_find({}, out.where, [&](std::error_code code, std::optional<net::access> found) {
     out.code = code;
     out.keys = std::move(found);
     answered.set();

@@ -55,4 +55,14 @@ TEST_CASE("damaged PEM is told by its line", "[net]") {
   CHECK(fault(begin + "QUJD\n-----END X-----\n") == "line 3 ends another than has begun");
 }
 
+TEST_CASE("a warning is told once", "[net]") {
+  std::string told;
+  const auto warn = detail::each_once([&](const std::string& text) { told += text; });
+  const auto copy = warn;
+  for (const char* const text : {"a", "b", "a"}) warn(text);
+  copy("b");
+  CHECK(told == "ab");
+  CHECK_FALSE(detail::each_once({}));
+}
+
 }  // namespace settings_file_test

@@ -33,7 +33,7 @@ struct aws_key_sources {
         near(fetcher::near(t, options)),
         variables(std::move(v)),
         region(std::move(r)),
-        warn(std::move(w)) {}
+        warn(detail::each_once(std::move(w))) {}
 
   runtime* threads;
   fetcher far, near;  ///< services of AWS, and of this machine

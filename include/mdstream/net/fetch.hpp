@@ -29,13 +29,6 @@ namespace detail {
                : std::chrono::seconds(0);
 }
 
-/// `at` less `by`, bounded as all points in time that others tell.
-[[nodiscard]] inline wall_clock::time_point earlier(wall_clock::time_point at,
-                                                    std::chrono::seconds by) noexcept {
-  const auto since = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch());
-  return time_of_seconds((since - by).count());
-}
-
 /// Keys that an answer brought, with their time of expiry by our clock: services tell it by theirs.
 template <class Keys>
 [[nodiscard]] Keys by_our_clock(Keys keys, const http_response& answer) {

@@ -71,7 +71,8 @@ class google_file {
                                           {"aud", service},
                                           {"iat", begin.count()},
                                           {"exp", begin.count() + 3600}};
-  const rsa_key key = rsa_key::from_pem(file.get("private_key"), file.path());
+  const rsa_key key =
+      rsa_key::from_pem(file.get("private_key"), "\"private_key\" of " + file.path());
   return {.url = service,
           .form = form_of(
               {{"grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer"},
@@ -291,7 +292,8 @@ static_assert(keys_provider<google_file_access, access>);
 [[nodiscard]] inline access_chain default_google_access(runtime& threads,
                                                         const http_client_options& http,
                                                         const environment& variables,
-                                                        const warning_function& warn) {
+                                                        warning_function warn) {
+  warn = detail::each_once(std::move(warn));
   const fetcher far(threads, http), near = fetcher::near(threads, http);
   std::vector<any_access> providers;
   if (const auto file = variables("GOOGLE_APPLICATION_CREDENTIALS")) {

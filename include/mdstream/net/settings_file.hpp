@@ -12,9 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mdstream::inline v0::net {
 
@@ -51,6 +55,22 @@ inline void warn_of_open_file(const std::string& path, const warning_function& w
   if (open_to_all && warn) {
     warn(path + " holds keys and may be read by everybody: chmod 600 is what it should have");
   }
+}
+
+/// Tells each text once: who asks for keys may ask for them every half a minute. Copies share it.
+[[nodiscard]] inline warning_function each_once(warning_function warn) {
+  if (!warn) return warn;
+  struct told {
+    std::mutex mutex{};
+    std::set<std::string> texts{};
+  };
+  return [warn = std::move(warn), before = std::make_shared<told>()](const std::string& text) {
+    {
+      const std::lock_guard lock(before->mutex);
+      if (!before->texts.insert(text).second) return;
+    }
+    warn(text);
+  };
 }
 
 /// The text of a file of keys. One that everybody may read is told of and used nevertheless.

@@ -69,6 +69,13 @@ struct civil_time {
       std::clamp(std::chrono::seconds(since_1970), std::chrono::seconds(0), latest));
 }
 
+/// `at` less `by`, bounded as all points in time that others tell.
+[[nodiscard]] inline wall_clock::time_point earlier(wall_clock::time_point at,
+                                                    std::chrono::seconds by) noexcept {
+  const auto since = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch());
+  return time_of_seconds((since - by).count());
+}
+
 /// The point in time, bounded as `time_of_seconds` has it; nothing where there is no such one.
 [[nodiscard]] inline std::optional<wall_clock::time_point> time_of(const civil_time& t) {
   const std::chrono::year_month_day date{std::chrono::year(t.year),

@@ -26,9 +26,7 @@ namespace mdstream::inline v0::net {
   if (!claims) return std::nullopt;
   try {
     const auto seconds = json::parse(as_text(*claims)).get<std::int64_t>("exp");
-    constexpr std::int64_t latest = std::int64_t{200} * 365 * 86'400;  // a clock's numbers hold it
-    return wall_clock::time_point(
-        std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, latest)));
+    return detail::time_of_seconds(seconds);
   } catch (const error&) {
     return std::nullopt;
   }

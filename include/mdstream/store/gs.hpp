@@ -102,8 +102,11 @@ class gs : public any_async_store {
         .part_retry = options.part_retry,
         .http = options.http,
         .variables = [](const std::string&) { return std::nullopt; }};
-    return any_async_store(s3(
-        threads, "s3://" + parts.place + (parts.prefix.empty() ? "" : "/") + parts.prefix, as_s3));
+    s3_settings settings =
+        resolve_s3("s3://" + parts.place + (parts.prefix.empty() ? "" : "/") + parts.prefix, as_s3);
+    settings.scheme = "gs://";
+    settings.service = "Google Cloud Storage";
+    return any_async_store(cloud_store(s3_client(threads, settings, as_s3)));
   }
 };
 

@@ -98,7 +98,8 @@ class hf : public any_async_store {
  private:
   [[nodiscard]] static net::any_access default_keys(const hf_options& options) {
     return net::computed_access([variables = options.variables,
-                                 warn = options.warn]() -> std::optional<net::access> {
+                                 warn = net::detail::each_once(
+                                     options.warn)]() -> std::optional<net::access> {
       if (const auto token = variables("HF_TOKEN")) {
         return net::bearer_access(net::detail::header_token(*token), "the environment (HF_TOKEN)");
       }

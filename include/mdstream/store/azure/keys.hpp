@@ -196,7 +196,7 @@ class cli_cache {
     return net::explicit_access(azure_sas_access(settings.sas, settings.sas_source));
   }
   const net::environment variables = options.variables;
-  const warning_function warn = options.warn;
+  const warning_function warn = net::detail::each_once(options.warn);
   const net::fetcher far(threads, options.http), near = net::fetcher::near(threads, options.http);
   using namespace azure_detail;
   return net::access_chain(

@@ -57,7 +57,10 @@ namespace oci_detail {
   }
   secrets.push_back(token);
   auto expires = net::web_token_expiry(token);
-  if (expires) *expires -= ahead;
+  if (expires) {
+    expires =
+        net::detail::earlier(*expires, std::chrono::duration_cast<std::chrono::seconds>(ahead));
+  }
   return oci_key_access({"ST$" + token, std::move(key)}, std::move(source), std::move(secrets),
                         expires);
 }

@@ -118,10 +118,12 @@ class oci_instance_access {
       try {
         const auto& [region, leaf, leaf_key, above] = texts;
         session = net::rsa_key::generate();
-        const std::string place = net::redacted_url(base);
-        request = oci_detail::ask_federation(net::certificate::from_pem(leaf, place),
-                                             net::rsa_key::from_pem(leaf_key, place),
-                                             net::certificate::from_pem(above, place), session);
+        const auto place = [&](std::size_t text) {
+          return net::redacted_url(base + std::string(paths[text]));
+        };
+        request = oci_detail::ask_federation(net::certificate::from_pem(leaf, place(1)),
+                                             net::rsa_key::from_pem(leaf_key, place(2)),
+                                             net::certificate::from_pem(above, place(3)), session);
         url = service_of(oci_region(net::detail::header_token(region)));
       } catch (const error& e) {
         where = e.where();

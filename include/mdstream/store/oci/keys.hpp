@@ -79,13 +79,19 @@ namespace oci_detail {
 }
 
 /// A variable that is a value, or the absolute path of the file that has it.
-[[nodiscard]] inline std::optional<std::string> value_or_file(const net::environment& variables,
-                                                              const char* name,
-                                                              const warning_function& warn) {
-  auto value = variables(name);
-  if (!value || !value->starts_with('/')) return value;
-  return net::detail::header_token(read_required(variables, *value, name, warn));
-}
+struct value_or_file {
+  std::string text{};
+  std::string place{};  ///< the variable, or the file
+
+  [[nodiscard]] static std::optional<value_or_file> of(const net::environment& variables,
+                                                       const char* name,
+                                                       const warning_function& warn) {
+    auto value = variables(name);
+    if (!value) return std::nullopt;
+    if (!value->starts_with('/')) return value_or_file{*std::move(value), name};
+    return value_or_file{read_required(variables, *value, name, warn), *value};
+  }
+};
 
 /// What services of OCI give to what runs in them (version 2.2); nothing where this is no such
 /// service.
@@ -100,20 +106,21 @@ namespace oci_detail {
                     "API key, or OCI_CLI_AUTH=instance_principal, are other ways in");
   }
   const std::string source = "the resource principal of the environment";
-  const auto token = value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_RPST", warn);
-  const auto pem = value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", warn);
+  const auto token = value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_RPST", warn);
+  const auto pem = value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", warn);
   if (!token || !pem) {
     throw error(errc::permission_denied,
                 source + " has no " +
                     (token ? "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM" : "OCI_RESOURCE_PRINCIPAL_RPST"));
   }
-  const std::string pass_phrase =
-      value_or_file(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE", warn).value_or("");
-  std::vector<std::string> secrets{*pem};
+  const auto phrase =
+      value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE", warn);
+  const std::string pass_phrase = phrase ? net::detail::header_token(phrase->text) : "";
+  std::vector<std::string> secrets{pem->text};
   if (!pass_phrase.empty()) secrets.push_back(pass_phrase);
-  return oci_token_access(
-      *token, net::rsa_key::from_pem(*pem, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", pass_phrase),
-      source, std::move(secrets));
+  return oci_token_access(net::detail::token_of_file(token->text, token->place),
+                          net::rsa_key::from_pem(pem->text, pem->place, pass_phrase), source,
+                          std::move(secrets));
 }
 
 }  // namespace oci_detail
@@ -128,8 +135,9 @@ namespace oci_detail {
   if (chosen == "instance_principal") {
     return oci_instance_access(threads, options.http, options.variables);
   }
+  const warning_function warn = net::detail::each_once(options.warn);
   const net::any_access resource =
-      net::computed_access([variables = options.variables, warn = options.warn, chosen] {
+      net::computed_access([variables = options.variables, warn, chosen] {
         auto found = oci_detail::resource_access(variables, warn);
         if (!found && !chosen.empty()) {
           throw error(errc::permission_denied, "OCI_RESOURCE_PRINCIPAL_VERSION is not set");
@@ -137,8 +145,8 @@ namespace oci_detail {
         return found;
       });
   if (chosen == "resource_principal") return resource;
-  const net::any_access profile = net::computed_access(
-      [of = settings.profile, variables = options.variables, warn = options.warn] {
+  const net::any_access profile =
+      net::computed_access([of = settings.profile, variables = options.variables, warn] {
         return oci_detail::profile_access(of, variables, warn);
       });
   if (!chosen.empty()) return profile;

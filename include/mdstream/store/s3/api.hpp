@@ -31,10 +31,10 @@ class s3_api final : public cloud_api {
       : settings_(std::move(settings)), plan_(plan), signer_(std::move(signer)) {}
 
   [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
-  [[nodiscard]] std::string name() const override { return "S3"; }
+  [[nodiscard]] std::string name() const override { return settings_.service; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
-    return "s3://" + settings_.bucket + (key.empty() ? "" : "/") + std::string(key);
+    return settings_.scheme + settings_.bucket + (key.empty() ? "" : "/") + std::string(key);
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
     return s3_refusal(answer).words(settings_.requester_pays);

@@ -81,6 +81,7 @@ struct s3_settings {
   std::string region{};
   bool requester_pays = false;
   std::string canned_acl{};
+  std::string scheme = "s3://", service = "S3";  ///< for messages
 };
 
 namespace s3_detail {

@@ -1,0 +1,107 @@
+#include <mdstream/net/google_access.hpp>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "net/service.hpp"
+#include "support/catch.hpp"
+
+namespace google_access_test {
+
+using namespace service;
+using mds::errc;
+namespace fs = std::filesystem;
+
+constexpr const char* login_file = ".config/gcloud/application_default_credentials.json";
+
+/// A home with a login of Google's command line, which everybody may read.
+struct google_home {
+  explicit google_home(const std::string& login) : home("") {
+    fs::create_directories(fs::path(home.path()) / ".config/gcloud");
+    home.write(login_file, login);
+    fs::permissions(fs::path(home.path()) / login_file, fs::perms(0644));
+  }
+
+  /// Asks as often as a chain without keys does.
+  access_answer ask(unsigned times = 1, std::map<std::string, std::string> more = {}) {
+    more.emplace("NO_GCE_CHECK", "true");
+    const auto provider =
+        net::default_google_access(threads, {}, home.with(std::move(more)),
+                                   [this](const std::string& text) { warnings.push_back(text); });
+    access_answer out;
+    for (unsigned i = 0; i < times; ++i) out = ask_access(provider);
+    return out;
+  }
+
+  mds::runtime threads{1};
+  keys::home home;
+  std::vector<std::string> warnings{};
+};
+
+TEST_CASE("a file of Google that is none is told by its name", "[net]") {
+  const auto refused = [](const std::string& text, const char* why) {
+    INFO(text);
+    google_home here(text);
+    const auto said = here.ask();
+    CHECK(said.code == errc::invalid_argument);
+    INFO(said.text());
+    CHECK(said.text().find(why) != std::string::npos);
+    CHECK(said.text().find(login_file) != std::string::npos);
+    CHECK(said.text().find("hush") == std::string::npos);
+  };
+  refused("{}", "\"type\"");
+  refused(R"({"type": "hush"})", "its type is none of");
+  refused("{\"type\":\n hush", "line 2");
+  refused(R"({"type": "authorized_user", "client_id": "c"})", "\"client_secret\"");
+  refused(R"({"type": "external_account", "credential_source": {"hush": 1}})", "credential_source");
+  refused(R"({"type": "service_account", "client_email": "me", "private_key": )"
+          R"("-----BEGIN PRIVATE KEY-----\nhu sh\n"})",
+          "\"private_key\" of ");
+}
+
+TEST_CASE("a login that everybody may read is told of once, and used", "[net]") {
+  const server service([](const scripted_request&) {
+    return reply{200, R"({"access_token": "hush", "expires_in": 3600})"};
+  });
+  google_home here(R"({"type": "authorized_user", "client_id": "c", "client_secret": "hush", )"
+                   R"("refresh_token": "hush", "token_uri": ")" +
+                   service.url() + "/token\"}");
+  const auto said = here.ask(3);
+  REQUIRE(said.keys);
+  CHECK(said.keys->source.find(login_file) != std::string::npos);
+  CHECK(service.requests().size() == 3);
+  REQUIRE(here.warnings.size() == 1);
+  CHECK(here.warnings[0].find(login_file) != std::string::npos);
+}
+
+TEST_CASE("a file that is named has to be there, others need not", "[net]") {
+  google_home here("{}");
+  fs::remove(fs::path(here.home.path()) / login_file);
+  CHECK(here.ask().nobody());
+  const auto said = here.ask(1, {{"GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent/key"}});
+  CHECK(said.code == errc::permission_denied);
+  CHECK(said.text().find("/nonexistent/key") != std::string::npos);
+}
+
+TEST_CASE("an impersonated account's token expires by the clock of who gave it", "[net]") {
+  const server service([](const scripted_request& asked) {
+    if (asked.target == "/sts") return reply{200, R"({"access_token": "hush", "expires_in": 9})"};
+    return reply{200, R"({"accessToken": "hush", "expireTime": "2040-01-02T03:04:05Z"})",
+                 years_ahead};
+  });
+  google_home login("{}");
+  login.home.write("subject", "hush");
+  login.home.write(login_file,
+                   R"({"type": "external_account", "audience": "a", "subject_token_type": "t", )"
+                   R"("credential_source": {"file": ")" +
+                       login.home.path() + R"(/subject"}, "token_url": ")" + service.url() +
+                       R"(/sts", "service_account_impersonation_url": ")" + service.url() +
+                       "/me\"}");
+  const auto said = login.ask();
+  INFO(said.text());
+  REQUIRE(said.keys);
+  check_an_hour_left(said.keys->expires);
+}
+
+}  // namespace google_access_test
