@@ -3,12 +3,13 @@
 /// Who lets requests into Azure Storage. Needs libcurl and OpenSSL: link mdstream::azure.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/base64.hpp>
 #include <mdstream/net/azure_signature.hpp>
 #include <mdstream/net/oauth.hpp>
+#include <mdstream/store/azure/cli_cache.hpp>
 #include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/azure/tenants.hpp>
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,23 +52,6 @@ namespace mdstream::inline v0::store {
 }
 
 namespace azure_detail {
-
-inline constexpr const char* resource = "https://storage.azure.com";
-
-[[nodiscard]] inline std::string authority(const net::environment& variables) {
-  std::string host = cloud_detail::with_scheme(
-      variables("AZURE_AUTHORITY_HOST").value_or("https://login.microsoftonline.com"));
-  while (host.ends_with('/')) host.pop_back();
-  return host;
-}
-
-[[nodiscard]] inline net::token_request ask_tenant(
-    const std::string& authority, const std::string& tenant,
-    std::vector<std::pair<std::string, std::string>> form) {
-  form.emplace_back("scope", std::string(resource) + "/.default");
-  return {.url = authority + '/' + net::percent_encode(tenant) + "/oauth2/v2.0/token",
-          .form = net::form_of(form)};
-}
 
 /// A service principal's secret: AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET.
 [[nodiscard]] inline std::optional<net::token_request> secret_question(
@@ -119,66 +103,6 @@ inline constexpr const char* resource = "https://storage.azure.com";
       .url = host + "/metadata/identity/oauth2/token?api-version=2018-02-01" + what,
       .headers = {{"Metadata", "true"}}};
 }
-
-/// What `az login` left in its cache. It is read and never written.
-class cli_cache {
- public:
-  cli_cache(const net::environment& variables, const warning_function& warn)
-      : file_(net::detail::in_home(variables, variables("AZURE_CONFIG_DIR").value_or("~/.azure")) +
-              "/msal_token_cache.json"),
-        tenant_(variables("AZURE_TENANT_ID").value_or("")) {
-    const auto text = net::detail::read_secret(file_, warn);
-    if (text) cache_ = net::detail::parse_json_file(*text, file_);
-  }
-
-  /// A token for storage that is good for five minutes more.
-  [[nodiscard]] std::optional<net::access> token(net::wall_clock::time_point now) const {
-    for (const json::value* const each : entries("AccessToken")) {
-      const auto expires = net::detail::seconds_of(each->find("expires_on"));
-      const bool for_storage = text_of(*each, "target").find(resource) != std::string::npos;
-      const bool of_tenant = tenant_.empty() || text_of(*each, "realm") == tenant_;
-      if (!expires || !for_storage || !of_tenant || text_of(*each, "secret").empty()) continue;
-      const net::wall_clock::time_point until = net::detail::time_of_seconds(*expires);
-      if (until < now + std::chrono::minutes(5)) continue;
-      return net::bearer_access(text_of(*each, "secret"), source, until);
-    }
-    return std::nullopt;
-  }
-
-  /// The question for one by the login itself.
-  [[nodiscard]] std::optional<net::token_request> question(
-      const net::environment& variables) const {
-    for (const json::value* const each : entries("RefreshToken")) {
-      const std::string login = text_of(*each, "secret"), client = text_of(*each, "client_id");
-      if (login.empty() || client.empty()) continue;
-      return ask_tenant(
-          authority(variables), tenant_.empty() ? "organizations" : tenant_,
-          {{"grant_type", "refresh_token"}, {"client_id", client}, {"refresh_token", login}});
-    }
-    return std::nullopt;
-  }
-
-  static constexpr const char* source = "the login of Azure's command line";
-
- private:
-  [[nodiscard]] std::vector<const json::value*> entries(const char* of) const {
-    std::vector<const json::value*> out;
-    const json::value* const found = cache_.find(of);
-    if (found == nullptr || found->type() != json::kind::object) return out;
-    for (const auto& [name, value] : found->as<json::object>()) {
-      if (value.type() == json::kind::object) out.push_back(&value);
-    }
-    return out;
-  }
-  [[nodiscard]] static std::string text_of(const json::value& in, const char* name) {
-    const json::value* const found = in.find(name);
-    const bool is_text = found != nullptr && found->type() == json::kind::string;
-    return is_text ? found->as<std::string>() : std::string();
-  }
-
-  std::string file_, tenant_;
-  json::value cache_{};
-};
 
 }  // namespace azure_detail
 
