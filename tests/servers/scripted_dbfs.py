@@ -5,7 +5,7 @@ it writes `port`. `requests` gets a line for each kind of request that was let i
 
 It says no as the service does: without a token that is good 401, with one that was revoked 403; an OAuth token is good for
 thirty requests, and then another has to be asked for. Directories have to be made before files are put into volumes,
-volumes that are not there are 404, blocks of more than 1 MiB are refused, files are not moved over files, and a file
+volumes that are not there are 404, as directories that are empty, blocks of more than 1 MiB are refused, files are not moved over files, and a file
 `kept` that was deleted is not moved to again. The first move to a file in a directory `unanswered` is carried out, and its
 answer lost; where the file has `first` in its path, moves look at the target before the source. A volume's files change a second after each other, for that is what
 versions are told by. Listings come in pages of three. Every fifth shard is answered 429 at first.
@@ -76,7 +76,7 @@ class Workspace(scripted.Handler):
                 return self.no(401, "401", f"Credential was not sent or was of an unsupported type: {said}")
             path = urllib.parse.unquote(url.path)
             for prefix, answer in (("/api/2.0/fs/files", self.file), ("/api/2.0/fs/directories", self.directory),
-                                   ("/api/2.0/dbfs/", self.dbfs)):
+                                   ("/api/2.0/dbfs/", self.dbfs), ("/api/2.1/unity-catalog/volumes", self.catalog)):
                 if path.startswith(prefix):
                     self.note(prefix, path[len(prefix):] if prefix.endswith("/") else "")
                     return answer(path[len(prefix):])
@@ -149,6 +149,11 @@ class Workspace(scripted.Handler):
                      **({"file_size": len(files[each][0]), "last_modified": int(files[each][1] * 1000)} if each in files else {})}
                     for each in found[at:at + 3]]
         self.answer(200, {"contents": contents} | ({"next_page_token": str(at + 3)} if found[at + 3:] else {}))
+
+    def catalog(self, name):
+        if name != "/" + volume.removeprefix("/Volumes/").replace("/", "."):
+            return self.no(404, "VOLUME_DOES_NOT_EXIST", f"Volume '{name[1:]}' does not exist.")
+        self.answer(200, {"full_name": name[1:], "volume_type": "MANAGED"})
 
     def dbfs(self, action):
         said = self.query if self.command == "GET" else json.loads(self.body)

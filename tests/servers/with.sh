@@ -362,12 +362,13 @@ start_dbfs() {
   export MDSTREAM_TEST_PYTHON=$bin/python
   scripted dbfs
   export DATABRICKS_HOST=http://127.0.0.1:$port DATABRICKS_TOKEN=dapi-hush-of-the-token
-  export MDSTREAM_TEST_URL=dbfs:/Volumes/main/test/data/root
+  export MDSTREAM_TEST_URL=dbfs:/Volumes/main/test/data/root MDSTREAM_TEST_ABSENT_URL=dbfs:/Volumes/main/test/absent/root
   export MDSTREAM_TEST_SECRETS=hush MDSTREAM_TEST_REQUESTS=$state/dbfs/requests
 }
 
 start_dbfs_files() {
   start_dbfs
+  unset MDSTREAM_TEST_ABSENT_URL
   export MDSTREAM_TEST_URL=dbfs:/root
 }
 

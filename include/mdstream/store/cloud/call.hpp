@@ -135,6 +135,9 @@ class cloud_api {
   [[nodiscard]] virtual bool lists_more() const { return false; }
   /// Whether a listing's failure says that nothing has that prefix.
   [[nodiscard]] virtual bool lists_nothing(const net::http_response&) const { return false; }
+  /// Where that failure is the same for a place that is not there: asks for the place itself, which
+  /// answers 404 then.
+  [[nodiscard]] virtual std::optional<cloud_call> place() const { return std::nullopt; }
   /// Whether a removal's failure says that there was no such object.
   [[nodiscard]] virtual bool was_absent(const net::http_response& answer) const {
     return answer.status == 404;

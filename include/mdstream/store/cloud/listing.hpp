@@ -3,6 +3,7 @@
 /// A listing, page by page and directory by directory. Needs libcurl: link mdstream::curl.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>
 
@@ -69,6 +70,9 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
 
   void take_answer(const cloud_call& call, std::error_code code, const net::http_response& answer) {
     if (code && !client_.api().lists_nothing(answer)) return failed(call, code);
+    if (code && is_first_) {
+      if (auto place = client_.api().place()) return ask_for_place(*std::move(place));
+    }
     try {
       if (!code) {
         add(client_.api().page(call, answer));
@@ -103,6 +107,18 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
       where_.is_final = true;
     }
     done_(code, {});
+  }
+
+  /// What may not be asked for may be there, with nothing in it.
+  void ask_for_place(cloud_call call) {
+    where_ = {};
+    client_.async_send(
+        std::move(call), stop_, where_,
+        [self = shared_from_this()](std::error_code code, const net::http_response&) {
+          const bool tells = code == errc::not_found || code == errc::canceled || may_pass(code);
+          if (code && !tells) self->where_ = {};
+          self->done_(code && tells ? code : std::error_code(), {});
+        });
   }
 
   void add(cloud_page page) {

@@ -10,8 +10,10 @@
 #include <mdstream/store/dbfs/workspace_api.hpp>
 #include <mdstream/store/detail/http_range.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -71,6 +73,15 @@ class volumes_api final : public workspace_api {
                           .key = asked.key});
     }
     return out;
+  }
+
+  /// By Unity Catalog's API: the Files API answers alike for an empty volume and for none.
+  [[nodiscard]] std::optional<cloud_call> place() const override {
+    std::string name = settings().volume.substr(std::string_view("/Volumes/").size());
+    std::ranges::replace(name, '/', '.');
+    return cloud_call{
+        .url = settings().host + "/api/2.1/unity-catalog/volumes/" + net::percent_encode(name),
+        .key = settings().root};
   }
 
   /// One PUT; where the directory is not there, it is made and the file sent again.
