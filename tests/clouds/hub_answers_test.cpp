@@ -2,12 +2,20 @@
 
 #include <mdstream/store/hf.hpp>
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -21,12 +29,14 @@ using support::expect_error;
 using support::scripted_request;
 
 struct hub {
-  explicit hub(support::scripted_server::script script) : server(std::move(script)) {}
+  explicit hub(support::scripted_server::script script, std::string dataset = "hf://datasets/o/n")
+      : server(std::move(script)), url(std::move(dataset)) {}
 
   support::scripted_server server;
+  std::string url;
   mds::runtime threads{1};
   mds::store::hf store{threads,
-                       "hf://datasets/o/n",
+                       url,
                        {{.endpoint = server.url(),
                          .part_retry = {.attempts = 2, .pause = std::chrono::milliseconds(0)},
                          .variables = [](const std::string& name) -> std::optional<std::string> {
@@ -75,7 +85,8 @@ TEST_CASE("a redirect to another server is the Hub's answer", "[clouds]") {
 
 TEST_CASE("redirects in a circle end", "[clouds]") {
   hub one([](auto& out, const scripted_request&) { out.answer("302 Found", "", to("/again")); });
-  expect_error([&] { (void)mds::store_size(one.store, "a"); }, errc::unsupported, {"302"});
+  expect_error([&] { (void)mds::store_size(one.store, "a"); }, errc::unsupported,
+               {"302, a redirect to /again", "hf://datasets/o/n/a"});
   CHECK(one.server.requests().size() == 9);
 }
 
@@ -86,6 +97,77 @@ TEST_CASE("a write that repeated its steps in vain is not begun anew", "[clouds]
   expect_error([&] { mds::store_write(again, "a", mds::as_bytes("1")); }, errc::unavailable,
                {"503"});
   CHECK(one.server.requests().size() == 2);
+}
+
+TEST_CASE("a repository that was renamed is not written to, and the error says where it is",
+          "[clouds]") {
+  hub one([](auto& out, const scripted_request&) {
+    out.answer("307 Temporary Redirect", "", to("/api/datasets/o/new/preupload/main?hush"));
+  });
+  expect_error([&] { mds::store_write(one.store, "a", mds::as_bytes("1")); }, errc::unsupported,
+               {"307, a redirect to /api/datasets/o/new/preupload/main"});
+  CHECK(one.server.requests().size() == 1);
+}
+
+TEST_CASE("errors of the Hub name the revision", "[clouds]") {
+  hub one([](auto& out, const scripted_request&) { out.answer("404 Not Found", ""); },
+          "hf://datasets/o/n@v1/x");
+  expect_error([&] { (void)mds::store_size(one.store, "a"); }, errc::not_found,
+               {"hf://datasets/o/n@v1/x/a"});
+}
+
+/// Changes of so many objects, of which the first is under way while the others come. Each commit
+/// is answered by `status_of` its number of changes and its text; their numbers are returned.
+std::vector<std::size_t> committed(
+    std::size_t count, std::vector<std::error_code>& codes,
+    std::function<const char*(std::size_t changes, const std::string& text)> status_of) {
+  std::vector<std::size_t> sizes;
+  mds::one_time_event all_added, all_over;
+  support::scripted_server server([&](auto& out, const scripted_request& request) {
+    if (sizes.empty()) all_added.wait();
+    sizes.push_back(static_cast<std::size_t>(std::ranges::count(request.body, '\n')) -
+                    1);  // but the header
+    out.answer(status_of(sizes.back(), request.body), R"({"commitOid": "c"})");
+  });
+  mds::runtime threads(1);
+  const mds::store::cloud_client client(
+      threads,
+      std::make_shared<mds::store::hf_api>(
+          mds::store::hf_settings{.repo = "o/n", .endpoint = server.url()},
+          mds::store::upload_plan{}),
+      {}, mds::net::anonymous_access());
+  const auto commits = std::make_shared<mds::store::hub_commits>(server.url() + "/commit",
+                                                                 mds::retry_policy{.attempts = 1});
+  codes.resize(count);
+  std::atomic<std::size_t> left{count};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string key = std::to_string(i);
+    commits->add(client, {.key = key,
+                          .line = mds::store::hf_detail::file_line(key, {}),
+                          .done = [&, i](std::error_code code, const mds::diagnostics&) {
+                            codes[i] = code;
+                            if (--left == 0) all_over.set();
+                          }});
+  }
+  all_added.set();
+  all_over.wait();
+  return sizes;
+}
+
+TEST_CASE("a commit that the Hub does not take goes on by halves", "[clouds]") {
+  using sizes = std::vector<std::size_t>;
+  std::vector<std::error_code> codes;
+  const auto most_three = [](std::size_t changes, const std::string&) {
+    return changes > 3 ? "413 Too Large" : "200 OK";
+  };
+  CHECK(committed(9, codes, most_three) == sizes{1, 8, 4, 2, 2, 4, 2, 2});
+  CHECK(std::ranges::count(codes, std::error_code()) == 9);
+  const auto not_six = [](std::size_t, const std::string& text) {
+    return text.find(R"("path": "6")") == text.npos ? "200 OK" : "400 Bad Request";
+  };
+  CHECK(committed(9, codes, not_six) == sizes{1, 8, 4, 4, 2, 1, 1});
+  CHECK(std::ranges::count(codes, std::error_code()) == 8);
+  CHECK(codes[6] == errc::invalid_argument);
 }
 
 }  // namespace clouds_hub_answers_test

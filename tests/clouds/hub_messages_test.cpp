@@ -115,13 +115,14 @@ std::vector<std::string> taken(std::deque<mds::store::hub_change>& waiting) {
 TEST_CASE("changes go into a commit together, those of one object one by one", "[clouds][hub]") {
   using keys = std::vector<std::string>;
   std::deque<mds::store::hub_change> waiting;
-  const auto add = [&](std::string key, std::size_t bytes, bool alone = false) {
-    waiting.push_back({.key = std::move(key), .line = std::string(bytes, 'x'), .alone = alone});
+  const auto add = [&](std::string key, std::size_t bytes, std::size_t together = 100) {
+    waiting.push_back(
+        {.key = std::move(key), .line = std::string(bytes, 'x'), .together = together});
   };
   CHECK(taken(waiting).empty());
   for (const char* key : {"a", "b", "a", "c"}) add(key, 1);
   CHECK(taken(waiting) == keys{"a", "b"});
-  add("d", 1, true);
+  add("d", 1, 1);
   add("e", 1);
   CHECK(taken(waiting) == keys{"a", "c"});
   CHECK(taken(waiting) == keys{"d"});
@@ -133,6 +134,10 @@ TEST_CASE("changes go into a commit together, those of one object one by one", "
   for (int i = 0; i < 150; ++i) add(std::to_string(i), 1);
   CHECK(taken(waiting).size() == 100);
   CHECK(taken(waiting).size() == 50);
+  for (int i = 0; i < 5; ++i) add(std::to_string(i), 1, 3);
+  add("new", 1);
+  CHECK(taken(waiting) == keys{"0", "1", "2"});
+  CHECK(taken(waiting) == keys{"3", "4", "new"});
 }
 
 }  // namespace clouds_hub_messages_test

@@ -97,6 +97,34 @@ TEST_CASE("what is written to the Hub at the same time goes into few commits", "
   for (const auto& [key, bytes] : objects) CHECK(mds::read_all(store, key) == bytes);
 }
 
+TEST_CASE("what is removed from the Hub goes into commits with the rest", "[clouds][server]") {
+  if (!is_there()) return;
+  mds::runtime threads(2);
+  const mds::full_store store = mds::full_store::open(new_place("removed"), threads);
+  const object_list objects = some_objects(20);
+  write_all(store.on(threads), objects);
+  const std::size_t before = commits();
+  struct one {
+    mds::diagnostics where{};
+    mds::one_time_event over{};
+    std::error_code code{};
+  };
+  std::deque<one> removals(objects.size() + 1);
+  for (std::size_t i = 0; i < removals.size(); ++i) {  // the last was never there
+    store.on(threads).async_remove(std::to_string(i), {}, removals[i].where,
+                                   [&each = removals[i]](std::error_code code) {
+                                     each.code = code;
+                                     each.over.set();
+                                   });
+  }
+  for (one& each : removals) {
+    each.over.wait();
+    CHECK(!each.code);
+  }
+  CHECK(commits() - before < objects.size());
+  CHECK(store.list("").empty());
+}
+
 TEST_CASE("a stopped write to the Hub stops no other", "[clouds][server]") {
   if (!is_there()) return;
   mds::runtime threads(2);
@@ -138,9 +166,9 @@ TEST_CASE("a branch that is not there takes nothing", "[clouds][server]") {
   mds::runtime threads(2);
   const mds::store::hf store(threads, "hf://datasets/test/data@none/x");
   support::expect_error([&] { mds::store_write(store, "y", {}); }, errc::not_found,
-                        {"RevisionNotFound", "x/y"});
+                        {"RevisionNotFound", "@none/x/y"});
   support::expect_error([&] { mds::store_remove(store, "y"); }, errc::not_found,
-                        {"RevisionNotFound", "x/y"});
+                        {"RevisionNotFound", "@none/x/y"});
 }
 
 }  // namespace clouds_hub_server_test

@@ -60,6 +60,8 @@ def check(work, port):
     run("copy", f"{remote}-new", f"{remote}-newer")
     for each in (work / "repo" / "text-new").iterdir():
         assert (work / "repo" / "text-newer" / each.name).read_bytes() == each.read_bytes()
+    said = run("copy", work / "token", f"{renamed}/new", status=1)
+    assert "307" in said and "/test/data/preupload/main" in said, said
     said = run("write", "--out", f"{remote}-no", "--column", "x=str", stdin=rows, status=1, HF_TOKEN="hf_wrong")
     assert "401" in said and "HF_TOKEN" in said, said
     (work / "a.ignored").write_text("x")

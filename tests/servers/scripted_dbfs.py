@@ -5,7 +5,7 @@ it writes `port`. `requests` gets a line for each kind of request that was let i
 
 It says no as the service does: without a token that is good 401, with one that was revoked 403; an OAuth token is good for
 thirty requests, and then another has to be asked for. Directories have to be made before files are put into volumes,
-volumes that are not there are 404, as directories that are empty, blocks of more than 1 MiB are refused, files are not moved over files, and a file
+volumes that are not there are 404, as an empty one is, blocks of more than 1 MiB are refused, files are not moved over files, and a file
 `kept` that was deleted is not moved to again. The first move to a file in a directory `unanswered` is carried out, and its
 answer lost; where the file has `first` in its path, moves look at the target before the source. A volume's files change a second after each other, for that is what
 versions are told by. Listings come in pages of three. Every fifth shard is answered 429 at first.

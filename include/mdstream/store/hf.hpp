@@ -35,14 +35,14 @@ struct hf_options : cloud_options {
 ///
 /// A write is a commit. One is under way at a time for a store and its copies; what is written
 /// meanwhile goes together into the next one. Where another's commit comes in between, it is
-/// repeated as `part_retry` says. A `remove` is a commit of its own beside them. A stop ends the
+/// repeated as `part_retry` says. A `remove` is a change of a commit as a write is. A stop ends the
 /// waiting for a commit that is under way, which may still succeed. Objects that the Hub keeps as
 /// large files are read twice, first for their SHA-256.
 ///
 /// Requests: one for `size`, or two where the file is not in Git LFS; two for `read`, of which the
-/// second goes to the Hub's servers of content; one for each 1,000 files of a listing; one for
-/// `remove`. A write is one and its share of a commit; of a large file three more, or three and one
-/// for each part.
+/// second goes to the Hub's servers of content; one for each 1,000 files of a listing; a share of
+/// a commit for `remove`. A write is one and its share of a commit; of a large file three more, or
+/// three and one for each part.
 class hf : public any_async_store {
  public:
   static constexpr std::string_view schemes = "hf://datasets/";

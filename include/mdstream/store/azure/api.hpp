@@ -149,8 +149,9 @@ class azure_api final : public cloud_api {
     return out;
   }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return call("DELETE", key);
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    send_removal(client, call("DELETE", key), std::move(stop), where, std::move(done));
   }
 
   [[nodiscard]] cloud_call list(const std::string& prefix) const override {

@@ -78,9 +78,9 @@ struct cloud_page {
   std::vector<cloud_call> more{};      ///< the next page; directories that were found
 };
 
-/// How one cloud's API says what every store does. Pure but for `write`: it makes calls and reads
-/// answers, every byte of which is a server's. Keys are whole. Reading an answer throws
-/// `mdstream::error`.
+/// How one cloud's API says what every store does. Pure but for `write` and `remove`: it makes
+/// calls and reads answers, every byte of which is a server's. Keys are whole. Reading an answer
+/// throws `mdstream::error`.
 class cloud_api {
  public:
   cloud_api() = default;
@@ -124,9 +124,6 @@ class cloud_api {
     return nullptr;
   }
 
-  /// Throws where the cloud is read only.
-  [[nodiscard]] virtual cloud_call remove(const std::string& key) const = 0;
-
   /// The first call of a listing of the keys that begin with `prefix`, and what its answers have.
   /// A store of directories may list more than that.
   [[nodiscard]] virtual cloud_call list(const std::string& prefix) const = 0;
@@ -145,6 +142,9 @@ class cloud_api {
 
   virtual void write(const cloud_client& client, std::string key, bytes_view bytes,
                      std::stop_token stop, diagnostics& where, store_handler<> done) const = 0;
+  /// Where one call does it, `send_removal` of that.
+  virtual void remove(const cloud_client& client, std::string key, std::stop_token stop,
+                      diagnostics& where, store_handler<> done) const = 0;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -295,6 +295,9 @@ class cloud_client {
       std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
       if (call.keyless) net::add_secrets_of_query(call.url, secrets);
       where.what = api.name() + " answers " + std::to_string(answer.status);
+      if (const auto place = answer.headers.find("Location"); place && answer.status / 100 == 3) {
+        where.what += ", a redirect to " + net::redacted_url(*place);
+      }
       if (!said.code.empty()) where.what += ' ' + net::quotable(said.code, secrets);
       if (!said.message.empty()) where.what += " (" + net::quotable(said.message, secrets) + ')';
       if (code == errc::permission_denied && !call.keyless) {
@@ -318,5 +321,17 @@ class cloud_client {
 
   std::shared_ptr<shared> shared_;
 };
+
+/// Removes an object by one call; that there was none is no failure.
+inline void send_removal(const cloud_client& client, cloud_call call, std::stop_token stop,
+                         diagnostics& where, store_handler<> done) {
+  client.async_send(std::move(call), std::move(stop), where,
+                    [client, done = std::move(done)](std::error_code code,
+                                                     const net::http_response& answer) mutable {
+                      const bool was_absent =
+                          code == errc::not_found && client.api().was_absent(answer);
+                      done(was_absent ? std::error_code() : code);
+                    });
+}
 
 }  // namespace mdstream::inline v0::store

@@ -90,13 +90,7 @@ class cloud_store {
   void async_remove(std::string key, std::stop_token stop, diagnostics& where,
                     store_handler<> done) const {
     if (refused(key, where)) return done(errc::invalid_argument);
-    client_.async_send(client_.api().remove(whole(key)), std::move(stop), where,
-                       [client = client_, done = std::move(done)](
-                           std::error_code code, const net::http_response& answer) mutable {
-                         const bool was_absent =
-                             code == errc::not_found && client.api().was_absent(answer);
-                         done(was_absent ? std::error_code() : code);
-                       });
+    client_.api().remove(client_, whole(key), std::move(stop), where, std::move(done));
   }
 
   [[nodiscard]] std::string url(std::string_view key) const {

@@ -67,7 +67,11 @@ class dbfs_api final : public workspace_api {
     return *std::move(bytes);
   }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    send_removal(client, removal(key), std::move(stop), where, std::move(done));
+  }
+  [[nodiscard]] cloud_call removal(const std::string& key) const {
     return order("delete", key, {{"path", settings().path(key)}, {"recursive", false}});
   }
 
@@ -239,7 +243,7 @@ class dbfs_api final : public workspace_api {
     void remove_old() {
       std::make_shared<repeated_call>(
           client_, api_.retry(),
-          [self = shared_from_this()] { return self->api_.remove(self->key_); }, stop_,
+          [self = shared_from_this()] { return self->api_.removal(self->key_); }, stop_,
           [self = shared_from_this()](std::error_code code, const net::http_response& answer,
                                       const diagnostics& about) {
             const bool gone = !code || code == errc::not_found;
@@ -261,7 +265,7 @@ class dbfs_api final : public workspace_api {
 
     void give_up(std::error_code code) {
       const auto about = std::make_shared<diagnostics>();
-      client_.async_send(api_.remove(temporary_), {}, *about,
+      client_.async_send(api_.removal(temporary_), {}, *about,
                          [self = shared_from_this(), about, code](
                              std::error_code, const net::http_response&) { self->done_(code); });
     }
@@ -291,7 +295,7 @@ class dbfs_api final : public workspace_api {
       steps.finish = [self = shared_from_this(), handle] {
         return self->api_.order("close", self->key_, {{"handle", *handle}});
       };
-      steps.abort = [self = shared_from_this()] { return self->api_.remove(self->temporary_); };
+      steps.abort = [self = shared_from_this()] { return self->api_.removal(self->temporary_); };
       return steps;
     }
 

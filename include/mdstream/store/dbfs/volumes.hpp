@@ -44,8 +44,9 @@ class volumes_api final : public workspace_api {
   }
   [[nodiscard]] bool tags_are_etags() const override { return false; }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return call("DELETE", "files", key);
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    send_removal(client, call("DELETE", "files", key), std::move(stop), where, std::move(done));
   }
 
   [[nodiscard]] cloud_page page(const cloud_call& asked,

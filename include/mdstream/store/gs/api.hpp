@@ -148,10 +148,11 @@ class gs_api final : public cloud_api {
     return std::make_unique<gs_detail::crc_check>(*std::move(crc));
   }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    cloud_call out = object(key, "");
-    out.method = "DELETE";
-    return out;
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    cloud_call call = object(key, "");
+    call.method = "DELETE";
+    send_removal(client, std::move(call), std::move(stop), where, std::move(done));
   }
 
   [[nodiscard]] cloud_call list(const std::string& prefix) const override {

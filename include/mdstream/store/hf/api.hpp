@@ -92,7 +92,9 @@ class hf_api final : public cloud_api {
   [[nodiscard]] std::string name() const override { return "Hugging Face"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
-    return "hf://datasets/" + settings_.repo + (key.empty() ? "" : "/") + std::string(key);
+    return "hf://datasets/" + settings_.repo +
+           (settings_.revision == "main" ? "" : '@' + settings_.revision) +
+           (key.empty() ? "" : "/") + std::string(key);
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
     cloud_refusal out{.code = std::string(answer.headers.find("X-Error-Code").value_or("")),
@@ -100,11 +102,6 @@ class hf_api final : public cloud_api {
     // Of commits alone: another is under way, or came in between.
     if (answer.status == 409 || answer.status == 412) out.failure = errc::unavailable;
     return out;
-  }
-
-  /// A commit that came in between is over.
-  [[nodiscard]] bool cure(cloud_call&, const net::http_response& answer) const override {
-    return answer.status == 412;
   }
 
   /// The Hub has files that lie outside of Git LFS, and renamed repositories, elsewhere among its
@@ -132,14 +129,12 @@ class hf_api final : public cloud_api {
   }
   [[nodiscard]] bool tags_are_etags() const override { return false; }
 
-  /// A commit.
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return {.method = "POST",
-            .url = api_url("commit"),
-            .key = key,
-            .headers = {{"Content-Type", "application/x-ndjson"}},
-            .text = std::make_shared<const std::string>(hf_detail::header_line("Remove " + key) +
-                                                        hf_detail::deletion_line(key))};
+  /// In a commit, as a write.
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    std::make_shared<hub_write>(places_, commits_, client, plan_, std::move(key), bytes_view(),
+                                std::move(stop), where, std::move(done))
+        ->begin_removal();
   }
   [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
     return refusal(answer).code == "EntryNotFound";

@@ -28,20 +28,22 @@ struct hub_change {
   std::string line{};      ///< see `hf_detail::change_line`
   std::stop_token stop{};  ///< requested: the change is no longer wanted
   handler done{};
-  bool alone = false;  ///< goes into a commit of its own
+  bool removes = false;        ///< that there is no such object is no failure
+  std::size_t together = 100;  ///< at most so many in its commit: the Hub advises fewer
 };
 
 /// Takes from the front what goes into one commit. Changes of one object go into several, in their
 /// order.
 [[nodiscard]] inline std::vector<hub_change> take_commit(std::deque<hub_change>& waiting) {
-  constexpr std::size_t most = 100, most_bytes = 32 << 20;  // the Hub advises fewer than 100 files
+  constexpr std::size_t most_bytes = 32 << 20;
   std::vector<hub_change> out;
   std::unordered_set<std::string> keys;
   std::size_t bytes = 0;
-  while (!waiting.empty() && out.size() < most) {
+  while (!waiting.empty()) {
     const hub_change& next = waiting.front();
     bytes += next.line.size();
-    const bool fits = bytes <= most_bytes && !next.alone && !out.empty() && !out.front().alone;
+    const bool fits = bytes <= most_bytes && !out.empty() && out.size() < next.together &&
+                      out.size() < out.front().together;
     if (!out.empty() && (!fits || keys.contains(next.key))) break;
     keys.insert(next.key);
     out.push_back(std::move(waiting.front()));
@@ -121,15 +123,19 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
         about = e.where();
       }
     }
-    // One change that the Hub does not take is no failure of the others.
+    // One change that the Hub does not take is no failure of the others, and one of many may be
+    // too many: they go on by halves.
     if (code && group.size() > 1 && !may_pass(code)) {
+      const std::size_t half = (group.size() + 1) / 2;
       const std::lock_guard lock(mutex_);
       for (auto each = group.rbegin(); each != group.rend(); ++each) {
-        each->alone = true;
+        each->together = half;
         waiting_.push_front(std::move(*each));
       }
       group.clear();
     }
+    const bool was_absent = code == errc::not_found && client.api().was_absent(answer);
+    if (group.size() == 1 && group.front().removes && was_absent) code = {};
     for (hub_change& each : group) {
       if (code) about.url = client.api().url(each.key);
       each.done(code, about);

@@ -1,6 +1,7 @@
 #pragma once
 
-/// One object written to the Hugging Face Hub. Needs libcurl and OpenSSL: link mdstream::hf.
+/// One object written to the Hugging Face Hub, or removed from it. Needs libcurl and OpenSSL: link
+/// mdstream::hf.
 
 #include <mdstream/core/hex.hpp>
 #include <mdstream/net/sha256.hpp>
@@ -32,8 +33,8 @@ struct hub_places {
   std::string revision{};
 };
 
-/// A write on its way; keeps itself until it completes. The Hub says whether the bytes go into the
-/// commit itself or, by their SHA-256, into its store of large files before.
+/// A write or a removal on its way; keeps itself until it completes. The Hub says whether the bytes
+/// go into the commit itself or, by their SHA-256, into its store of large files before.
 class hub_write : public std::enable_shared_from_this<hub_write> {
  public:
   /// `places` stay as long as the client does.
@@ -49,6 +50,9 @@ class hub_write : public std::enable_shared_from_this<hub_write> {
         stop_(std::move(stop)),
         where_(where),
         done_(std::move(done)) {}
+
+  /// In place of a write.
+  void begin_removal() { commit(hf_detail::deletion_line(key_), true); }
 
   void begin() {
     guarded([&] {
@@ -166,20 +170,22 @@ class hub_write : public std::enable_shared_from_this<hub_write> {
   void commit_large() { commit(hf_detail::lfs_line(key_, sha256_, bytes_.size())); }
 
   /// A stop ends the waiting alone: others' changes may be in the commit.
-  void commit(std::string line) {
+  void commit(std::string line, bool removes = false) {
     {
       const std::lock_guard lock(mutex_);  // it may be over before there is a callback
       give_up_.emplace(stop_, [self = shared_from_this()] {
         self->client_.threads().post([self] { self->fail(errc::canceled, {}); });
       });
     }
-    commits_->add(client_, {.key = key_,
-                            .line = std::move(line),
-                            .stop = stop_,
-                            .done = [self = shared_from_this()](std::error_code code,
-                                                                const diagnostics& about) {
-                              code ? self->fail(code, about) : self->complete();
-                            }});
+    commits_->add(client_,
+                  {.key = key_,
+                   .line = std::move(line),
+                   .stop = stop_,
+                   .done =
+                       [self = shared_from_this()](std::error_code code, const diagnostics& about) {
+                         code ? self->fail(code, about) : self->complete();
+                       },
+                   .removes = removes});
   }
 
   void fail(std::error_code code, diagnostics about) {

@@ -96,8 +96,9 @@ class oci_api final : public cloud_api {
     return out;
   }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return object("DELETE", key);
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    send_removal(client, object("DELETE", key), std::move(stop), where, std::move(done));
   }
   [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
     return refusal(answer).code == "ObjectNotFound";

@@ -90,8 +90,9 @@ class s3_api final : public cloud_api {
     return out;
   }
 
-  [[nodiscard]] cloud_call remove(const std::string& key) const override {
-    return request("DELETE", key);
+  void remove(const cloud_client& client, std::string key, std::stop_token stop, diagnostics& where,
+              store_handler<> done) const override {
+    send_removal(client, request("DELETE", key), std::move(stop), where, std::move(done));
   }
   [[nodiscard]] bool was_absent(const net::http_response& answer) const override {
     return answer.status == 404 && parse_s3_error(answer.text).code != "NoSuchBucket";
