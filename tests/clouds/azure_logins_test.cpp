@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 
 #include "net/keys.hpp"

@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/scripted_server.hpp"
@@ -38,11 +38,8 @@ struct container {
             {{.endpoint = server.url() + "/acct",
               .part_bytes = mds::byte_size(8),
               .part_retry = part_retry,
-              .variables = [](const std::string& name) -> std::optional<std::string> {
-                if (name == "AZURE_ACCOUNT_NAME") return "acct";
-                if (name == "AZURE_ACCOUNT_ACCESS_KEY") return "aHVzaA==";
-                return std::nullopt;
-              }}}};
+              .variables = keys::variables(
+                  {{"AZURE_ACCOUNT_NAME", "acct"}, {"AZURE_ACCOUNT_ACCESS_KEY", "aHVzaA=="}})}}};
   }
 };
 

@@ -6,9 +6,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -22,12 +23,7 @@ using variables = std::map<std::string, std::string>;
 mds::store::dbfs_settings resolved(const std::string& url, variables set) {
   mds::store::dbfs_options options;
   options.warn = nullptr;
-  options.variables = [set =
-                           std::move(set)](const std::string& name) -> std::optional<std::string> {
-    const auto at = set.find(name);
-    if (at == set.end()) return std::nullopt;
-    return at->second;
-  };
+  options.variables = keys::variables(std::move(set));
   return mds::store::resolve_dbfs(url, options);
 }
 

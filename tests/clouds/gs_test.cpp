@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/scripted_server.hpp"
@@ -89,10 +89,7 @@ TEST_CASE("a bucket of Google by HMAC keys is called by its own URL", "[clouds]"
   mds::runtime threads(1);
   mds::store::gs_options options;
   options.endpoint = bucket.url();
-  options.variables = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "GCS_KEY" || name == "GCS_SECRET") return "hush";
-    return std::nullopt;
-  };
+  options.variables = keys::variables({{"GCS_KEY", "hush"}, {"GCS_SECRET", "hush"}});
   const mds::store::gs store(threads, "gs://box/root", options);
   CHECK(store.url("x") == "gs://box/root/x");
   expect_error([&] { (void)mds::store_size(store, "x"); }, errc::not_found,

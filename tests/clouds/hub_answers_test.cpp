@@ -11,12 +11,12 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/scripted_server.hpp"
@@ -39,10 +39,7 @@ struct hub {
                        url,
                        {{.endpoint = server.url(),
                          .part_retry = {.attempts = 2, .pause = std::chrono::milliseconds(0)},
-                         .variables = [](const std::string& name) -> std::optional<std::string> {
-                           if (name == "HF_TOKEN") return "hush";
-                           return std::nullopt;
-                         }}}};
+                         .variables = keys::variables({{"HF_TOKEN", "hush"}})}}};
 };
 
 std::string to(const std::string& place) { return "Location: " + place + "\r\n"; }

@@ -8,10 +8,10 @@
 
 #include <chrono>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -22,18 +22,10 @@ namespace net = mds::net;
 using mds::errc;
 using support::expect_error;
 
-net::environment variables(std::map<std::string, std::string> set) {
-  return [set = std::move(set)](const std::string& name) -> std::optional<std::string> {
-    const auto at = set.find(name);
-    if (at == set.end()) return std::nullopt;
-    return at->second;
-  };
-}
-
 mds::store::azure_settings resolved(const std::string& url,
                                     std::map<std::string, std::string> set = {}) {
   mds::store::azure_options options;
-  options.variables = variables(std::move(set));
+  options.variables = keys::variables(std::move(set));
   return mds::store::resolve_azure(url, options);
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "net/keys.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -126,12 +127,7 @@ struct scratch {
 
 mds::store::oci_options with(std::map<std::string, std::string> set) {
   mds::store::oci_options options;
-  options.variables = [set =
-                           std::move(set)](const std::string& name) -> std::optional<std::string> {
-    const auto at = set.find(name);
-    if (at == set.end()) return std::nullopt;
-    return at->second;
-  };
+  options.variables = keys::variables(std::move(set));
   return options;
 }
 

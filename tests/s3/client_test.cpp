@@ -250,11 +250,8 @@ TEST_CASE("a provider that fails is told of, with what it says", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   s3_options options = options_for(fake);
-  options.credentials = mds::net::environment_aws_credentials(
-      [](const std::string& name) -> std::optional<std::string> {
-        if (name == "AWS_ACCESS_KEY_ID") return "x";
-        return std::nullopt;
-      });
+  options.credentials =
+      mds::net::environment_aws_credentials(keys::variables({{"AWS_ACCESS_KEY_ID", "x"}}));
   expect_error([&] { (void)mds::store_size(s3(threads, fake.s3_url(), options), "x"); },
                errc::permission_denied, {"AWS_SECRET_ACCESS_KEY", "s3://bucket/x"});
   CHECK(fake.requests().empty());

@@ -5,9 +5,9 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3.hpp>
-#include <optional>
 #include <string>
 
+#include "net/keys.hpp"
 #include "s3/fake_s3.hpp"
 
 namespace with_fake {
@@ -16,11 +16,7 @@ namespace mds = mdstream;
 
 /// Variables of nobody: no profile, no keys of the machine that runs the tests.
 inline mds::net::environment no_variables() {
-  return [](const std::string& name) -> std::optional<std::string> {
-    if (name == "HOME") return "/nonexistent";
-    if (name == "AWS_EC2_METADATA_DISABLED") return "true";
-    return std::nullopt;
-  };
+  return keys::variables({{"HOME", "/nonexistent"}, {"AWS_EC2_METADATA_DISABLED", "true"}});
 }
 
 inline mds::net::aws_credentials right_keys() {

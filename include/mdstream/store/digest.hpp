@@ -22,12 +22,16 @@
 
 namespace mdstream::inline v0 {
 
+/// An ETag without its quotes.
+[[nodiscard]] inline std::string_view unquoted(std::string_view tag) noexcept {
+  const bool quoted = tag.size() >= 2 && tag.starts_with('"') && tag.ends_with('"');
+  return quoted ? tag.substr(1, tag.size() - 2) : tag;
+}
+
 /// The digest that an S3 ETag is, with its quotes or without. A tag of another form is none. One of
 /// this form may be none, too, where objects are encrypted by SSE-KMS or SSE-C: nothing shows it.
 [[nodiscard]] inline std::string digest_of_tag(std::string_view tag) {
-  if (tag.size() >= 2 && tag.starts_with('"') && tag.ends_with('"')) {
-    tag = tag.substr(1, tag.size() - 2);
-  }
+  tag = unquoted(tag);
   constexpr std::size_t digits = 32;
   std::string out = tag.size() == digits ? "md5:" : "md5-of-parts:";
   for (const char c : tag.substr(0, digits)) {
@@ -39,6 +43,16 @@ namespace mdstream::inline v0 {
   const bool is_number = parts.find_first_not_of("0123456789") == std::string_view::npos;
   if (tag.size() < digits + 2 || tag[digits] != '-' || parts.size() > 5 || !is_number) return "";
   return out.append("-").append(parts);
+}
+
+/// The digest of that name whose `digits` are given as hexadecimal in lower case; empty where they
+/// are none, or not so many.
+[[nodiscard]] inline std::string digest_of_hex(std::string_view name, std::size_t digits,
+                                               std::string_view text) {
+  const bool is_one = text.size() == digits && std::ranges::all_of(text, [](char c) {
+                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                      });
+  return is_one ? std::string(name).append(":").append(text) : "";
 }
 
 /// The digest of that name whose `bytes` are given as base64; empty where they are not so many.

@@ -113,11 +113,10 @@ namespace azure_detail {
 class azure_api final : public cloud_api {
  public:
   azure_api(azure_settings settings, upload_plan plan)
-      : settings_(std::move(settings)), plan_(plan) {
+      : cloud_api(plan.retry), settings_(std::move(settings)), plan_(plan) {
     plan_.most_parts = 50'000;
   }
 
-  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "Azure"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {

@@ -83,7 +83,7 @@ struct cloud_page {
 /// throws `mdstream::error`.
 class cloud_api {
  public:
-  cloud_api() = default;
+  explicit cloud_api(retry_policy part_retry) : part_retry_(part_retry) {}
   cloud_api(const cloud_api&) = delete;
   cloud_api& operator=(const cloud_api&) = delete;
   virtual ~cloud_api() = default;
@@ -107,7 +107,7 @@ class cloud_api {
   [[nodiscard]] virtual bool signs_bodies() const { return false; }
 
   /// How the requests that larger calls are made of are repeated.
-  [[nodiscard]] virtual retry_policy part_retry() const { return patient_parts; }
+  [[nodiscard]] const retry_policy& part_retry() const noexcept { return part_retry_; }
 
   /// Asks for the object's version, and reads the answer.
   [[nodiscard]] virtual cloud_call look(const std::string& key) const = 0;
@@ -145,6 +145,9 @@ class cloud_api {
   /// Where one call does it, `send_removal` of that.
   virtual void remove(const cloud_client& client, std::string key, std::stop_token stop,
                       diagnostics& where, store_handler<> done) const = 0;
+
+ private:
+  const retry_policy part_retry_;
 };
 
 }  // namespace mdstream::inline v0::store

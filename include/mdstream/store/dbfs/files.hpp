@@ -133,7 +133,7 @@ class dbfs_api final : public workspace_api {
       const upload_plan plan{.part_bytes = block_bytes,
                              .most_parts = std::numeric_limits<std::uint32_t>::max(),
                              .parallel = 1,
-                             .retry = api_.retry()};
+                             .retry = api_.part_retry()};
       std::make_shared<part_upload>(client_, plan, block_steps(), bytes_, stop_, where_,
                                     [self = shared_from_this()](std::error_code code) {
                                       if (code) return self->done_(code);  // it was aborted
@@ -174,7 +174,7 @@ class dbfs_api final : public workspace_api {
 
     void move() {
       std::make_shared<repeated_call>(
-          client_, api_.retry(),
+          client_, api_.part_retry(),
           [self = shared_from_this()] {
             return self->api_.order("move", self->key_,
                                     {{"source_path", self->api_.settings().path(self->temporary_)},
@@ -223,8 +223,8 @@ class dbfs_api final : public workspace_api {
     /// Leaves `where_` as it is where the answer is good.
     void look_at(const std::string& key, look_step then) {
       std::make_shared<repeated_call>(
-          client_, api_.retry(), [self = shared_from_this(), &key] { return self->api_.look(key); },
-          stop_,
+          client_, api_.part_retry(),
+          [self = shared_from_this(), &key] { return self->api_.look(key); }, stop_,
           [self = shared_from_this(), then = std::move(then)](
               std::error_code code, const net::http_response& answer, const diagnostics& about) {
             std::uint64_t bytes = 0;
@@ -242,7 +242,7 @@ class dbfs_api final : public workspace_api {
 
     void remove_old() {
       std::make_shared<repeated_call>(
-          client_, api_.retry(),
+          client_, api_.part_retry(),
           [self = shared_from_this()] { return self->api_.removal(self->key_); }, stop_,
           [self = shared_from_this()](std::error_code code, const net::http_response& answer,
                                       const diagnostics& about) {

@@ -138,7 +138,7 @@ class volumes_api final : public workspace_api {
                       diagnostics& where, store_handler<> done) const {
     where = {};
     std::make_shared<repeated_call>(
-        client, retry(),
+        client, part_retry(),
         [make = call("PUT", "directories", cloud_detail::without_slashes(key))] { return make; },
         std::move(stop),
         [&where, done = std::move(done)](std::error_code code, const net::http_response&,

@@ -17,7 +17,7 @@ namespace mdstream::inline v0::store {
 class workspace_api : public cloud_api {
  public:
   workspace_api(dbfs_settings settings, retry_policy retry)
-      : settings_(std::move(settings)), retry_(retry) {}
+      : cloud_api(retry), settings_(std::move(settings)) {}
 
   [[nodiscard]] std::string name() const final { return "Databricks"; }
   [[nodiscard]] const std::string& root() const final { return settings_.root; }
@@ -41,7 +41,6 @@ class workspace_api : public cloud_api {
 
  protected:
   [[nodiscard]] const dbfs_settings& settings() const noexcept { return settings_; }
-  [[nodiscard]] const retry_policy& retry() const noexcept { return retry_; }
 
   /// The call for what lies in a directory.
   [[nodiscard]] virtual cloud_call directory(const std::string& key) const = 0;
@@ -60,7 +59,6 @@ class workspace_api : public cloud_api {
 
  private:
   const dbfs_settings settings_;
-  const retry_policy retry_;
 };
 
 }  // namespace mdstream::inline v0::store

@@ -95,7 +95,8 @@ class crc_check final : public cloud_check {
 class gs_api final : public cloud_api {
  public:
   gs_api(gs_settings settings, upload_plan plan)
-      : settings_(std::move(settings)),
+      : cloud_api(plan.retry),
+        settings_(std::move(settings)),
         objects_(settings_.endpoint + "/storage/v1/b/" + net::percent_encode(settings_.bucket) +
                  "/o"),
         uploads_(settings_.endpoint + "/upload/storage/v1/b/" +
@@ -105,7 +106,6 @@ class gs_api final : public cloud_api {
     plan_.part_bytes = std::max(plan_.part_bytes / unit, std::uint64_t{1}) * unit;
   }
 
-  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "Google Cloud Storage"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {

@@ -9,6 +9,7 @@
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/upload.hpp>
 #include <mdstream/store/detail/http_range.hpp>
+#include <mdstream/store/digest.hpp>
 #include <mdstream/store/hf/commits.hpp>
 #include <mdstream/store/hf/messages.hpp>
 #include <mdstream/store/hf/write.hpp>
@@ -45,33 +46,24 @@ namespace hf_detail {
   return std::string(link.substr(begin + 1, end - begin - 1));
 }
 
-[[nodiscard]] inline std::string digest_if(std::string_view name, std::size_t digits,
-                                           const std::string& hex) {
-  const bool is_one = hex.size() == digits && std::ranges::all_of(hex, [](char c) {
-                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-                      });
-  return is_one ? std::string(name) + ':' + hex : "";
-}
-
 /// Of a file in Git LFS the hash of its bytes; of any other its name as a blob of Git.
 [[nodiscard]] inline std::string digest_of(const json::value& entry) {
   const json::value* const lfs = entry.find("lfs");
   if (lfs != nullptr && lfs->type() != json::kind::null) {
-    return lfs->find("oid") == nullptr ? "" : digest_if("sha256", 64, lfs->get<std::string>("oid"));
+    return lfs->find("oid") == nullptr ? ""
+                                       : digest_of_hex("sha256", 64, lfs->get<std::string>("oid"));
   }
-  return entry.find("oid") == nullptr ? ""
-                                      : digest_if("git-sha1", 40, entry.get<std::string>("oid"));
+  return entry.find("oid") == nullptr
+             ? ""
+             : digest_of_hex("git-sha1", 40, entry.get<std::string>("oid"));
 }
 
 /// The same of an answer's ETag, which is one of the two.
 [[nodiscard]] inline std::string digest_of_answer(const net::http_headers& headers) {
   const auto linked = headers.find("X-Linked-ETag");
-  std::string_view tag = linked ? *linked : headers.find("ETag").value_or("");
-  if (tag.size() >= 2 && tag.starts_with('"') && tag.ends_with('"')) {
-    tag = tag.substr(1, tag.size() - 2);
-  }
-  const std::string sha256 = digest_if("sha256", 64, std::string(tag));
-  return sha256.empty() ? digest_if("git-sha1", 40, std::string(tag)) : sha256;
+  const std::string_view tag = unquoted(linked ? *linked : headers.find("ETag").value_or(""));
+  const std::string sha256 = digest_of_hex("sha256", 64, tag);
+  return sha256.empty() ? digest_of_hex("git-sha1", 40, tag) : sha256;
 }
 
 }  // namespace hf_detail
@@ -81,14 +73,14 @@ namespace hf_detail {
 class hf_api final : public cloud_api {
  public:
   hf_api(hf_settings settings, upload_plan plan)
-      : settings_(std::move(settings)),
+      : cloud_api(plan.retry),
+        settings_(std::move(settings)),
         plan_(plan),
         places_{net::parse_http_url(settings_.endpoint).value(), api_url("preupload"),
                 settings_.endpoint + '/' + dataset() + ".git/info/lfs/objects/batch",
                 settings_.revision},
         commits_(std::make_shared<hub_commits>(api_url("commit"), plan.retry)) {}
 
-  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "Hugging Face"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {

@@ -50,9 +50,11 @@ namespace oci_detail {
 class oci_api final : public cloud_api {
  public:
   oci_api(oci_settings settings, upload_plan plan)
-      : settings_(std::move(settings)), plan_(plan), namespace_(settings_.namespace_name) {}
+      : cloud_api(plan.retry),
+        settings_(std::move(settings)),
+        plan_(plan),
+        namespace_(settings_.namespace_name) {}
 
-  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return "OCI"; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {

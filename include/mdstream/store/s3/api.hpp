@@ -28,9 +28,11 @@ namespace mdstream::inline v0::store {
 class s3_api final : public cloud_api {
  public:
   s3_api(s3_settings settings, upload_plan plan, std::shared_ptr<s3_signer> signer)
-      : settings_(std::move(settings)), plan_(plan), signer_(std::move(signer)) {}
+      : cloud_api(plan.retry),
+        settings_(std::move(settings)),
+        plan_(plan),
+        signer_(std::move(signer)) {}
 
-  [[nodiscard]] retry_policy part_retry() const override { return plan_.retry; }
   [[nodiscard]] std::string name() const override { return settings_.service; }
   [[nodiscard]] const std::string& root() const override { return settings_.root; }
   [[nodiscard]] std::string url(std::string_view key) const override {
