@@ -218,6 +218,16 @@ TEST_CASE("redirects are followed where asked, without credentials to others", "
   REQUIRE_FALSE(near.code);
   CHECK(near.answer.text == "end");
   CHECK(server.requests().back().header("authorization") == "secret");
+  net::http_request within = request("/start", 1);
+  within.redirects_within = true;
+  CHECK(send(client, std::move(within)).answer.text == "end");
+  within = request("/away", 1);
+  within.redirects_within = true;
+  const outcome left = send(client, std::move(within));
+  REQUIRE_FALSE(left.code);
+  CHECK(left.answer.status == 302);
+  CHECK(left.answer.leads_away);
+  CHECK(other.requests().empty());
   const outcome away = send(client, request("/away", 1));
   REQUIRE_FALSE(away.code);
   CHECK(away.answer.text == "other");
@@ -244,6 +254,10 @@ TEST_CASE("redirects lead to no other scheme, and end", "[net]") {
     INFO(result.text());
     CHECK(result.code == errc::permission_denied);
     CHECK(result.answer.text.empty());
+    const outcome left =
+        send(client, {.url = server.url() + target, .redirects = 5, .redirects_within = true});
+    CHECK(!left.code);
+    CHECK(left.answer.leads_away);
   }
   seen = 0;
   const outcome loop = send(client, {.url = server.url() + "/loop", .redirects = 5});

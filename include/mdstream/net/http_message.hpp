@@ -27,6 +27,7 @@ struct http_response {
   http_headers headers{};
   std::uint64_t received = 0;  ///< bytes that the sink got
   std::string text{};          ///< the body, where it did not go into the sink
+  bool leads_away = false;     ///< a redirect that `http_request::redirects_within` leaves
 
   [[nodiscard]] bool ok() const noexcept { return status >= 200 && status < 300; }
 };
@@ -92,6 +93,7 @@ struct http_request {
   /// Redirects to follow (GET and HEAD alone), to http and https, never from https to http. To
   /// another server go only Range, Accept and If-… headers. 0: a redirect is an answer.
   unsigned redirects = 0;
+  bool redirects_within = false;           ///< a redirect to another server is an answer, too
   std::optional<http_time_limits> time{};  ///< in place of the client's
 
   /// What messages call it: no secret, no signed query.

@@ -63,6 +63,8 @@ class http_transfer {
     curl_easy_getinfo(easy_.get(), CURLINFO_REDIRECT_URL, &next);
     std::string target = next == nullptr ? "" : next;
     const auto to = parse_http_url(target), from = parse_http_url(request_.url);
+    answer_.leads_away = request_.redirects_within && !(to && from && same_origin(*from, *to));
+    if (answer_.leads_away) return false;
     if (!to || !from || (from->scheme == "https" && to->scheme != "https")) {
       fail(errc::permission_denied, "the server redirects to " + redacted_url(target) +
                                         ", where this request must not follow");

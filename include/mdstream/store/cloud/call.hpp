@@ -39,7 +39,7 @@ struct cloud_call {
   head_function on_head{};
   std::size_t most_text = 1 << 20;
   unsigned redirects = 0;
-  bool redirects_within = false;  ///< those to the same server; one to another is the answer
+  bool redirects_within = false;  ///< one to another server is the answer, and no failure
   int also_good = 0;              ///< a status that is no failure, besides 2xx
   bool keyless = false;           ///< the URL lets it in by itself
   std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual

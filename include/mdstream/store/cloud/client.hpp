@@ -10,7 +10,6 @@
 #include <mdstream/schedule/adaptive_limit.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/cloud/call.hpp>
-#include <mdstream/store/cloud/redirect.hpp>
 #include <mdstream/store/detail/call_gate.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>
 
@@ -185,6 +184,7 @@ class cloud_client {
       }
       request.most_text = call.most_text;
       request.redirects = call.redirects;
+      request.redirects_within = call.redirects_within;
       if (call.most_time || call.late_status) request.time = time_of_call();
       sent_at = common->now();
       if (keys.authorize) keys.authorize(request, sent_at);
@@ -202,9 +202,7 @@ class cloud_client {
 
     void take_answer(std::error_code code, net::http_response answer) {
       if (code) return done(code, std::move(answer));
-      if (call.redirects_within && cloud_detail::is_redirect(answer)) {
-        return take_redirect(std::move(answer));
-      }
+      if (answer.leads_away) return done({}, std::move(answer));
       if (answer.ok() && call.late_status) answer.status = call.late_status(answer);
       if (answer.ok() || (answer.status == call.also_good && answer.status != 0)) {
         return done({}, std::move(answer));
@@ -212,18 +210,6 @@ class cloud_client {
       if (!call.keyless && correct(answer)) return;
       code = explain(answer);
       done(code, std::move(answer));
-    }
-
-    void take_redirect(net::http_response answer) {
-      constexpr unsigned most = 8;
-      auto there = cloud_detail::redirect_within(call.url, answer);
-      if (!there) return done({}, std::move(answer));
-      if (redirected++ == most) {
-        const std::error_code code = explain(answer);
-        return done(code, std::move(answer));
-      }
-      call.url = *std::move(there);
-      submit();
     }
 
     /// Sends the call again if the answer says what was wrong, each cure once.
@@ -315,7 +301,6 @@ class cloud_client {
     handler done;
     net::access keys{};
     net::wall_clock::time_point sent_at{};
-    unsigned redirected = 0;
     bool cured = false, set_clock = false, renewed = false;
   };
 

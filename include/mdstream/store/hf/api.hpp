@@ -101,7 +101,6 @@ class hf_api final : public cloud_api {
   [[nodiscard]] cloud_call look(const std::string& key) const override {
     cloud_call out = resolve(key, settings_.revision);
     out.method = "HEAD";
-    out.redirects = 0;
     out.redirects_within = true;
     return out;
   }
