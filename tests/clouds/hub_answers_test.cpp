@@ -113,6 +113,59 @@ TEST_CASE("errors of the Hub name the revision", "[clouds]") {
                {"hf://datasets/o/n@v1/x/a"});
 }
 
+TEST_CASE("calls to the Hub cost as many requests as docs/stores.md tells", "[clouds]") {
+  const std::string regular(20, 'r'), large(200, 'l');
+  std::string origin;
+  hub one([&](auto& out, const scripted_request& request) {
+    const auto about = [&](const char* what) {
+      return request.target.find(what) != std::string::npos;
+    };
+    const bool is_large = about("large") || request.body.find("large") != request.body.npos;
+    if (about("/resolve/") && is_large) {
+      return out.answer("302 Found", "",
+                        to(origin + "/bytes") + "X-Linked-Size: 200\r\nX-Repo-Commit: c\r\n");
+    }
+    if (about("/resolve/")) return out.answer("307 T", "", to("/cached"));
+    if (about("/cached") || about("/bytes")) {
+      const std::string& body = about("/bytes") ? large : regular;
+      const std::string size = std::to_string(body.size());
+      return out.send("HTTP/1.1 " + std::string(request.method == "HEAD" ? "200" : "206") +
+                      " X\r\nX-Repo-Commit: c\r\nContent-Length: " + size +
+                      "\r\nContent-Range: bytes 0-" + std::to_string(body.size() - 1) + '/' + size +
+                      "\r\n\r\n" + (request.method == "HEAD" ? "" : body));
+    }
+    if (about("/tree/")) return out.answer("200 OK", "[]");
+    if (about("/preupload/")) {
+      const std::string key = is_large ? "large" : "a";
+      return out.answer("200 OK", R"({"files": [{"path": ")" + key + R"(", "uploadMode": ")" +
+                                      (is_large ? "lfs" : "regular") + "\"}]}");
+    }
+    if (about("/batch")) {
+      const std::string oid = request.body.substr(request.body.find(R"("oid": ")") + 8, 64);
+      return out.answer(
+          "200 OK", R"({"objects": [{"oid": ")" + oid + R"(", "actions": {"upload": {"href": ")" +
+                        origin + R"(/put"}, "verify": {"href": ")" + origin + R"(/verify"}}}]})");
+    }
+    out.answer("200 OK", R"({"commitOid": "c"})");
+  });
+  origin = one.server.url();
+  std::size_t before = 0;
+  const auto cost = [&](auto&& call) {
+    before = one.server.requests().size();
+    call();
+    return one.server.requests().size() - before;
+  };
+  std::vector<std::byte> into(200);
+  CHECK(cost([&] { CHECK(mds::store_size(one.store, "large") == 200); }) == 1);
+  CHECK(cost([&] { CHECK(mds::store_size(one.store, "a") == 20); }) == 2);
+  CHECK(cost([&] { CHECK(mds::store_read(one.store, "large", 0, into) == 200); }) == 2);
+  CHECK(cost([&] { CHECK(mds::store_read(one.store, "a", 0, into) == 20); }) == 2);
+  CHECK(cost([&] { (void)mds::store_list(one.store, ""); }) == 1);
+  CHECK(cost([&] { mds::store_write(one.store, "a", mds::as_bytes(regular)); }) == 2);
+  CHECK(cost([&] { mds::store_write(one.store, "large", mds::as_bytes(large)); }) == 5);
+  CHECK(cost([&] { mds::store_remove(one.store, "a"); }) == 1);
+}
+
 /// Changes of so many objects, of which the first is under way while the others come. Each commit
 /// is answered by `status_of` its number of changes and its text; their numbers are returned.
 std::vector<std::size_t> committed(

@@ -3,10 +3,14 @@
 #include <mdstream/store/full.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -127,6 +131,41 @@ TEST_CASE("reads hold on to a version", "[clouds][server]") {
     CHECK(read() == 3);
     CHECK(mds::as_text(into) == "one");
   }
+}
+
+/// How many requests the server was sent until now.
+std::ptrdiff_t requests() {
+  std::ifstream noted(variable("MDSTREAM_TEST_REQUESTS"));
+  return std::count(std::istreambuf_iterator<char>(noted), {}, '\n');
+}
+
+TEST_CASE("calls cost as many requests as docs/stores.md tells", "[clouds][server]") {
+  struct cost {
+    std::ptrdiff_t size, read, list, write, large;  // `large` is a write of 17 MiB
+  };
+  const std::map<std::string, cost> told = {{"azurite", {1, 1, 1, 1, 3}},
+                                            {"testbench", {1, 1, 1, 1, 3}},
+                                            {"oci", {1, 1, 1, 1, 4}},
+                                            {"dbfs", {1, 1, 1, 1, 1}},
+                                            {"dbfs_files", {1, 1, 1, 2, 21}}};
+  const auto at = told.find(variable("MDSTREAM_TEST_SERVER"));
+  if (at == told.end()) return;
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  store.write("first", mds::as_bytes("1"));  // what is asked once is known, and the directory there
+  const auto costs = [](auto&& call) {
+    const std::ptrdiff_t before = requests();
+    call();
+    return requests() - before;
+  };
+  std::vector<std::byte> into(5);
+  const std::vector<std::byte> large(17 << 20);
+  CHECK(costs([&] { store.write("x", mds::as_bytes("12345")); }) == at->second.write);
+  CHECK(costs([&] { CHECK(store.size("x") == 5); }) == at->second.size);
+  CHECK(costs([&] { CHECK(store.read("x", 0, into) == 5); }) == at->second.read);
+  CHECK(costs([&] { CHECK(store.list("").size() == 2); }) == at->second.list);
+  CHECK(costs([&] { store.write("large", large); }) == at->second.large);
+  CHECK(costs([&] { store.remove("large"); }) == 1);
 }
 
 TEST_CASE("a place that is not there is not found", "[clouds][server]") {
