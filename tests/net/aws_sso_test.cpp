@@ -50,6 +50,59 @@ TEST_CASE("a login's token buys keys, and one that is over says how to log in ag
   check_an_hour_left(dated.keys->expires);
 }
 
+TEST_CASE("a session's token is refreshed in memory, and the file left as it is", "[net][aws]") {
+  mds::runtime threads(1);
+  const keys::home home("");
+  int refreshed = 0;
+  std::string seconds = "3600";
+  const server aws([&](const scripted_request& asked) {
+    if (asked.target == "/token") {
+      const auto has = [&](const std::string& piece) {
+        return asked.body.find(piece) != std::string::npos;
+      };
+      const bool right = asked.method == "POST" && has(R"("grantType": "refresh_token")") &&
+                         has(R"("clientId": "id")") && has(R"("clientSecret": "hush")") &&
+                         has(R"("refreshToken": "hush-)" + std::to_string(refreshed) + '"');
+      if (!right) return reply{400, R"({"error": "invalid_grant"})"};
+      ++refreshed;
+      return reply{200, R"({"accessToken": "hush", "expiresIn": )" + seconds +
+                            R"(, "refreshToken": "hush-)" + std::to_string(refreshed) + "\"}"};
+    }
+    if (asked.header("x-amz-sso_bearer_token") != "hush") return reply{401};
+    return reply{200, R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
+                      R"("sessionToken": "hush-token", "expiration": 2209086245000}})"};
+  });
+  const net::sso_login login{.profile = "p",
+                             .account = "123",
+                             .role = "r",
+                             .region = "r",
+                             .cached_as = "work",
+                             .cache = home.path() + "/.aws",
+                             .endpoint = aws.url(),
+                             .token_endpoint = aws.url()};
+  const auto old_login = [&](const std::string& refresh) {
+    home.write(token_file,
+               R"({"accessToken": "old", "expiresAt": "2001-01-01T00:00:00Z", "clientId": "id", )"
+               R"("clientSecret": "hush", "refreshToken": ")" +
+                   refresh + "\"}");
+  };
+  const auto asked = [&] { return ask(net::sso_aws_credentials(fetcher_for(threads), login)); };
+  old_login("hush-0");
+  check_keys(asked(), "SSO", "\"p\"");
+  check_keys(asked(), "SSO", "\"p\"");
+  CHECK(refreshed == 1);
+  seconds = "0";
+  refreshed = 7;  // another login, whose token is good for nothing but one question
+  old_login("hush-7");
+  check_keys(asked(), "SSO", "\"p\"");
+  check_keys(asked(), "SSO", "\"p\"");
+  CHECK(refreshed == 9);  // by the token that came with the first
+  old_login("hush-of-another");
+  check_refused(asked(), {"400", "aws sso login --profile p"});
+  home.write(token_file, R"({"accessToken": "hush", "expiresAt": "2040-01-01T00:00:00Z"})");
+  check_keys(asked(), "SSO", "\"p\"");
+}
+
 TEST_CASE("keys of a login that expire beyond what a clock counts never do", "[net][aws]") {
   const auto expires = [](const std::string& milliseconds) {
     return net::detail::parse_sso_keys(R"({"roleCredentials": {"accessKeyId": "SSO", )"

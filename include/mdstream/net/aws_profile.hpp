@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -40,6 +41,7 @@ struct aws_key_sources {
   environment variables;
   std::string region;     ///< of the Security Token Service
   warning_function warn;  ///< told of files of keys that everybody may read
+  std::shared_ptr<sso_memory> logins = std::make_shared<sso_memory>();
 };
 
 namespace detail {
@@ -150,7 +152,10 @@ class aws_profile_ways {
          .cache = in_home(sources_.variables, "~/.aws/sso/cache"),
          .endpoint = sources_.variables("AWS_ENDPOINT_URL_SSO")
                          .value_or("https://portal.sso." + *region + ".amazonaws.com"),
-         .warn = sources_.warn});
+         .token_endpoint = sources_.variables("AWS_ENDPOINT_URL_SSO_OIDC")
+                               .value_or("https://oidc." + *region + ".amazonaws.com"),
+         .warn = sources_.warn,
+         .memory = sources_.logins});
   }
 
   aws_key_sources sources_;

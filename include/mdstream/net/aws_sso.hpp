@@ -4,6 +4,8 @@
 
 #include <mdstream/core/hex.hpp>
 #include <mdstream/core/json/reader.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/aws_config.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/aws_key_texts.hpp>
@@ -11,8 +13,13 @@
 #include <mdstream/net/percent.hpp>
 
 #include <openssl/evp.h>
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -22,13 +29,54 @@
 
 namespace mdstream::inline v0::net {
 
+namespace detail {
+
+/// What a login has in its file.
+struct sso_token {
+  std::string access{};
+  std::optional<wall_clock::time_point> expires{};
+  std::string refresh{}, client_id{}, client_secret{};  ///< of logins to a session
+
+  [[nodiscard]] bool is_good(wall_clock::time_point now) const {
+    return !access.empty() && expires && *expires > now;
+  }
+  [[nodiscard]] bool can_be_refreshed() const {
+    return !refresh.empty() && !client_id.empty() && !client_secret.empty();
+  }
+};
+
+}  // namespace detail
+
+/// The tokens that refreshing gave: they go into no file of the command line's. Thread-safe.
+class sso_memory {
+ public:
+  /// The newest that goes back to the one of that file, which another login replaces.
+  [[nodiscard]] std::optional<detail::sso_token> find(const std::string& file,
+                                                      const detail::sso_token& in_file) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = kept_.find(file);
+    if (at == kept_.end() || at->second.first != in_file.refresh) return std::nullopt;
+    return at->second.second;
+  }
+  void keep(const std::string& file, const detail::sso_token& in_file, detail::sso_token newest) {
+    const std::lock_guard lock(mutex_);
+    kept_[file] = {in_file.refresh, std::move(newest)};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::pair<std::string, detail::sso_token>> kept_{};
+};
+
 /// What of a profile's settings a login needs.
 struct sso_login {
   std::string profile{}, account{}, role{}, region{};
-  std::string cached_as{};  ///< the session's name, or the start URL of an older kind
-  std::string cache{};      ///< the folder of tokens
-  std::string endpoint{};   ///< of the portal
-  warning_function warn{};  ///< told of a token that everybody may read
+  std::string cached_as{};       ///< the session's name, or the start URL of an older kind
+  std::string cache{};           ///< the folder of tokens
+  std::string endpoint{};        ///< of the portal
+  std::string token_endpoint{};  ///< of who refreshes tokens
+  warning_function warn{};       ///< told of a token that everybody may read
+  std::shared_ptr<sso_memory> memory = std::make_shared<sso_memory>();
 };
 
 namespace detail {
@@ -45,36 +93,54 @@ namespace detail {
   return login.cache + '/' + to_hex(digest) + ".json";
 }
 
-/// The token of a login. Throws `errc::permission_denied` where there is none, or none any more.
-[[nodiscard]] inline std::string read_sso_token(const sso_login& login, const std::string& source,
-                                                wall_clock::time_point now) {
-  const std::string again = "; log in with aws sso login --profile " + login.profile;
-  const auto text = read_secret(sso_token_file(login), login.warn);
-  if (!text) throw keys_refused(source, "nobody is logged in" + again);
-  std::string token, expires;
+[[nodiscard]] inline error login_is_over(const sso_login& login, const std::string& source,
+                                         const std::string& why) {
+  return keys_refused(source, why + "; log in with aws sso login --profile " + login.profile);
+}
+
+/// The token in a login's file, good or not. Throws `errc::permission_denied` where there is none.
+[[nodiscard]] inline sso_token read_sso_token(const sso_login& login, const std::string& source) {
+  const std::string file = sso_token_file(login);
+  const auto text = read_secret(file, login.warn);
+  if (!text) throw login_is_over(login, source, "nobody is logged in");
+  sso_token out;
+  std::string expires;
   try {
     json::reader in(*text);
     in.begin_object();
     while (const auto key = in.next_key()) {
-      if (*key == "accessToken") {
-        token = in.string();
-      } else if (*key == "expiresAt") {
-        expires = in.string();
+      std::string* into = nullptr;
+      if (*key == "accessToken") into = &out.access;
+      if (*key == "expiresAt") into = &expires;
+      if (*key == "refreshToken") into = &out.refresh;
+      if (*key == "clientId") into = &out.client_id;
+      if (*key == "clientSecret") into = &out.client_secret;
+      if (into == nullptr || in.take_null()) {
+        if (into == nullptr) (void)in.skip();
       } else {
-        (void)in.skip();
+        *into = in.string();
       }
     }
   } catch (const error& e) {
     const auto line = std::to_string(line_of(*text, e.where().byte.value_or(0)));
-    throw keys_refused(source, "line " + line + " of its file of a token, " +
-                                   sso_token_file(login) + ", is not the JSON that is expected" +
-                                   again);
+    throw login_is_over(
+        login, source,
+        "line " + line + " of its file of a token, " + file + ", is not the JSON that is expected");
   }
-  const auto until = parse_iso_time(expires);
-  if (token.empty() || !until || *until <= now) {
-    throw keys_refused(source, "the login has expired" + again);
-  }
-  return token;
+  out.expires = parse_iso_time(expires);
+  return out;
+}
+
+/// `{"accessToken": …, "expiresIn": seconds, "refreshToken": …}`: what `before` is followed by.
+[[nodiscard]] inline sso_token parse_refreshed(std::string_view text, sso_token before,
+                                               wall_clock::time_point now) {
+  const json::value said = json::parse(text);
+  constexpr std::int64_t a_year = 365 * 86'400;
+  before.access = said.get<std::string>("accessToken");
+  before.expires = now + std::chrono::seconds(std::clamp<std::int64_t>(
+                             said.get<std::int64_t>("expiresIn"), 0, a_year));
+  if (said.find("refreshToken") != nullptr) before.refresh = said.get<std::string>("refreshToken");
+  return before;
 }
 
 /// `{"roleCredentials": {"accessKeyId": …, "expiration": milliseconds}}`
@@ -118,49 +184,124 @@ namespace detail {
 }  // namespace detail
 
 /// The keys of a role for who is logged in. The token is read from the cache of AWS's command line,
-/// which is never written.
+/// which is never written: one that has expired is refreshed where its login allows that, and kept
+/// in memory.
 class sso_aws_credentials {
  public:
   sso_aws_credentials(fetcher from, sso_login login)
       : from_(std::move(from)), login_(std::move(login)) {}
 
   void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const {
-    const std::string source = "the login of the profile \"" + login_.profile + '"';
-    std::string token;
-    try {
-      token = detail::read_sso_token(login_, source, wall_clock::now());
-    } catch (const error& e) {
-      where = e.where();
-      return done(e.code(), std::nullopt);
-    }
-    const auto make = [login = login_, token] {
-      return http_request{.url = login.endpoint +
-                                 "/federation/credentials?role_name=" + percent_encode(login.role) +
-                                 "&account_id=" + percent_encode(login.account),
-                          .headers = {{"x-amz-sso_bearer_token", token}}};
-    };
-    from_.send(make, std::move(stop), where,
-               [source, &where, done = std::move(done)](std::error_code code,
-                                                        http_response answer) mutable {
-                 std::optional<aws_credentials> keys;
-                 try {
-                   if (!code && !answer.ok()) {
-                     throw detail::keys_refused(
-                         source, "the portal answers " + std::to_string(answer.status));
-                   }
-                   if (!code) {
-                     keys =
-                         detail::by_our_clock(detail::parse_sso_keys(answer.text, source), answer);
-                   }
-                 } catch (const error& e) {
-                   where = e.where();
-                   code = e.code();
-                 }
-                 done(code, std::move(keys));
-               });
+    std::make_shared<question>(from_, login_, std::move(stop), where, std::move(done))->begin();
   }
 
  private:
+  struct question : std::enable_shared_from_this<question> {
+    question(const fetcher& f, const sso_login& l, std::stop_token s, diagnostics& w,
+             aws_credentials_handler d)
+        : from(f),
+          login(l),
+          source("the login of the profile \"" + l.profile + '"'),
+          stop(std::move(s)),
+          where(w),
+          done(std::move(d)) {}
+
+    /// Runs `f`, whose failure is the end.
+    template <class F>
+    void guarded(F f) {
+      try {
+        f();
+      } catch (const error& e) {
+        where = e.where();
+        done(e.code(), std::nullopt);
+      }
+    }
+
+    void begin() {
+      guarded([&] {
+        const auto now = wall_clock::now();
+        in_file = detail::read_sso_token(login, source);
+        newest = in_file;
+        if (const auto kept = login.memory->find(detail::sso_token_file(login), in_file);
+            kept && !in_file.is_good(now)) {
+          newest = *kept;
+        }
+        if (newest.is_good(now)) return ask_keys();
+        if (!newest.can_be_refreshed()) {
+          throw detail::login_is_over(login, source, "the login has expired");
+        }
+        refresh();
+      });
+    }
+
+    void refresh() {
+      const auto body = std::make_shared<const std::string>(
+          json::dump(json::object{{"grantType", "refresh_token"},
+                                  {"clientId", newest.client_id},
+                                  {"clientSecret", newest.client_secret},
+                                  {"refreshToken", newest.refresh}}));
+      from.send(
+          [self = shared_from_this(), body] {
+            return http_request{.method = "POST",
+                                .url = self->login.token_endpoint + "/token",
+                                .headers = {{"Content-Type", "application/json"}},
+                                .body = http_body::of(as_bytes(*body))};
+          },
+          stop, where,
+          [self = shared_from_this(), body](std::error_code code, const http_response& answer) {
+            if (code) return self->done(code, std::nullopt);
+            self->guarded([&] { self->take_refreshed(answer); });
+          });
+    }
+
+    void take_refreshed(const http_response& answer) {
+      if (!answer.ok()) {
+        throw detail::login_is_over(login, source,
+                                    "the login has expired, and its service answers " +
+                                        std::to_string(answer.status) + " to who refreshes it");
+      }
+      try {
+        newest = detail::parse_refreshed(answer.text, std::move(newest), wall_clock::now());
+      } catch (const error&) {
+        throw detail::keys_refused(source, "the refreshed token is not the JSON that is expected");
+      }
+      login.memory->keep(detail::sso_token_file(login), in_file, newest);
+      ask_keys();
+    }
+
+    void ask_keys() {
+      from.send(
+          [self = shared_from_this()] {
+            return http_request{.url = self->login.endpoint + "/federation/credentials?role_name=" +
+                                       percent_encode(self->login.role) +
+                                       "&account_id=" + percent_encode(self->login.account),
+                                .headers = {{"x-amz-sso_bearer_token", self->newest.access}}};
+          },
+          stop, where,
+          [self = shared_from_this()](std::error_code code, const http_response& answer) {
+            if (code) return self->done(code, std::nullopt);
+            std::optional<aws_credentials> keys;
+            self->guarded([&] {
+              if (!answer.ok()) {
+                throw detail::keys_refused(self->source,
+                                           "the portal answers " + std::to_string(answer.status));
+              }
+              keys =
+                  detail::by_our_clock(detail::parse_sso_keys(answer.text, self->source), answer);
+            });
+            if (keys) self->done({}, std::move(keys));
+          });
+    }
+
+    const fetcher from;
+    const sso_login login;
+    const std::string source;
+    const std::stop_token stop;
+    diagnostics& where;
+    aws_credentials_handler done;
+    detail::sso_token in_file{}, newest{};
+  };
+
   fetcher from_;
   sso_login login_;
 };
