@@ -1,3 +1,5 @@
+#include <mdstream/net/key_supply.hpp>
+
 #include <mdstream/net/credential_chain.hpp>
 
 #include <atomic>
@@ -12,7 +14,7 @@
 #include "net/keys.hpp"
 #include "support/catch.hpp"
 
-namespace credential_chain_test {
+namespace key_supply_test {
 
 using namespace mdstream::net;
 using keys::ask;
@@ -324,4 +326,4 @@ TEST_CASE("threads may ask a cache side by side", "[net][aws]") {
   CHECK(right == 800);
 }
 
-}  // namespace credential_chain_test
+}  // namespace key_supply_test
