@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where Azure's tenants are asked for tokens of its storage. Pure.
+/// Where Azure's tenants are asked for tokens of its storage. Needs libcurl: link mdstream::azure.
 
 #include <mdstream/net/environment.hpp>
 #include <mdstream/net/oauth.hpp>

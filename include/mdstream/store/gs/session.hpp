@@ -121,16 +121,6 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
     return {};
   }
 
-  [[nodiscard]] cloud_call call_of(std::string range, bytes_view part) const {
-    return {.method = "PUT",
-            .url = session_.url,
-            .key = about_.key,
-            .headers = {{"Content-Range", "bytes " + range + '/' + std::to_string(bytes_.size())}},
-            .body = part,
-            .also_good = 308,
-            .keyless = session_.keyless};
-  }
-
   /// The next part; or, where the last was not answered for, the question how far it came.
   void next() {
     const auto rest = bytes_.subspan(static_cast<std::size_t>(kept_));
