@@ -36,7 +36,8 @@ TEST_CASE("a provider that is a function gives keys, none, or why not", "[net]")
   CHECK(ask_access(net::computed_access([] { return net::bearer_access("a", "it"); })).keys);
   CHECK(ask_access(net::computed_access([] { return std::nullopt; })).nobody());
   const auto failed = ask_access(net::computed_access([]() -> std::optional<net::access> {
-    throw mds::error(mds::errc::invalid_argument, {.what = "line 3", .url = "/file"});
+    throw mds::error(mds::errc::invalid_argument,
+                     mds::diagnostics{.what = "line 3", .url = "/file"});
   }));
   CHECK(failed.code == mds::errc::invalid_argument);
   CHECK(failed.where.url == "/file");
