@@ -1,8 +1,8 @@
 #include "quickstart/corpus.hpp"
 
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -13,15 +13,8 @@ namespace corpus_test {
 namespace fs = std::filesystem;
 
 struct folder {
-  fs::path path;
-  folder() {
-    std::string pattern = (fs::temp_directory_path() / "corpus-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() { fs::remove_all(path); }
+  const scratch_directory::scratch made{};
+  const fs::path path = made.path();
 
   void put(const std::string& name, const std::string& text) const {
     fs::create_directories((path / name).parent_path());

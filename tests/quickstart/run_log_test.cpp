@@ -1,8 +1,8 @@
 #include "quickstart/run_log.hpp"
 
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 
-#include <unistd.h>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -10,15 +10,8 @@
 namespace run_log_test {
 
 struct temporary_log {
-  std::filesystem::path folder;
-  temporary_log() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "log-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    folder = pattern;
-  }
-  temporary_log(const temporary_log&) = delete;
-  temporary_log& operator=(const temporary_log&) = delete;
-  ~temporary_log() { std::filesystem::remove_all(folder); }
+  const scratch_directory::scratch made{};
+  const std::filesystem::path folder = made.path();
   [[nodiscard]] std::filesystem::path path() const { return folder / "runs" / "a.tsv"; }
 };
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 
 namespace plan_keeper_test {
@@ -21,15 +22,8 @@ namespace mds = mdstream;
 using engine = mds::order_engine<mds::shuffle::py1e>;
 
 struct folder {
-  fs::path path;
-  folder() {
-    std::string pattern = (fs::temp_directory_path() / "plans-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  folder(const folder&) = delete;
-  folder& operator=(const folder&) = delete;
-  ~folder() { fs::remove_all(path); }
+  const scratch_directory::scratch made{};
+  const fs::path path = made.path();
 
   [[nodiscard]] std::vector<fs::path> files() const {
     std::vector<fs::path> out;
