@@ -53,7 +53,7 @@ contender first_epoch(const place& here, const std::string& url, std::vector<std
     here.cache.empty();
     const bench::reading got = bench::run_reader(more);
     if (got["samples"] != expected) throw std::runtime_error("samples are missing");
-    return turn{expected, got.seconds, got["cpu"], got["rss"]};
+    return turn{expected, got.seconds, got.cpu_s, got["rss"]};
   });
 }
 

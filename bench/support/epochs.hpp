@@ -20,10 +20,11 @@ namespace bench {
 
 namespace fs = std::filesystem;
 
-/// The words `key=value` that a reader printed, and how long it took from its start to its end.
+/// The words `key=value` that a reader printed, and how long it took from its start to its end, by
+/// the clock and of processors.
 struct reading {
   std::map<std::string, double> said{};
-  double seconds = 0;
+  double seconds = 0, cpu_s = 0;
 
   [[nodiscard]] double operator[](const std::string& key) const { return said.at(key); }
 };
@@ -46,6 +47,7 @@ inline std::vector<reading> run_readers(const std::vector<std::vector<std::strin
       got.said[word.substr(0, equals)] = std::stod(word.substr(equals + 1));
     }
     if (got.said.empty()) throw std::runtime_error("a reader failed");
+    got.cpu_s = child->wait_for_end();
     got.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     out.push_back(std::move(got));
   }

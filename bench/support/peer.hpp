@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,11 +48,20 @@ class child_process {
   }
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
-  ~child_process() {
+  ~child_process() { static_cast<void>(wait_for_end()); }
+
+  /// It ends with its input. Processor seconds that it took, as the kernel counted them: with what
+  /// its end took, which it can not tell itself.
+  double wait_for_end() {
+    if (pid_ < 0) return cpu_s_;
     wake();
-    std::fclose(to_);  // it ends with its input
+    std::fclose(to_);
     std::fclose(from_);
-    waitpid(pid_, nullptr, 0);
+    rusage use{};
+    if (wait4(pid_, nullptr, 0, &use) == pid_)
+      cpu_s_ = seconds(use.ru_utime) + seconds(use.ru_stime);
+    pid_ = -1;
+    return cpu_s_;
   }
 
   /// Threads and worker processes that fetch ahead would take the processor from those whose turn
@@ -73,7 +83,12 @@ class child_process {
   }
 
  private:
+  [[nodiscard]] static double seconds(const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  }
+
   pid_t pid_ = -1;
+  double cpu_s_ = 0;
   std::FILE* to_ = nullptr;
   std::FILE* from_ = nullptr;
 };

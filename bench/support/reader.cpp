@@ -177,12 +177,12 @@ void read_dataset(const std::string& remote, const std::string& local, const wor
   const mds::cache_counters counted = loader.counters();
   std::printf(
       "samples=%llu seconds=%.6f first=%.6f boundary=%.6f p99=%.6f longest=%.6f fetched=%llu "
-      "evicted=%llu own_first=%.1f own=%.1f rss=%.1f cpu=%.4f\n",
+      "evicted=%llu own_first=%.1f own=%.1f rss=%.1f\n",
       static_cast<unsigned long long>(samples), seconds_since(begin), first, boundary,
       quantile(steps, 0.99), quantile(steps, 1),
       static_cast<unsigned long long>(counted.shards_fetched),
       static_cast<unsigned long long>(counted.shards_evicted), early_memory, most_memory,
-      bench::resident_mb(), bench::cpu_seconds());
+      bench::resident_mb());
 }
 
 /// Index, order and shards of a first batch one after the other, each as fast as it goes alone.
