@@ -1,7 +1,7 @@
-# cmake -D COMPILER=… -D SOURCE=… -D INCLUDE=… -P refused.cmake: passes when the compiler refuses
-# SOURCE with all the messages that it names, and accepts it with -DCORRECTED.
+# cmake -D COMPILE=compiler;flag;… -D SOURCE=… -P refused.cmake: passes when the compiler refuses SOURCE
+# with all the messages that it names, and accepts it with -DCORRECTED.
 
-set(compile ${COMPILER} -std=c++20 -fsyntax-only -DASIO_STANDALONE -I${INCLUDE} ${SOURCE})
+set(compile ${COMPILE} ${SOURCE})
 
 file(STRINGS ${SOURCE} expected REGEX "^// says: ")
 if(NOT expected)
