@@ -84,6 +84,26 @@ TEST_CASE("a session of another server gets no keys of Google's", "[clouds]") {
   }
 }
 
+TEST_CASE("no message has what lets into a session of Google's own server", "[clouds]") {
+  std::string here;
+  support::scripted_server bucket([&](auto& to, const scripted_request& request) {
+    if (request.method != "PUT") {
+      return (void)to.answer("200 OK", "",
+                             "Location: " + here + "/s?upload_id=lets-in-who-has\r\n");
+    }
+    to.answer("403 Forbidden", R"({"error":{"message":"no upload lets-in-who-has"}})");
+  });
+  here = bucket.url();
+  try {
+    write(bucket);
+    FAIL("the upload did not fail");
+  } catch (const mds::error& e) {
+    const std::string said = e.what();
+    CHECK(said.find("lets-in-who-has") == std::string::npos);
+    CHECK(said.find("(withheld)") != std::string::npos);
+  }
+}
+
 TEST_CASE("a bucket of Google by HMAC keys is called by its own URL", "[clouds]") {
   support::scripted_server bucket([](auto& to, const auto&) { to.answer("404 Not Found", ""); });
   mds::runtime threads(1);

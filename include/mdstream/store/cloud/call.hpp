@@ -42,6 +42,7 @@ struct cloud_call {
   bool redirects_within = false;  ///< one to another server is the answer, and no failure
   int also_good = 0;              ///< a status that is no failure, besides 2xx
   bool keyless = false;           ///< the URL lets it in by itself
+  bool secret_query = false;      ///< no message may quote it; that of a keyless call is one anyway
   std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual
   /// Set: the service answers 200 before it knows how the call ends, and may be silent for minutes
   /// then. Gives the status that it would have answered.

@@ -279,7 +279,7 @@ class cloud_client {
       // Some answer 412 to who comes too late.
       where.is_final = said.begins_anew || (where.is_final && code == errc::corrupt);
       std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
-      if (call.keyless) net::add_secrets_of_query(call.url, secrets);
+      if (call.keyless || call.secret_query) net::add_secrets_of_query(call.url, secrets);
       where.what = api.name() + " answers " + std::to_string(answer.status);
       if (const auto place = answer.headers.find("Location"); place && answer.status / 100 == 3) {
         where.what += ", a redirect to " + net::redacted_url(*place);

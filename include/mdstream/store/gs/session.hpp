@@ -144,7 +144,8 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
                           '/' + std::to_string(bytes_.size())}},
          .body = part,
          .also_good = 308,
-         .keyless = session_.keyless},
+         .keyless = session_.keyless,
+         .secret_query = true},
         [self = shared_from_this()](std::error_code code, const net::http_response& answer,
                                     const diagnostics& about) { self->take(code, answer, about); });
   }
@@ -204,7 +205,8 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
                             .url = self->session_.url,
                             .key = self->about_.key,
                             .also_good = 499,
-                            .keyless = self->session_.keyless};
+                            .keyless = self->session_.keyless,
+                            .secret_query = true};
         },
         stop_.stop_requested(),
         [self = shared_from_this(), code, about = std::move(about)]() mutable {
