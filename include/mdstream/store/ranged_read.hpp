@@ -165,6 +165,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   void ended(const std::shared_ptr<piece>& p, std::error_code code, std::size_t got) {
     got = std::min(got, p->left);
     if (!code && got < p->left) {
+      // Not final: a store that holds versions has told of a change itself, and one that was not
+      // given all there is may be given it the next time.
       code = errc::corrupt;
       p->where = {.what = "the object became shorter while it was read", .url = store_.url(key_)};
     } else if (!code) {

@@ -4,6 +4,7 @@
 /// mdstream::dbfs.
 
 #include <mdstream/store/dbfs/files.hpp>
+#include <mdstream/store/detail/http_range.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -139,7 +140,12 @@ class dbfs_read : public std::enable_shared_from_this<dbfs_read> {
       std::uint64_t total = 0;
       for (const std::size_t each : self.got_) total += each;
       if (found == *self.held_ && total == self.into_.size()) return self.done_({}, total);
-      self.where_ = {.what = "the file changed while it was read", .url = self.api_.url(self.key_)};
+      self.where_ = {.url = self.api_.url(self.key_)};
+      if (self.given_ && found != *self.held_) {
+        return self.done_(mdstream::detail::tell_of_change(self.where_), 0);
+      }
+      // Of the version wanted, or of one that nobody held, the next read may bring all.
+      self.where_.what = "the file changed while it was read";
       self.done_(self.given_ ? errc::corrupt : errc::unavailable, 0);
     });
   }
