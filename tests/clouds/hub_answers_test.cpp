@@ -225,4 +225,11 @@ TEST_CASE("a commit that the Hub does not take goes on by halves", "[clouds]") {
   CHECK(codes[6] == errc::invalid_argument);
 }
 
+TEST_CASE("who may not commit to the Hub is not asked for halves", "[clouds]") {
+  std::vector<std::error_code> codes;
+  const auto nobody = [](std::size_t, const std::string&) { return "403 Forbidden"; };
+  CHECK(committed(9, codes, nobody) == std::vector<std::size_t>{1, 8});
+  CHECK(std::ranges::count(codes, make_error_code(errc::permission_denied)) == 9);
+}
+
 }  // namespace clouds_hub_answers_test

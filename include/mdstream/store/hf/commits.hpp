@@ -124,8 +124,8 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
       }
     }
     // One change that the Hub does not take is no failure of the others, and one of many may be
-    // too many: they go on by halves.
-    if (code && group.size() > 1 && !may_pass(code)) {
+    // too many: they go on by halves. Who may not write meets the same with each of them.
+    if (code && group.size() > 1 && !may_pass(code) && code != errc::permission_denied) {
       const std::size_t half = (group.size() + 1) / 2;
       const std::lock_guard lock(mutex_);
       for (auto each = group.rbegin(); each != group.rend(); ++each) {
