@@ -10,8 +10,10 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+#include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -67,11 +69,14 @@ struct files : mds::default_policies {
 /// Work that takes far longer than fetching its bytes: what is measured is the pool.
 struct digest_rounds {
   using output = mds::schema<mds::column<"digest", std::uint64_t>>;
+  static std::uint64_t digest(mds::bytes_view sample) {
+    mds::fnv1a hash;
+    for (int round = 0; round < 20; ++round) hash.add(sample);
+    return hash.value();
+  }
   void operator()(const mds::sample_view<policies<1024>::schema>& in,
                   mds::sample_writer<output>& out, mds::sample_generator&) const {
-    mds::fnv1a hash;
-    for (int round = 0; round < 20; ++round) hash.add(in.bytes());
-    out.write(hash.value());
+    out.write(digest(in.bytes()));
   }
 };
 struct transformed : policies<1024> {
@@ -232,6 +237,26 @@ void iteration(const std::string& where, const std::string& size, std::size_t ba
   tell("mdstream, columns by name", allocations - between);
 }
 
+/// The same digests by threads that share nothing: what a second one is worth on this machine.
+auto digests(const raw_samples& raw, std::size_t threads) {
+  return [&raw, threads] {
+    std::vector<std::uint64_t> sums(threads);
+    const auto part = [&](std::size_t k) {
+      std::uint64_t sum = 0;
+      for (std::size_t i = raw.size() * k / threads; i < raw.size() * (k + 1) / threads; ++i)
+        sum += digest_rounds::digest({raw[i], raw.size_of(i)});
+      sums[k] = sum;
+    };
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t k = 1; k < threads; ++k) others.emplace_back(part, k);
+      part(0);
+    }
+    sink = std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
+    return static_cast<std::uint64_t>(raw.size());
+  };
+}
+
 /// What a second worker gives where samples are transformed.
 void scaling(const std::string& where) {
   const std::string name = "transform, 1 KiB";
@@ -243,9 +268,12 @@ void scaling(const std::string& where) {
         {.local = where, .batch_size = 32, .ahead = 16_KiB, .threads = threads});
   };
   auto two = open(2), one = open(1);
+  const raw_samples raw(where);
   bench::run_case("loader", name, "samples/s",
                   {{"mdstream, two workers", [&] { return read_epoch(two); }},
-                   {"mdstream, one worker", [&] { return read_epoch(one); }}});
+                   {"mdstream, one worker", [&] { return read_epoch(one); }},
+                   {"limit:threads", digests(raw, 2)},
+                   {"limit:threads, one", digests(raw, 1)}});
 }
 
 /// What taking the state costs right after a batch, its text included.

@@ -8,6 +8,7 @@
 #include <asio/cancellation_signal.hpp>
 #include <asio/use_future.hpp>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iterator>
 #include <optional>
@@ -142,4 +143,131 @@ TEST_CASE("any number of threads read, and any completion token is taken") {
   } catch (const mds::error& e) {
     CHECK(e.code() == mds::errc::out_of_range);
   }
+}
+
+namespace dataset_test {
+
+struct numbered : mds::default_policies {
+  using schema = mds::schema<mds::column<"id", mds::int_>>;
+};
+
+/// Streams of shards of these sizes, whose samples are numbered through.
+template <class Policies>
+mds::dataset<Policies> numbered_streams(const scratch& dir,
+                                        const std::vector<std::vector<std::uint64_t>>& sizes) {
+  typename mds::dataset<Policies>::options given;
+  std::int64_t next = 0;
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const std::string where = dir / ("stream-" + std::to_string(k));
+    next = support::write_plain_dataset(where, sizes[k], next);
+    given.streams.push_back({.local = where});
+  }
+  return mds::dataset<Policies>(std::move(given));
+}
+
+/// Every third sample, from the last to the first.
+template <class Data, class Id>
+void numbers_agree(const Data& data, const Id& id) {
+  for (std::uint64_t i = data.size(); i > 0; i -= std::min<std::uint64_t>(i, 3))
+    if (const std::int64_t found = id(data[i - 1]); found != static_cast<std::int64_t>(i) - 1)
+      FAIL("sample " << i - 1 << " is " << found);
+}
+
+}  // namespace dataset_test
+
+TEST_CASE("samples of one size are found in shards of one size and of several, in any streams") {
+  using namespace dataset_test;
+  const std::vector<std::vector<std::vector<std::uint64_t>>> cases = {
+      {{7, 7, 7, 3}},
+      {{9}},
+      {{1, 1, 1, 1, 1}},
+      {{300, 300, 17}},
+      {{7, 7}, {7, 7, 2}},
+      {{7, 2}, {7, 7}},
+      {{3, 50, 1}, {9}, {20, 4}},
+      {std::vector<std::uint64_t>(600, 2)}};
+  for (const auto& sizes : cases) {
+    const scratch dir;
+    const auto typed = numbered_streams<numbered>(dir, sizes);
+    numbers_agree(typed, [](const auto& sample) { return sample.template get<"id">(); });
+    const auto by_name = numbered_streams<mds::default_policies>(dir, sizes);
+    numbers_agree(by_name,
+                  [](const auto& sample) { return sample.template get<std::int64_t>("id"); });
+    CHECK_THROWS_AS(typed[typed.size()], mds::error);
+  }
+}
+
+TEST_CASE("streams whose samples have one size and other columns keep their own") {
+  using namespace dataset_test;
+  struct reals : mds::default_policies {
+    using schema = mds::schema<mds::column<"real", double>>;
+  };
+  const scratch dir;
+  support::write_plain_dataset(dir / "ids", {4, 4});
+  {
+    mds::writer<reals> out({.out = dir / "reals"});
+    for (int i = 0; i < 4; ++i) out.write(0.5 * i);
+    out.finish();
+  }
+  const mds::dataset<> data(
+      mds::dataset<>::options{.streams = {{.local = dir / "ids"}, {.local = dir / "reals"}}});
+  for (int round = 0; round < 2; ++round) {
+    CHECK(data[7].get<std::int64_t>("id") == 7);
+    CHECK(data[9].get<double>("real") == 0.5);
+    CHECK(data[9].layout()[0].name == "real");
+  }
+}
+
+TEST_CASE("an offset that is not where samples of one size begin is an error each time") {
+  using namespace dataset_test;
+  const scratch dir;
+  support::write_plain_dataset(dir / "data", {5, 5, 5});
+  {
+    std::fstream shard(dir / "data/shard.00001.mds",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(4 + 4 * 3);
+    shard.put('\x01');
+  }
+  const mds::dataset<numbered> data({.local = dir / "data"});
+  for (int round = 0; round < 2; ++round) {
+    for (const std::uint64_t i : {5, 9})
+      support::expect_error([&] { (void)data[i]; }, mds::errc::corrupt,
+                            {"shard 1", "sample 2", "offsets"});
+    CHECK(data[4].get<"id">() == 4);
+    CHECK(data[10].get<"id">() == 10);
+  }
+}
+
+TEST_CASE("copies of samples hold their shard, and all of them gone leave it to be evicted") {
+  using namespace dataset_test;
+  const scratch dir;
+  constexpr std::uint64_t shards = 6, each = 500;
+  support::write_plain_dataset(dir / "data", std::vector<std::uint64_t>(shards, each));
+  const auto shard_bytes = std::filesystem::file_size(dir / "data/shard.00000.mds");
+  // Place for three: what is held, and what is read besides.
+  const mds::dataset<numbered> data(
+      {.remote = dir / "data",
+       .local = dir / "cache",
+       .cache_limit = std::filesystem::file_size(dir / "data/index.json") + 7 * shard_bytes / 2});
+  const auto read_all = [&] {
+    for (std::uint64_t k = 0; k < shards; ++k)
+      CHECK(data[k * each + 3].get<"id">() == static_cast<std::int64_t>(k * each + 3));
+  };
+  for (std::uint64_t k = 0; k < 3 * shards; ++k) {
+    const std::uint64_t i = (k % shards) * each + k;
+    auto first = data[i];
+    const auto copied = first;
+    auto moved = std::move(first);
+    auto assigned = data[(i + each) % data.size()];
+    assigned = copied;
+    first = moved;  // what was moved from may be assigned to
+    moved = data[(i + each) % data.size()];
+    moved = std::move(assigned);
+    read_all();
+    const auto expected = static_cast<std::int64_t>(i);
+    CHECK(first.get<"id">() == expected);
+    CHECK(copied.get<"id">() == expected);
+    CHECK(moved.get<"id">() == expected);
+  }
+  CHECK(data.counters().shards_evicted > 2 * shards);
 }

@@ -63,6 +63,7 @@ class corpus {
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
     only_layout_ = common_layout();
+    if (sample_size_ != 0 && only_layout_ != nullptr) uniform_samples_ = samples();
     cache_ = std::make_unique<cache_type>(
         threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value},
         std::move(cached));
@@ -128,7 +129,7 @@ class corpus {
       if (has_rows_ && row_config(number) != nullptr)
         return shard_samples(rows_of(shard.bytes(), number));
       const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
-      if (sample_size_ != 0) (void)shard.landmark([&] { return checked_first(samples); });
+      if (sample_size_ != 0) (void)shard.landmark([&] { return checked_origin(samples, number); });
       return shard_samples(samples);
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
@@ -139,10 +140,30 @@ class corpus {
   /// Throws `errc::corrupt` naming stream, shard, sample and byte.
   [[nodiscard]] bytes_view bytes(const shard_ref& shard, sample_location at) const {
     if (sample_size_ == 0) return bytes_of_varying(shard.bytes(), at);
-    const std::byte* const first =
-        shard.landmark([&] { return first_sample(shard.bytes(), at.shard); });
-    return {first + at.index * one_size(), one_size()};
+    const std::byte* const origin =
+        shard.landmark([&] { return origin_of(shard.bytes(), at.shard); });
+    return uniform_bytes(origin, locate_.first_sample(at.shard) + at.index);
   }
+
+  // The same in a few instructions, for a sample whose size and layout are those of all.
+
+  /// Whether there is such a sample.
+  [[nodiscard]] bool is_uniform(std::uint64_t sample) const noexcept {
+    return sample < uniform_samples_;
+  }
+  /// What `uniform_bytes` needs of a sample's mapped shard; null where `bytes` has to be asked,
+  /// which says why. Precondition: `is_uniform(sample)`.
+  [[nodiscard]] const std::byte* uniform_origin(const shard_ref& shard,
+                                                std::uint64_t sample) const noexcept {
+    return shard.landmark([&]() noexcept { return origin_or_null(shard.bytes(), sample); });
+  }
+  [[nodiscard]] bytes_view uniform_bytes(const std::byte* origin,
+                                         std::uint64_t sample) const noexcept {
+    const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(origin) + sample * one_size();
+    return {reinterpret_cast<const std::byte*>(at), one_size()};
+  }
+  /// Precondition: `is_uniform` of any sample.
+  [[nodiscard]] const sample_layout& uniform_layout() const noexcept { return *only_layout_; }
 
   /// Adds to diagnostics which stream, shard and file they are about.
   [[nodiscard]] diagnostics placed(diagnostics where, std::uint32_t shard) const {
@@ -235,23 +256,40 @@ class corpus {
     return part.mds_forms[part.config_of(shard)];
   }
 
-  /// Where samples have one size, a shard's first one. All of the shard's offsets are checked for
-  /// it, which is done once for each mapping.
-  [[nodiscard]] static const std::byte* checked_first(const mds_shard_view& samples) {
+  // Where samples have one size, a mapping's landmark is its origin: where the first sample of the
+  // whole dataset would lie if all came one behind another as they do in this shard. So a sample's
+  // number is all that is needed to find it. That place is not in the mapping, and so is computed
+  // with numbers.
+
+  /// All of the shard's offsets are checked for it, which is done once for each mapping.
+  [[nodiscard]] const std::byte* checked_origin(const mds_shard_view& samples,
+                                                std::uint32_t number) const {
     samples.check_offsets();
-    return samples.bytes().data() + samples.first_sample();
+    const std::byte* const first = samples.bytes().data() + samples.first_sample();
+    return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(first) -
+                                              locate_.first_sample(number) * one_size());
   }
 
   // What `bytes` does rarely, or at greater length. The shard is given as its bytes: a caller's
   // reference whose address nobody takes stays in a register.
 
   /// The same for a shard that was not looked at yet; throws as `view`.
-  [[nodiscard, gnu::noinline]] const std::byte* first_sample(bytes_view shard,
-                                                             std::uint32_t number) const {
+  [[nodiscard, gnu::noinline]] const std::byte* origin_of(bytes_view shard,
+                                                          std::uint32_t number) const {
     try {
-      return checked_first({shard, locate_.shard_samples(number), sample_size_});
+      return checked_origin({shard, locate_.shard_samples(number), sample_size_}, number);
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
+    }
+  }
+
+  /// The same for a sample's shard; null where it can not be read.
+  [[nodiscard, gnu::noinline, gnu::cold]] const std::byte* origin_or_null(
+      bytes_view shard, std::uint64_t sample) const noexcept {
+    try {
+      return origin_of(shard, locate_.shard_of(sample));
+    } catch (...) {
+      return nullptr;
     }
   }
 
@@ -273,10 +311,15 @@ class corpus {
     return static_cast<std::size_t>(sample_size_);
   }
 
-  /// The layout of every shard; null where they differ.
+  /// The layout of every shard; null where they differ, or some are of rows.
   [[nodiscard]] const sample_layout* common_layout() const {
-    if (parts_.size() != 1 || parts_.front().index->configs().size() != 1) return nullptr;
-    return &layout(0);
+    if (parts_.size() == 1 && parts_.front().index->configs().size() == 1) return &layout(0);
+    if (has_rows_) return nullptr;
+    const sample_layout& first = layout(0);
+    for (const stream_part& part : parts_)
+      for (const shard_config& config : part.index->configs())
+        if (config.layout != first) return nullptr;
+    return &first;
   }
 
   /// Bytes of every sample of every shard; 0 where they differ.
@@ -305,6 +348,7 @@ class corpus {
   std::uint64_t sample_size_ = 0;
   bool has_rows_ = false;
   const sample_layout* only_layout_ = nullptr;
+  std::uint64_t uniform_samples_ = 0;  // all, or none
   std::uint32_t next_shard_ = 0;
   std::unique_ptr<cache_type> cache_;  // last: its shards go before the indexes and the threads
 };

@@ -53,16 +53,16 @@ class dataset {
   /// Sample `i`. Waits for its shard where it is not resident: never call this on a thread of the
   /// dataset's runtime. Throws `errc::out_of_range`, what fetching the shard throws, and
   /// `errc::corrupt` for a shard whose offsets do not fit.
-  [[nodiscard]] sample_type operator[](std::uint64_t i) const {
-    const sample_location at = located(i);
-    if (!corpus_->has_rows()) [[likely]] {
-      if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard)) [[likely]] {
-        const bytes_view bytes = corpus_->bytes(*shard, at);
-        return {*std::move(shard), bytes, corpus_->layout(at.shard)};
-      }
+  [[nodiscard, gnu::flatten]] sample_type operator[](std::uint64_t i) const {
+    const corpus<Policies>& from = *corpus_;
+    if (from.is_uniform(i)) [[likely]] {
+      const std::uint32_t number = from.locate().shard_of(i);
+      if (std::optional<shard_ref> shard = from.cache().try_acquire(number)) [[likely]]
+        if (const std::byte* const origin = from.uniform_origin(*shard, i)) [[likely]]
+          return {*std::move(shard), from.uniform_bytes(origin, i), from.uniform_layout()};
     }
     // Moved, so that nobody takes the address of what is returned, which then stays in registers.
-    sample_type found = fetched(at);
+    sample_type found = looked_for(i);
     return sample_type(std::move(found));
   }
 
@@ -119,8 +119,9 @@ class dataset {
                                         std::to_string(size()) + " samples");
   }
 
-  /// A sample, wherever it is.
-  [[nodiscard, gnu::noinline]] sample_type fetched(sample_location at) const {
+  /// A sample, wherever it is, if there is one.
+  [[nodiscard, gnu::noinline]] sample_type looked_for(std::uint64_t i) const {
+    const sample_location at = located(i);
     if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard))
       return make(*std::move(shard), at);
     if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);

@@ -12,6 +12,34 @@
 
 namespace mdstream::inline v0 {
 
+namespace detail {
+
+/// A reference that can lie in a register. On paths that are rarely taken the destructor of
+/// `shard_ref` is called with its address, for which the compiler would keep the reference in
+/// memory on all paths; here that is the address of another one.
+class held_shard {
+ public:
+  explicit held_shard(shard_ref shard) noexcept : shard_(std::move(shard)) {}
+  held_shard(const held_shard& other) noexcept : shard_(other.shard_) {}
+  held_shard(held_shard&& other) noexcept : shard_(std::move(other.shard_)) {}
+  held_shard& operator=(held_shard other) noexcept {
+    shard_ = std::move(other.shard_);
+    return *this;
+  }
+  [[gnu::always_inline]] ~held_shard() {
+    if (shard_) [[likely]] {
+      const shard_ref last(std::move(shard_));
+    }
+  }
+
+ private:
+  union {
+    shard_ref shard_;  // not destroyed: by then it is none
+  };
+};
+
+}  // namespace detail
+
 /// A sample owns a reference to its shard's mapping: what `get` returns is valid as long as the
 /// sample, also when the shard is evicted meanwhile and when the dataset is gone. Copies are cheap.
 /// Columns by name need the dataset to be alive.
@@ -29,13 +57,20 @@ class sample : public sample_view<Schema> {
   sample(shard_ref shard, std::shared_ptr<const row> from, const sample_layout& layout) noexcept
       : sample_view<Schema>(from->mds, layout), shard_(std::move(shard)), row_(std::move(from)) {}
 
+  sample(const sample&) noexcept = default;
+  sample(sample&&) noexcept = default;
+  sample& operator=(const sample&) noexcept = default;
+  sample& operator=(sample&&) noexcept = default;
+  // A call, on whatever path, would want the whole sample in memory.
+  [[gnu::always_inline]] ~sample() {}
+
   /// The sample as it lies in its raw shard: of a row its text, newline and all.
   [[nodiscard]] bytes_view bytes() const noexcept {
     return row_ ? row_->raw : sample_view<Schema>::bytes();
   }
 
  private:
-  shard_ref shard_;
+  detail::held_shard shard_;
   std::shared_ptr<const row> row_;
 };
 

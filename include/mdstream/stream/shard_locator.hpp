@@ -1,7 +1,7 @@
 #pragma once
 
 /// From a sample's number in the whole dataset to its shard, in constant time for shards of similar
-/// size.
+/// size, with one multiplication for shards of one size.
 
 #include <mdstream/version.hpp>
 
@@ -30,6 +30,7 @@ class shard_locator {
     begin_.reserve(shard_samples.size() + 1);
     std::uint64_t total = 0;
     for (const std::uint64_t samples : shard_samples) begin_.push_back(total += samples);
+    inverse_ = inverse_of_even(shard_samples, total);
     index_buckets();
   }
 
@@ -42,17 +43,42 @@ class shard_locator {
     return begin_[shard];
   }
 
-  /// Precondition: `sample < samples()`.
+  /// Precondition of both: `sample < samples()`.
   [[nodiscard]] sample_location operator()(std::uint64_t sample) const noexcept {
+    const std::uint32_t shard = shard_of(sample);
+    return {shard, static_cast<std::uint32_t>(sample - begin_[shard])};
+  }
+  [[nodiscard, gnu::always_inline]] std::uint32_t shard_of(std::uint64_t sample) const noexcept {
+    if (inverse_ == 0) [[unlikely]]
+      return shard_among_uneven(sample);
+    return static_cast<std::uint32_t>((wide{sample} * inverse_) >> 64);
+  }
+
+ private:
+  __extension__ using wide = unsigned __int128;
+
+  /// 2^64 / d, rounded up, where every shard but the last has d samples, and the last no more; else
+  /// 0. The upper half of its product with n is then n / d: it is too much by n * e / (d * 2^64),
+  /// where e < d is what was added by rounding, and below 1 / d if n * e is below 2^64.
+  [[nodiscard]] static std::uint64_t inverse_of_even(std::span<const std::uint64_t> sizes,
+                                                     std::uint64_t total) noexcept {
+    if (sizes.empty()) return 0;
+    const std::uint64_t size = sizes.front();
+    const auto full = sizes.first(sizes.size() - 1);
+    if (size < 2 || sizes.back() > size || wide{total} * size >> 64 != 0) return 0;
+    if (!std::ranges::all_of(full, [size](std::uint64_t each) { return each == size; })) return 0;
+    return static_cast<std::uint64_t>(((wide{1} << 64) + size - 1) / size);
+  }
+
+  [[nodiscard]] std::uint32_t shard_among_uneven(std::uint64_t sample) const noexcept {
     const std::uint64_t* const begin = begin_.data();
     std::uint32_t shard = first_shard_[sample >> bucket_bits_];
     shard += begin[shard + 1] <= sample ? 1 : 0;  // no branch: nobody can predict it
     if (begin[shard + 1] <= sample) [[unlikely]]
       shard = search(shard, sample);
-    return {shard, static_cast<std::uint32_t>(sample - begin[shard])};
+    return shard;
   }
 
- private:
   /// The shard of a sample of the same bucket, behind `shard`.
   [[nodiscard, gnu::noinline]] std::uint32_t search(std::uint32_t shard,
                                                     std::uint64_t sample) const noexcept {
@@ -83,6 +109,7 @@ class shard_locator {
   std::vector<std::uint64_t> begin_{0};
   std::vector<std::uint32_t> first_shard_;
   unsigned bucket_bits_ = 0;
+  std::uint64_t inverse_ = 0;
 };
 
 }  // namespace mdstream::inline v0
