@@ -28,6 +28,7 @@ using bench::contender;
 using bench::turn;
 
 constexpr int turns = 5;
+constexpr int short_turns = 25;  // of a fifth of a second, which move by half
 constexpr double samples = 1 << 19, more_samples = 1 << 20;  // of 2 KiB: 1 and 2 GiB
 constexpr const char* wide = "block=262144";                 // of the shuffle, in samples
 
@@ -145,11 +146,11 @@ void time_to_first_batch(const place& here, const std::string& server) {
                                               part["shards"]) +
                                        0.05;
                               })},
-                  turns);
+                  short_turns);
   bench::run_case("epoch", "resume in the middle, " + shards + " shards", "1/s",
                   {seconds_of("mdstream", first("from=199680")),
                    seconds_of("limit:cold start", first("from=0"))},
-                  turns);
+                  short_turns);
 }
 
 /// Epochs behind each other: the step into the next one, beside those within.
