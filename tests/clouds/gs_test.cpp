@@ -247,9 +247,13 @@ TEST_CASE("an upload that leads nowhere ends, and is aborted", "[clouds]") {
     mds::store_write(to.store, "x", mds::as_bytes(bytes));
   };
   breaking_bucket forgets([](auto& to, const scripted_request&) { keep(to, 0); });
-  expect_error([&] { write(forgets); }, errc::unavailable, {"kept nothing", "gs://box/x"});
+  expect_error([&] { write(forgets); }, errc::unavailable, {"kept less", "gs://box/x"});
   CHECK(forgets.count("PUT") == 5);  // three parts, and how far the first two came
   CHECK(forgets.count("DELETE") == 1);
+  std::size_t kept = 0;
+  breaking_bucket crawls([&](auto& to, const scripted_request&) { keep(to, ++kept); });
+  expect_error([&] { write(crawls); }, errc::unavailable, {"kept less", "gs://box/x"});
+  CHECK(crawls.count("PUT") == 5);
   breaking_bucket makes_up([](auto& to, const scripted_request&) { keep(to, 512 * kib + 1); });
   expect_error([&] { write(makes_up); }, errc::corrupt, {"more bytes than were sent"});
   breaking_bucket hurries([](auto& to, const scripted_request&) { to.answer("200 OK", "{}"); });
@@ -262,6 +266,28 @@ TEST_CASE("an upload that leads nowhere ends, and is aborted", "[clouds]") {
   breaking_bucket down([](auto& to, const scripted_request&) { to.answer("503 Busy", ""); });
   expect_error([&] { write(down); }, errc::unavailable, {"503"});
   CHECK(down.count("PUT") == 3);
+}
+
+TEST_CASE("an upload of which Google has other bytes in the end may be begun anew", "[clouds]") {
+  const std::string bytes = of_size(512 * kib + 1);
+  unsigned made = 0;
+  breaking_bucket bucket([&](auto& to, const scripted_request& request) {
+    const std::string range = request.header("content-range");
+    if (range == "bytes 0-524287/524289") return keep(to, 512 * kib);
+    to.answer("200 OK", made++ == 0 ? R"({"crc32c": "AAAAAA=="})" : "{}");
+  });
+  mds::store_write(mds::retrying(bucket.threads, bucket.store,
+                                 {.attempts = 2, .pause = std::chrono::milliseconds(0)}),
+                   "x", mds::as_bytes(bytes));
+  CHECK(made == 2);
+  CHECK(bucket.count("POST") == 2);
+}
+
+TEST_CASE("a name that no JSON can hold is an error of the write", "[clouds]") {
+  breaking_bucket bucket([](auto& to, const scripted_request&) { to.answer("200 OK", "{}"); });
+  const std::string bytes = of_size(512 * kib + 1);
+  CHECK_THROWS_AS(mds::store_write(bucket.store, "x\xff", mds::as_bytes(bytes)), mds::error);
+  CHECK(bucket.count("POST") == 0);
 }
 
 TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {
@@ -287,6 +313,19 @@ TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {
       errc::canceled);
   CHECK(blocks == 1);
   CHECK(bucket.requests().empty());
+}
+
+TEST_CASE("a listing whose pages begin alike ends", "[clouds]") {
+  int pages = 0;
+  support::scripted_server bucket([&](auto& to, const scripted_request&) {
+    to.answer("200 OK", R"({"items": [{"name": "a", "size": "1"}], "nextPageToken": ")" +
+                            std::to_string(pages++) + "\"}");
+  });
+  mds::runtime threads(1);
+  const mds::store::gs store(threads, "gs://box",
+                             {{.endpoint = bucket.url(), .keys = mds::net::anonymous_access()}});
+  expect_error([&] { (void)mds::store_list(store, ""); }, errc::corrupt, {"circles", "gs://box"});
+  CHECK(pages == 2);
 }
 
 }  // namespace clouds_gs_test

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -171,6 +173,14 @@ TEST_CASE("calls to the Hub cost as many requests as docs/stores.md tells", "[cl
   CHECK(cost([&] { mds::store_remove(one.store, "a"); }) == 1);
 }
 
+mds::store::cloud_client client_of(mds::runtime& threads, const std::string& endpoint) {
+  const mds::store::hf_settings settings{.repo = "o/n", .endpoint = endpoint};
+  return {threads,
+          std::make_shared<mds::store::hf_api>(settings, mds::store::upload_plan{}),
+          {},
+          mds::net::anonymous_access()};
+}
+
 /// Changes of so many objects, of which the first is under way while the others come. Each commit
 /// is answered by `status_of` its number of changes and its text; their numbers are returned.
 std::vector<std::size_t> committed(
@@ -185,12 +195,7 @@ std::vector<std::size_t> committed(
     out.answer(status_of(sizes.back(), request.body), R"({"commitOid": "c"})");
   });
   mds::runtime threads(1);
-  const mds::store::cloud_client client(
-      threads,
-      std::make_shared<mds::store::hf_api>(
-          mds::store::hf_settings{.repo = "o/n", .endpoint = server.url()},
-          mds::store::upload_plan{}),
-      {}, mds::net::anonymous_access());
+  const mds::store::cloud_client client = client_of(threads, server.url());
   const auto commits = std::make_shared<mds::store::hub_commits>(server.url() + "/commit",
                                                                  mds::retry_policy{.attempts = 1});
   codes.resize(count);
@@ -230,6 +235,61 @@ TEST_CASE("who may not commit to the Hub is not asked for halves", "[clouds]") {
   const auto nobody = [](std::size_t, const std::string&) { return "403 Forbidden"; };
   CHECK(committed(9, codes, nobody) == std::vector<std::size_t>{1, 8});
   CHECK(std::ranges::count(codes, make_error_code(errc::permission_denied)) == 9);
+}
+
+TEST_CASE("a repository that is gone or was renamed is not asked for halves", "[clouds]") {
+  for (const char* const status : {"404 Not Found", "307 Temporary Redirect"}) {
+    std::vector<std::error_code> codes;
+    const auto nowhere = [&](std::size_t, const std::string&) { return status; };
+    CHECK(committed(9, codes, nowhere) == std::vector<std::size_t>{1, 8});
+    CHECK(std::ranges::count(codes, std::error_code()) == 0);
+  }
+}
+
+/// A Hub that says where a file goes and then, once it was told of a commit, nothing more.
+struct silent_hub {
+  mds::one_time_event told;
+  support::scripted_server server{[this](auto& to, const scripted_request& request) {
+    if (request.target.find("/commit/") != std::string::npos) return told.set();
+    to.answer("200 OK", R"({"files": [{"path": "x", "uploadMode": "regular"}]})");
+  }};
+};
+
+TEST_CASE("a runtime that ends drops the write whose commit is under way", "[clouds]") {
+  silent_hub hub;
+  std::stop_source stop;
+  mds::diagnostics where;
+  const auto alive = std::make_shared<int>(0);
+  {
+    mds::runtime threads(1);
+    const mds::store::hf store(
+        threads, "hf://datasets/o/n",
+        {{.endpoint = hub.server.url(), .variables = keys::variables({{"HF_TOKEN", "hush"}})}});
+    store.async_write("x", mds::as_bytes(std::string_view("abc")), stop.get_token(), where,
+                      [alive](std::error_code) {});
+    hub.told.wait();
+  }
+  CHECK(alive.use_count() == 1);
+}
+
+TEST_CASE("a runtime that ends drops the changes that wait for a commit", "[clouds]") {
+  silent_hub hub;
+  const auto alive = std::make_shared<int>(0);
+  {
+    mds::runtime threads(1);
+    const mds::store::cloud_client client = client_of(threads, hub.server.url());
+    const auto commits = std::make_shared<mds::store::hub_commits>(
+        hub.server.url() + "/commit/main", mds::retry_policy{.attempts = 1});
+    const auto add = [&] {  // as a write does, which holds its commits
+      commits->add(client, {.key = "x",
+                            .line = "{}\n",
+                            .done = [alive, commits](std::error_code, const mds::diagnostics&) {}});
+    };
+    add();
+    hub.told.wait();
+    add();
+  }
+  CHECK(alive.use_count() == 1);
 }
 
 }  // namespace clouds_hub_answers_test

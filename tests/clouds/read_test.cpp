@@ -84,4 +84,14 @@ TEST_CASE("a stream goes on where the connection broke, without a checksum of th
   CHECK(broken.streamed() == "123456789");
 }
 
+TEST_CASE("a range ends where 64 bits do", "[clouds]") {
+  constexpr std::uint64_t most = ~std::uint64_t{0};
+  using question = mdstream::detail::range_question;
+  CHECK(question{0, 1, {}}.header() == "bytes=0-0");
+  CHECK(question{10, 5, {}}.header() == "bytes=10-14");
+  CHECK(question{most - 1, 2, {}}.header() == "bytes=18446744073709551614-18446744073709551615");
+  CHECK(question{most - 1, 9, {}}.header() == "bytes=18446744073709551614-18446744073709551615");
+  CHECK(question{most, most, {}}.header() == "bytes=18446744073709551615-18446744073709551615");
+}
+
 }  // namespace clouds_read_test

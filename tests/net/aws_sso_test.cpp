@@ -1,5 +1,9 @@
 #include <mdstream/net/aws_sso.hpp>
 
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <ctime>
 #include <string>
 
 #include "net/service.hpp"
@@ -101,6 +105,80 @@ TEST_CASE("a session's token is refreshed in memory, and the file left as it is"
   check_refused(asked(), {"400", "aws sso login --profile p"});
   home.write(token_file, R"({"accessToken": "hush", "expiresAt": "2040-01-01T00:00:00Z"})");
   check_keys(asked(), "SSO", "\"p\"");
+}
+
+std::string iso_time(net::wall_clock::time_point at) {
+  const std::time_t seconds = net::wall_clock::to_time_t(at);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  const std::size_t size =
+      std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&seconds, &parts));
+  return {text.data(), size};
+}
+
+/// A portal and its tokens: `valid` is the only token that it takes, `next` what a refresh gives.
+struct portal {
+  std::string valid = "hush-old", next = "hush-new";
+  bool refreshes = true;
+  int refreshed = 0, refused = 0;
+  keys::home home{""};
+  mds::runtime threads{1};
+  server aws{[this](const scripted_request& asked) {
+    if (asked.target == "/token") {
+      if (!refreshes) return reply{400, R"({"error": "invalid_grant"})"};
+      ++refreshed;
+      return reply{200, R"({"accessToken": ")" + next + R"(", "expiresIn": 3600})"};
+    }
+    if (asked.header("x-amz-sso_bearer_token") != valid) {
+      ++refused;
+      return reply{401};
+    }
+    return reply{200, R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
+                      R"("sessionToken": "hush-token", "expiration": 2209086245000}})"};
+  }};
+
+  /// The login of a file whose token is good for so long.
+  [[nodiscard]] net::sso_aws_credentials login(std::chrono::seconds left) {
+    home.write(token_file, R"({"accessToken": "hush-old", "expiresAt": ")" +
+                               iso_time(net::wall_clock::now() + left) +
+                               R"(", "clientId": "id", "clientSecret": "hush", )"
+                               R"("refreshToken": "hush-refresh"})");
+    return {fetcher_for(threads),
+            {.profile = "p",
+             .account = "123",
+             .role = "r",
+             .region = "r",
+             .cached_as = "work",
+             .cache = home.path() + "/.aws",
+             .endpoint = aws.url(),
+             .token_endpoint = aws.url()}};
+  }
+};
+
+TEST_CASE("a token that expires within minutes is refreshed before it does", "[net][aws]") {
+  portal one;
+  one.valid = "hush-new";
+  check_keys(ask(one.login(std::chrono::minutes(4))), "SSO", "\"p\"");
+  CHECK(one.refreshed == 1);
+  CHECK(one.refused == 0);
+  portal other;  // that refreshes nothing: the token is good for these minutes
+  other.refreshes = false;
+  check_keys(ask(other.login(std::chrono::minutes(4))), "SSO", "\"p\"");
+  check_refused(ask(other.login(std::chrono::seconds(-1))), {"400", "aws sso login --profile p"});
+}
+
+TEST_CASE("a token that the portal refuses is refreshed once", "[net][aws]") {
+  portal one;
+  one.valid = "hush-new";
+  check_keys(ask(one.login(std::chrono::hours(1))), "SSO", "\"p\"");
+  CHECK(one.refused == 1);
+  CHECK(one.refreshed == 1);
+  check_keys(ask(one.login(std::chrono::hours(1))), "SSO", "\"p\"");
+  CHECK(one.refreshed == 1);  // what one store refreshed, the others of the runtime have
+  one.valid = "hush-newer";
+  check_refused(ask(one.login(std::chrono::hours(1))), {"401", "aws sso login --profile p"});
+  CHECK(one.refreshed == 2);
+  CHECK(one.refused == 3);
 }
 
 TEST_CASE("keys of a login that expire beyond what a clock counts never do", "[net][aws]") {

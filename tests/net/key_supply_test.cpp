@@ -40,6 +40,12 @@ class scripted {
     }
     done(code, std::move(found));
   }
+  /// As a runtime that ends does.
+  void drop() const {
+    aws_credentials_handler dropped;
+    const std::lock_guard lock(shared_->mutex);
+    dropped = std::move(shared_->done);
+  }
 
  private:
   struct state {
@@ -324,6 +330,19 @@ TEST_CASE("threads may ask a cache side by side", "[net][aws]") {
   }
   for (std::thread& each : threads) each.join();
   CHECK(right == 800);
+}
+
+TEST_CASE("a question that is dropped takes along who waits for it", "[net]") {
+  const scripted from;
+  const auto alive = std::make_shared<int>(0);
+  diagnostics where;
+  {
+    const cached_aws_credentials cache(from);
+    cache.async_find({}, where, [alive, cache](std::error_code, std::optional<aws_credentials>) {});
+  }
+  CHECK(alive.use_count() == 2);
+  from.drop();
+  CHECK(alive.use_count() == 1);
 }
 
 }  // namespace key_supply_test

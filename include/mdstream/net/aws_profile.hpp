@@ -41,7 +41,6 @@ struct aws_key_sources {
   environment variables;
   std::string region;     ///< of the Security Token Service
   warning_function warn;  ///< told of files of keys that everybody may read
-  std::shared_ptr<sso_memory> logins = std::make_shared<sso_memory>();
 };
 
 namespace detail {
@@ -154,8 +153,7 @@ class aws_profile_ways {
                          .value_or("https://portal.sso." + *region + ".amazonaws.com"),
          .token_endpoint = sources_.variables("AWS_ENDPOINT_URL_SSO_OIDC")
                                .value_or("https://oidc." + *region + ".amazonaws.com"),
-         .warn = sources_.warn,
-         .memory = sources_.logins});
+         .warn = sources_.warn});
   }
 
   aws_key_sources sources_;

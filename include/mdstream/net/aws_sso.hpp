@@ -37,8 +37,8 @@ struct sso_token {
   std::optional<wall_clock::time_point> expires{};
   std::string refresh{}, client_id{}, client_secret{};  ///< of logins to a session
 
-  [[nodiscard]] bool is_good(wall_clock::time_point now) const {
-    return !access.empty() && expires && *expires > now;
+  [[nodiscard]] bool is_good(wall_clock::time_point at) const {
+    return !access.empty() && expires && *expires > at;
   }
   [[nodiscard]] bool can_be_refreshed() const {
     return !refresh.empty() && !client_id.empty() && !client_secret.empty();
@@ -47,9 +47,12 @@ struct sso_token {
 
 }  // namespace detail
 
-/// The tokens that refreshing gave: they go into no file of the command line's. Thread-safe.
+/// A service of the runtime: the tokens that refreshing gave to all of its stores. They go into no
+/// file of the command line's. Thread-safe.
 class sso_memory {
  public:
+  explicit sso_memory(asio::io_context&) {}
+
   /// The newest that goes back to the one of that file, which another login replaces.
   [[nodiscard]] std::optional<detail::sso_token> find(const std::string& file,
                                                       const detail::sso_token& in_file) const {
@@ -76,7 +79,6 @@ struct sso_login {
   std::string endpoint{};        ///< of the portal
   std::string token_endpoint{};  ///< of who refreshes tokens
   warning_function warn{};       ///< told of a token that everybody may read
-  std::shared_ptr<sso_memory> memory = std::make_shared<sso_memory>();
 };
 
 namespace detail {
@@ -184,8 +186,8 @@ namespace detail {
 }  // namespace detail
 
 /// The keys of a role for who is logged in. The token is read from the cache of AWS's command line,
-/// which is never written: one that has expired is refreshed where its login allows that, and kept
-/// in memory.
+/// which is never written. One that expires within five minutes, or that the portal refuses, is
+/// refreshed where its login allows that, and kept in memory.
 class sso_aws_credentials {
  public:
   sso_aws_credentials(fetcher from, sso_login login)
@@ -221,20 +223,28 @@ class sso_aws_credentials {
       guarded([&] {
         const auto now = wall_clock::now();
         in_file = detail::read_sso_token(login, source);
-        newest = in_file;
-        if (const auto kept = login.memory->find(detail::sso_token_file(login), in_file);
-            kept && !in_file.is_good(now)) {
-          newest = *kept;
-        }
+        newest = memory().find(detail::sso_token_file(login), in_file).value_or(in_file);
+        constexpr auto margin = std::chrono::minutes(5);
+        if (newest.is_good(now + margin)) return ask_keys();
+        if (newest.can_be_refreshed()) return refresh();
         if (newest.is_good(now)) return ask_keys();
-        if (!newest.can_be_refreshed()) {
-          throw detail::login_is_over(login, source, "the login has expired");
-        }
-        refresh();
+        throw detail::login_is_over(login, source, "the login has expired");
       });
     }
 
+    [[nodiscard]] sso_memory& memory() const { return from.threads->service<sso_memory>(); }
+
+    /// Whether another question got a token that is newer; this one has it then.
+    [[nodiscard]] bool has_newer() {
+      auto kept = memory().find(detail::sso_token_file(login), in_file);
+      if (!kept || kept->access == newest.access || !kept->is_good(wall_clock::now())) return false;
+      newest = *std::move(kept);
+      return true;
+    }
+
     void refresh() {
+      has_refreshed = true;
+      if (has_newer()) return ask_keys();
       const auto body = std::make_shared<const std::string>(
           json::dump(json::object{{"grantType", "refresh_token"},
                                   {"clientId", newest.client_id},
@@ -249,12 +259,20 @@ class sso_aws_credentials {
           },
           stop, where,
           [self = shared_from_this(), body](std::error_code code, const http_response& answer) {
+            if (code && self->can_go_on()) return self->ask_keys();
             if (code) return self->done(code, std::nullopt);
             self->guarded([&] { self->take_refreshed(answer); });
           });
     }
 
+    /// With the token that was to be followed by another: the next question refreshes again.
+    [[nodiscard]] bool can_go_on() const {
+      return !is_refused && !stop.stop_requested() && newest.is_good(wall_clock::now());
+    }
+
     void take_refreshed(const http_response& answer) {
+      // A refresh token may be good for one use, which another question made of it meanwhile.
+      if (!answer.ok() && (has_newer() || can_go_on())) return ask_keys();
       if (!answer.ok()) {
         throw detail::login_is_over(login, source,
                                     "the login has expired, and its service answers " +
@@ -265,7 +283,7 @@ class sso_aws_credentials {
       } catch (const error&) {
         throw detail::keys_refused(source, "the refreshed token is not the JSON that is expected");
       }
-      login.memory->keep(detail::sso_token_file(login), in_file, newest);
+      memory().keep(detail::sso_token_file(login), in_file, newest);
       ask_keys();
     }
 
@@ -280,8 +298,16 @@ class sso_aws_credentials {
           stop, where,
           [self = shared_from_this()](std::error_code code, const http_response& answer) {
             if (code) return self->done(code, std::nullopt);
+            const bool no_longer = answer.status == 401;
+            if (no_longer && !self->has_refreshed && self->newest.can_be_refreshed()) {
+              self->is_refused = true;
+              return self->refresh();
+            }
             std::optional<aws_credentials> keys;
             self->guarded([&] {
+              if (no_longer) {
+                throw detail::login_is_over(self->login, self->source, "the portal answers 401");
+              }
               if (!answer.ok()) {
                 throw detail::keys_refused(self->source,
                                            "the portal answers " + std::to_string(answer.status));
@@ -300,6 +326,8 @@ class sso_aws_credentials {
     diagnostics& where;
     aws_credentials_handler done;
     detail::sso_token in_file{}, newest{};
+    bool has_refreshed = false;
+    bool is_refused = false;  // `newest`, by the portal
   };
 
   fetcher from_;

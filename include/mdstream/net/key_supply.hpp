@@ -203,14 +203,34 @@ class cached_keys {
     std::vector<std::shared_ptr<waiter>> waiting;
   };
 
+  /// Who waits may hold these keys: with a question that is dropped because the runtime ends, they
+  /// are as well.
+  struct question {
+    explicit question(std::shared_ptr<shared> c) : common(std::move(c)) {}
+    question(const question&) = delete;
+    question& operator=(const question&) = delete;
+    ~question() {
+      std::vector<std::shared_ptr<waiter>> dropped;
+      if (is_answered) return;
+      const std::lock_guard lock(common->mutex);
+      common->asking = false;
+      dropped.swap(common->waiting);
+    }
+    const std::shared_ptr<shared> common;
+    diagnostics where{};
+    bool is_answered = false;
+  };
+
   static void ask_provider(const std::shared_ptr<shared>& common) {
-    auto where = std::make_shared<diagnostics>();
+    const auto asked = std::make_shared<question>(common);
     try {
-      common->provider.async_find({}, *where,
-                                  [common, where](std::error_code code, std::optional<Keys> keys) {
-                                    answer(*common, code, *where, std::move(keys));
+      common->provider.async_find({}, asked->where,
+                                  [asked](std::error_code code, std::optional<Keys> keys) {
+                                    asked->is_answered = true;
+                                    answer(*asked->common, code, asked->where, std::move(keys));
                                   });
     } catch (const std::exception&) {  // must not be, but who waits would wait for ever
+      asked->is_answered = true;
       answer(*common, errc::io_error, {.what = "a provider of keys threw an exception"},
              std::nullopt);
     }

@@ -125,6 +125,8 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
     const auto fail = [&](const char* what) {
       throw error(errc::corrupt, {.what = what, .url = client_.api().url(prefix_)});
     };
+    if (!page.objects.empty() && !began_with_.insert(page.objects.front().key).second)
+      fail("the listing goes round in circles");
     for (object_info& each : page.objects) {
       if (!each.key.starts_with(prefix_)) {
         if (client_.api().lists_more()) continue;
@@ -154,8 +156,9 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
   store_handler<std::vector<object_info>> done_;
   std::vector<object_info> found_{};
   std::vector<cloud_call> left_{};
-  std::unordered_set<std::string> asked_{};
-  std::optional<call_attempts> made_{};  // of this page
+  std::unordered_set<std::string> asked_{};       // URLs of pages
+  std::unordered_set<std::string> began_with_{};  // first keys of pages
+  std::optional<call_attempts> made_{};           // of this page
   bool is_first_ = true;
   std::size_t pages_in_vain_ = 0, empty_pages_ = 0;
 };

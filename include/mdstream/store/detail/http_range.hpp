@@ -21,8 +21,12 @@ struct range_question {
   std::uint64_t count = 0;                  ///< > 0
   std::optional<object_version> version{};  ///< the answer has to be of it
 
+  /// The last byte; nothing lies beyond what 64 bits count.
+  [[nodiscard]] std::uint64_t last() const noexcept {
+    return offset + std::min(count - 1, ~std::uint64_t{0} - offset);
+  }
   [[nodiscard]] std::string header() const {
-    return "bytes=" + std::to_string(offset) + '-' + std::to_string(offset + count - 1);
+    return "bytes=" + std::to_string(offset) + '-' + std::to_string(last());
   }
 };
 
@@ -72,7 +76,7 @@ inline std::error_code tell_of_change(diagnostics& about, std::string how = {}) 
     const auto text = head.headers.find("Content-Range");
     const auto range = text ? net::content_range::parse(*text) : std::nullopt;
     if (!range || !range->satisfied) return refuse("the answer does not say which bytes it has");
-    const std::uint64_t last = asked.offset + asked.count - 1;
+    const std::uint64_t last = asked.last();
     const bool ends_early =
         range->last < last && !(range->total && range->last + 1 == *range->total);
     if (range->first != asked.offset || range->last > last || ends_early) {

@@ -72,8 +72,9 @@ struct gs_upload {
 /// One object sent by a session, part after part, for a session takes bytes in their order. Where a
 /// part is not answered for, the session is asked how far it came, and goes on from there. Keeps
 /// itself until it completes; one that fails or is stopped is aborted. An attempt after which the
-/// service has more than before counts as the first again. Where the service has given the session
-/// up, the upload may be begun anew; else it has been repeated as far as `plan` allows.
+/// service has 256 KiB more than before counts as the first again. Where the service has given the
+/// session up, or made an object of other bytes, the upload may be begun anew; else it has been
+/// repeated as far as `plan` allows.
 class gs_session_upload : public std::enable_shared_from_this<gs_session_upload> {
  public:
   gs_session_upload(cloud_client client, upload_plan plan, gs_upload about, bytes_view bytes,
@@ -154,6 +155,7 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
     if (code == errc::not_found) return session_is_gone(std::move(about));
     if (!code && answer.status != 308) {
       code = read(about, [&] { take_end(answer); });
+      begins_anew_ = may_pass(code);
       return complete(code, std::move(about));
     }
     if (!code) code = read(about, [&] { take_kept(gs_detail::kept_of(answer)); });
@@ -177,16 +179,19 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
   /// What is sent next begins behind what the service has, also where that is less than before.
   void take_kept(std::uint64_t kept) {
     if (kept > sent_) throw error(errc::corrupt, "the service has more bytes than were sent");
+    constexpr std::uint64_t unit = 256 << 10;  // what the service keeps is a multiple of it
     const bool was_asked = std::exchange(is_unsure_, false);
-    const bool is_more = kept > most_kept_;
+    const bool is_more = kept >= led_on_at_ + unit;
     kept_ = kept;
-    most_kept_ = std::max(most_kept_, kept);
-    if (is_more) made_.led_on();
+    if (is_more) {
+      led_on_at_ = kept;
+      made_.led_on();
+    }
     if (kept == bytes_.size()) {  // to ask again is to ask for the end
       throw error(errc::unavailable, "the service has all bytes, and waits for more");
     }
     if (!is_more && !was_asked) {
-      throw error(errc::unavailable, "the service kept nothing of what was sent");
+      throw error(errc::unavailable, "the service kept less than 256 KiB of what was sent");
     }
   }
 
@@ -233,7 +238,7 @@ class gs_session_upload : public std::enable_shared_from_this<gs_session_upload>
   diagnostics& where_;
   store_handler<> done_;
   gs_detail::upload_session session_{};
-  std::uint64_t kept_ = 0, most_kept_ = 0, sent_ = 0;  // first bytes of the object
+  std::uint64_t kept_ = 0, led_on_at_ = 0, sent_ = 0;  // first bytes of the object
   bool is_unsure_ = false;                             // `kept_` is not what the service last said
   bool begins_anew_ = false;
 };

@@ -73,6 +73,21 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
  private:
   using changes = std::vector<hub_change>;
 
+  /// Changes that wait hold their client, and so these commits: with a commit that is dropped
+  /// because the runtime ends, they are as well.
+  struct end_guard {
+    explicit end_guard(std::shared_ptr<hub_commits> all) : commits(std::move(all)) {}
+    end_guard(const end_guard&) = delete;
+    end_guard& operator=(const end_guard&) = delete;
+    ~end_guard() {
+      std::deque<hub_change> dropped;
+      if (commits == nullptr) return;
+      const std::lock_guard lock(commits->mutex_);
+      dropped.swap(commits->waiting_);
+    }
+    std::shared_ptr<hub_commits> commits;
+  };
+
   void send_next(const cloud_client& client) {
     auto group = std::make_shared<changes>();
     changes unwanted;
@@ -98,8 +113,10 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
                             .text = text};
         },
         std::stop_token(),
-        [self = shared_from_this(), client, group](
+        [self = shared_from_this(), client, group,
+         ends = std::make_shared<end_guard>(shared_from_this())](
             std::error_code code, const net::http_response& answer, const diagnostics& about) {
+          ends->commits = nullptr;
           self->take(client, *group, code, answer, about);
         })
         ->send();
@@ -113,6 +130,11 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
     return out;
   }
 
+  /// Whether the Hub refuses what the commit holds, and not who asks or where.
+  [[nodiscard]] static bool is_about_changes(const net::http_response& answer) noexcept {
+    return answer.status == 400 || answer.status == 413 || answer.status == 422;
+  }
+
   void take(const cloud_client& client, changes& group, std::error_code code,
             const net::http_response& answer, diagnostics about) {
     if (!code) {
@@ -124,8 +146,11 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
       }
     }
     // One change that the Hub does not take is no failure of the others, and one of many may be
-    // too many: they go on by halves. Who may not write meets the same with each of them.
-    if (code && group.size() > 1 && !may_pass(code) && code != errc::permission_denied) {
+    // too many: they go on by halves. Who may not write, or asks a repository that is not there,
+    // meets the same with each of them.
+    const bool was_absent = code == errc::not_found && client.api().was_absent(answer);
+    const bool is_about_one = code && (was_absent || is_about_changes(answer));
+    if (is_about_one && group.size() > 1) {
       const std::size_t half = (group.size() + 1) / 2;
       const std::lock_guard lock(mutex_);
       for (auto each = group.rbegin(); each != group.rend(); ++each) {
@@ -134,7 +159,6 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
       }
       group.clear();
     }
-    const bool was_absent = code == errc::not_found && client.api().was_absent(answer);
     if (group.size() == 1 && group.front().removes && was_absent) code = {};
     for (hub_change& each : group) {
       if (code) about.url = client.api().url(each.key);

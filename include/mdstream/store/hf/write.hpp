@@ -173,8 +173,9 @@ class hub_write : public std::enable_shared_from_this<hub_write> {
   void commit(std::string line, bool removes = false) {
     {
       const std::lock_guard lock(mutex_);  // it may be over before there is a callback
-      give_up_.emplace(stop_, [self = shared_from_this()] {
-        self->client_.threads().post([self] { self->fail(errc::canceled, {}); });
+      give_up_.emplace(stop_, [weak = weak_from_this()] {
+        if (const auto self = weak.lock())
+          self->client_.threads().post([self] { self->fail(errc::canceled, {}); });
       });
     }
     commits_->add(client_,
