@@ -283,11 +283,16 @@ TEST_CASE("an upload of which Google has other bytes in the end may be begun ane
   CHECK(bucket.count("POST") == 2);
 }
 
-TEST_CASE("a name that no JSON can hold is an error of the write", "[clouds]") {
+TEST_CASE("a name that is not UTF-8 is refused before any request", "[clouds]") {
   breaking_bucket bucket([](auto& to, const scripted_request&) { to.answer("200 OK", "{}"); });
   const std::string bytes = of_size(512 * kib + 1);
-  CHECK_THROWS_AS(mds::store_write(bucket.store, "x\xff", mds::as_bytes(bytes)), mds::error);
-  CHECK(bucket.count("POST") == 0);
+  for (const std::size_t size : {std::size_t{1}, bytes.size()}) {
+    expect_error([&] { mds::store_write(bucket.store, "x\xff", mds::as_bytes(bytes).first(size)); },
+                 errc::invalid_argument, {"UTF-8", "gs://box"});
+  }
+  expect_error([&] { mds::store_remove(bucket.store, "x\xff"); }, errc::invalid_argument,
+               {"UTF-8"});
+  CHECK(bucket.server.requests().empty());
 }
 
 TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {

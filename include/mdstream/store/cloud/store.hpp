@@ -2,6 +2,7 @@
 
 /// A store of a cloud, whatever its API is. Needs libcurl: link mdstream::curl.
 
+#include <mdstream/core/utf8.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/listing.hpp>
 #include <mdstream/store/cloud/read.hpp>
@@ -101,6 +102,11 @@ class cloud_store {
   [[nodiscard]] const cloud_client& client() const noexcept { return client_; }
 
   [[nodiscard]] bool refused(std::string_view key, diagnostics& where) const {
+    const std::string name = whole(key);  // which goes into JSON and XML
+    if (first_invalid_utf8(name) != name.size()) {
+      where = {.what = "the name of an object in a cloud has to be UTF-8", .url = url("")};
+      return true;
+    }
     if (key_is_safe(key)) return false;
     where = {.what = "the key \"" + std::string(key) + "\" leaves the store or names nothing in it",
              .url = url("")};

@@ -184,16 +184,15 @@ class gs_api final : public cloud_api {
     client.threads().post([this, client, key = std::move(key), bytes, stop = std::move(stop),
                            &where, done = std::move(done)]() mutable {
       std::string crc;
-      std::optional<gs_upload> session;
       try {
         crc = crc_of(client, bytes, stop);
-        if (bytes.size() > plan_.part_bytes) session = by_session(key, bytes.size(), crc);
-      } catch (const error& e) {  // also of a key that no JSON can hold
+      } catch (const error& e) {
         where = {.what = e.where().what, .url = url(key)};
         return done(e.code());
       }
-      if (session) {
-        return std::make_shared<gs_session_upload>(client, plan_, *std::move(session), bytes,
+      if (bytes.size() > plan_.part_bytes) {
+        return std::make_shared<gs_session_upload>(client, plan_,
+                                                   by_session(key, bytes.size(), crc), bytes,
                                                    std::move(stop), where, std::move(done))
             ->begin();
       }
