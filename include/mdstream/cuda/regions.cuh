@@ -106,11 +106,7 @@ class region_maker {
         open.sink.copy(at, now_.from + (open.done - now_.begin), end - open.done);
         break;
       case content::filled: open.sink.fill(at, now_.number, end - open.done); break;
-      case content::counted:
-        MDSTREAM_ROLLED
-        for (u64 i = open.done; i < end; i += sizeof(std::int32_t))
-          open.sink.template number<std::int32_t>(i - open.begin, counted(i));
-        break;
+      case content::counted: open.sink.count(at, counted(open.done), end - open.done); break;
     }
     open.done = end;
     if (end != open.end()) return false;

@@ -6,6 +6,7 @@
 #include <mdstream/cuda/execution.cuh>
 #include <mdstream/cuda/word.cuh>
 
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -91,6 +92,13 @@ class word_sink {
     const std::uint64_t placed = (value & bits) << (8 * (at % sizeof value));
     (at < sizeof value ? made_.low : made_.high) |= placed;
   }
+  /// `count` bytes of numbers of 32 bits from `first` on.
+  MDSTREAM_HOST_DEVICE void count(std::uint64_t at, std::uint32_t first,
+                                  std::uint64_t count) noexcept {
+    MDSTREAM_ROLLED
+    for (std::uint64_t i = 0; i < count; i += sizeof(std::int32_t))
+      number<std::int32_t>(at + i, first++);
+  }
   MDSTREAM_HOST_DEVICE void finish(std::uint64_t count) noexcept {
     store_word(to_, made_, static_cast<unsigned>(count));
   }
@@ -103,7 +111,8 @@ class word_sink {
 /// Memory of the host.
 class memory_sink {
  public:
-  static constexpr std::uint64_t bytes = 1 << 14;
+  // What a processor makes at a time: it and the samples of it fit into a second-level cache.
+  static constexpr std::uint64_t bytes = 1 << 18;
   static constexpr std::uint64_t lanes = 1;
 
   explicit memory_sink(std::byte* to) noexcept : to_(to) {}
@@ -112,14 +121,23 @@ class memory_sink {
     std::memcpy(to_ + at, from, count);
   }
   void fill(std::uint64_t at, std::uint64_t pattern, std::uint64_t count) noexcept {
+    std::byte* const to = to_ + at;
     if (pattern % 256 * 0x0101010101010101 == pattern) {
-      std::memset(to_ + at, static_cast<int>(pattern % 256), count);
+      std::memset(to, static_cast<int>(pattern % 256), count);
       return;
     }
+    pattern = std::rotr(pattern, static_cast<int>(at % 8 * 8));
     std::uint64_t done = 0;
-    for (; done < count && (at + done) % 8 != 0; ++done) put(at + done, pattern);
-    for (; done + 8 <= count; done += 8) std::memcpy(to_ + at + done, &pattern, 8);
-    for (; done < count; ++done) put(at + done, pattern);
+    for (; done + 8 <= count; done += 8) std::memcpy(to + done, &pattern, 8);
+    std::memcpy(to + done, &pattern, count - done);
+  }
+  /// `count` bytes of numbers of 32 bits from `first` on.
+  void count(std::uint64_t at, std::uint32_t first, std::uint64_t count) noexcept {
+    std::byte* const to = to_ + at;
+    for (std::uint64_t i = 0; i < count / 4; ++i) {
+      const std::uint32_t number = first + static_cast<std::uint32_t>(i);
+      std::memcpy(to + i * 4, &number, 4);
+    }
   }
   template <class Number>
   void number(std::uint64_t at, std::uint64_t value) noexcept {
@@ -128,10 +146,6 @@ class memory_sink {
   void finish(std::uint64_t) noexcept {}
 
  private:
-  void put(std::uint64_t at, std::uint64_t pattern) noexcept {
-    to_[at] = static_cast<std::byte>((pattern >> (8 * (at % 8))) & 0xff);
-  }
-
   std::byte* to_;
 };
 
