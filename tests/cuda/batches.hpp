@@ -143,6 +143,35 @@ inline std::ptrdiff_t first_difference(const std::vector<std::byte>& a,
   return a == b ? -1 : at;
 }
 
+/// A part of a slab.
+struct part {
+  std::uint64_t at, bytes;
+};
+
+/// Whatever of the slab an output has: its values, offsets or lengths, and mask. Between those lies
+/// padding.
+inline std::vector<part> parts_of(const collate::output_column& out, std::uint64_t samples) {
+  using kind = collate::output_kind;
+  std::vector<part> all{{out.values_at, out.values_bytes}};
+  if (out.kind == kind::ragged || out.kind == kind::samples)
+    all.push_back({out.offsets_at, (samples + 1) * sizeof(std::int64_t)});
+  if (out.kind == kind::padded) {
+    all.push_back({out.offsets_at, samples * sizeof(std::int64_t)});
+    all.push_back({out.mask_at, samples * out.row_elements});
+  }
+  return all;
+}
+
+/// Whether two slabs are equal in all that their outputs have.
+inline bool are_equal(const std::vector<collate::output_column>& outputs, std::uint64_t samples,
+                      const std::byte* a, const std::byte* b) {
+  return std::ranges::all_of(outputs, [&](const collate::output_column& out) {
+    return std::ranges::all_of(parts_of(out, samples), [&](const part& each) {
+      return std::memcmp(a + each.at, b + each.at, each.bytes) == 0;
+    });
+  });
+}
+
 /// A staged plan with its memory: the host's block, and the "device's".
 struct staged {
   memory host, device;

@@ -3,6 +3,7 @@
 #include <mdstream/stage/copy_crew.hpp>
 
 #include "cuda/batches.hpp"
+#include "cuda/sinks.hpp"
 #include "support/catch.hpp"
 
 #include <mdstream/collate/dense.hpp>
@@ -25,12 +26,6 @@ const std::vector<collate::source_column> mixed{
     {.type = mds::dtype::uint8, .shaped = true},   {.type = mds::dtype::float64, .shaped = true}};
 
 /// The slab as kernels leave it, on memory that held 0xAA.
-/// As a processor's, with a border between shares every few samples.
-struct small_memory_sink : kernels::memory_sink {
-  using kernels::memory_sink::memory_sink;
-  static constexpr std::uint64_t bytes = 64;
-};
-
 template <class Sink>
 std::vector<std::byte> by_kernels(const batch& from) {
   const staged s(from);
@@ -57,8 +52,9 @@ void compare(const std::vector<collate::source_column>& sources, std::uint64_t l
       lay_out<Collator>(one);
       const auto expected = by_host(one);
       REQUIRE(first_difference(by_kernels<kernels::word_sink>(one), expected) == -1);
+      REQUIRE(first_difference(by_kernels<sinks::few_threads>(one), expected) == -1);
       REQUIRE(first_difference(by_kernels<kernels::memory_sink>(one), expected) == -1);
-      REQUIRE(first_difference(by_kernels<small_memory_sink>(one), expected) == -1);
+      REQUIRE(first_difference(by_kernels<sinks::small_memory>(one), expected) == -1);
     }
   }
 }
@@ -109,6 +105,7 @@ TEST_CASE("kernels leave the host's bytes, padding included", "[cuda]") {
     compare<collate::packed<{.row = 41, .fill = 3}>>(mixed, 41);
     compare<collate::packed<{.row = 64, .group = 8, .longer = collate::overlong::split}>>(mixed,
                                                                                           200);
+    compare<collate::packed<{.row = 900}>>(mixed, 900);
     compare<collate::packed<{.row = 5, .longer = collate::overlong::truncate, .fill = -1}>>(mixed,
                                                                                             30);
   }
@@ -166,7 +163,7 @@ TEST_CASE("samples that contradict themselves give zeros, and the first is told"
     const std::uint64_t bad = *s.plan.bad_sample;
     if (certain) CHECK(bad == victim);
     *s.plan.bad_sample = collate::staged_plan::no_bad_sample;
-    kernels::collate_staged<small_memory_sink>(s.plan);
+    kernels::collate_staged<sinks::small_memory>(s.plan);
     REQUIRE(std::memcmp(words.data(), s.slab, words.size()) == 0);
     CHECK(*s.plan.bad_sample == bad);
   }

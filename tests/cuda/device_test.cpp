@@ -63,11 +63,13 @@ class array {
 };
 
 template <class Collator, class Stager>
-void compare(Stager& stager, const std::vector<collate::source_column>& sources,
-             std::uint32_t seed) {
+void compare(Stager& stager, const std::vector<collate::source_column>& sources, std::uint32_t seed,
+             std::uint64_t samples = 200, std::uint64_t longest = 60) {
+  INFO(Collator::name << ", seed " << seed << ", " << samples << " samples of up to " << longest
+                      << " elements");
   std::mt19937 random(seed);
   batch one{.sources = sources};
-  add_samples(one, 200, 60, random);
+  add_samples(one, samples, longest, random);
   lay_out<Collator>(one);
   memory expected(one.plan.slab_bytes);
   collate::execute(one.plan, expected.data());
@@ -75,9 +77,7 @@ void compare(Stager& stager, const std::vector<collate::source_column>& sources,
   slot.ready_on(nullptr);
   std::vector<std::byte> made(one.plan.slab_bytes);
   REQUIRE(cudaMemcpy(made.data(), slot.data(), made.size(), cudaMemcpyDefault) == cudaSuccess);
-  for (const auto& out : one.outputs)
-    CHECK(std::memcmp(made.data() + out.values_at, expected.data() + out.values_at,
-                      out.values_bytes) == 0);
+  CHECK(are_equal(one.outputs, one.samples.size(), made.data(), expected.data()));
 }
 
 const std::vector<collate::source_column> fixed{{.type = mds::dtype::int64, .value_bytes = 8},
@@ -119,6 +119,41 @@ TEST_CASE("batches on the device are the host's", "[cuda][device]") {
     compare<collate::ragged>(collated, mixed, seed);
     compare<collate::padded<{.multiple = 8}>>(collated, mixed, seed);
     compare<collate::packed<{.row = 64}>>(collated, mixed, seed);
+  }
+}
+
+TEST_CASE("batches of which a thread makes many words are the host's", "[cuda][device]") {
+  if (skipped()) return;
+  mds::stage::cuda_collated<2> stager;
+  for (const std::uint64_t longest : {30U, 8000U}) {
+    const std::uint64_t samples = (64U << 20) / (3 * longest / 2);
+    compare<collate::dense>(stager, fixed, 1, samples);
+    compare<collate::ragged>(stager, mixed, 1, samples, longest);
+    compare<collate::padded<{.multiple = 8}>>(stager, mixed, 1, samples, longest);
+    compare<collate::packed<{.row = 8000}>>(stager, mixed, 1, samples, longest);
+  }
+}
+
+TEST_CASE("rows of any size are gathered; numbers of no row give zeros", "[cuda][device]") {
+  if (skipped()) return;
+  for (const std::uint64_t row_bytes : {3U, 16U, 40U, 1000U, 4096U}) {
+    INFO("rows of " << row_bytes << " bytes");
+    constexpr std::uint64_t rows = 3000;
+    std::vector<std::byte> table(rows * row_bytes);
+    for (std::size_t i = 0; i < table.size(); ++i)
+      table[i] = static_cast<std::byte>(mds::mix_bits(i));
+    std::vector<std::int64_t> ids{-1, rows, INT64_MIN, INT64_MAX};
+    for (std::uint64_t i = 0; i < 20000; ++i)
+      ids.push_back(static_cast<std::int64_t>(mds::mix_bits(i) % rows));
+    std::vector<std::byte> expected(ids.size() * row_bytes);
+    for (std::size_t k = 4; k < ids.size(); ++k)
+      std::memcpy(expected.data() + k * row_bytes,
+                  table.data() + static_cast<std::uint64_t>(ids[k]) * row_bytes, row_bytes);
+    const array<std::byte> from(table), out(expected.size());
+    const array<std::int64_t> numbers(ids);
+    launch::gather_rows(from.data(), rows, row_bytes, numbers.data(), ids.size(), out.data(),
+                        nullptr);
+    CHECK(out.read() == expected);
   }
 }
 

@@ -25,6 +25,10 @@ void normalise(const std::uint8_t* in, const mdstream::collate::image_rows& abou
                mdstream::float16* out, stream on) {
   kernels::normalise(in, about, out, on);
 }
+void gather_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
+                 const std::int64_t* ids, std::uint64_t count, std::byte* out, stream on) {
+  kernels::gather_rows({table, rows, row_bytes}, ids, count, out, on);
+}
 void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
                   const mdstream::keyed_permutation& order, std::int64_t* ids, std::byte* out,
                   stream on) {

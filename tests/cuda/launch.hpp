@@ -23,6 +23,8 @@ void normalise(const std::uint8_t* in, const mdstream::collate::image_rows& abou
                stream on);
 void normalise(const std::uint8_t* in, const mdstream::collate::image_rows& about,
                mdstream::float16* out, stream on);
+void gather_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
+                 const std::int64_t* ids, std::uint64_t count, std::byte* out, stream on);
 void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
                   const mdstream::keyed_permutation& order, std::int64_t* ids, std::byte* out,
                   stream on);

@@ -4,6 +4,7 @@
 #include <mdstream/cuda/word.cuh>
 
 #include "cuda/batches.hpp"
+#include "cuda/sinks.hpp"
 #include "support/catch.hpp"
 
 #include <sys/mman.h>
@@ -72,6 +73,7 @@ TEST_CASE("rows are gathered by number; numbers of no row give zeros", "[cuda]")
   for (const std::uint64_t rows : {1U, 2U, 77U})
     for (const std::uint64_t bytes : {1U, 3U, 8U, 15U, 16U, 17U, 40U, 64U, 1000U}) {
       check_gather<kernels::word_sink>(rows, bytes);
+      check_gather<sinks::few_threads>(rows, bytes);
       check_gather<kernels::memory_sink>(rows, bytes);
     }
 }

@@ -17,6 +17,7 @@ class word_sink {
  public:
   static constexpr std::uint64_t bytes = 16;
   static constexpr std::uint64_t lanes = 32;
+  static constexpr std::uint64_t threads = 1 << 18;  // as many as large devices run
 
   /// Whole words, each `step` bytes behind the one before.
   struct runs {
@@ -114,6 +115,7 @@ class memory_sink {
   // What a processor makes at a time: it and the samples of it fit into a second-level cache.
   static constexpr std::uint64_t bytes = 1 << 18;
   static constexpr std::uint64_t lanes = 1;
+  static constexpr std::uint64_t threads = 1;
 
   explicit memory_sink(std::byte* to) noexcept : to_(to) {}
 
@@ -155,16 +157,15 @@ using default_sink = std::conditional_t<on_device, word_sink, memory_sink>;
 /// How an output is dealt to the numbers of `for_each_index`, `Sink::bytes` at a time: `lanes`
 /// numbers in a row share a tile and take turns at it, so that the threads of a warp write memory
 /// that lies together while what each has found out serves it for up to `MostTurns` pieces. Small
-/// outputs have fewer turns, so that there is work for all threads of a device.
+/// outputs have fewer turns, so that there is work for `Sink::threads`.
 template <class Sink, std::uint64_t MostTurns>
 class dealt {
   static constexpr std::uint64_t lanes = Sink::lanes;
 
  public:
   explicit dealt(std::uint64_t bytes) noexcept : bytes_(bytes) {
-    constexpr std::uint64_t threads = std::uint64_t{1} << 18;  // as many as large devices run
     constexpr std::uint64_t most = lanes == 1 ? 1 : MostTurns;
-    turns_ = bytes / Sink::bytes / threads;
+    turns_ = bytes / Sink::bytes / Sink::threads;
     turns_ = turns_ < 1 ? 1 : turns_ > most ? most : turns_;
   }
 
