@@ -145,10 +145,75 @@ TEST_CASE("a pool refuses what can not be right", "[order]") {
   support::expect_error([&] { (void)p.draw(1); }, errc::invalid_argument);
   (void)p.put(3, "a");
   support::expect_error([&] { (void)p.put(3, "c"); }, errc::invalid_argument);
-  for (const char* text : {"", "mdstream-pool 1 ", "mdstream-pool 1 3", "mdstream-pool 1 x 0 a",
-                           "mdstream-pool 2 0 0 a", "mdstream-pool 1 -1 0 a",
-                           "mdstream-pool 1 99999999999999999999 0 a"})
-    support::expect_error([&] { p.load_state(text); }, errc::corrupt);
-  for (const char* text : {"mdstream-pool 1 10 0 a", "mdstream-pool 1 0 4 a"})
-    support::expect_error([&] { p.load_state(text); }, errc::state_mismatch);
+}
+
+TEST_CASE("a pool's state is one line that says whose it is", "[order]") {
+  trainer t({.samples = 400, .size = 60, .batch = 8, .seed = 5, .epoch = 2});
+  CHECK(t.state() == "mdstream-pool 2 400 60 5 2 0 0 ");
+  for (int i = 0; i < 10; ++i) (void)t.step(11);
+  CHECK(t.state() == "mdstream-pool 2 400 60 5 2 97 56 56");
+}
+
+TEST_CASE("a pool refuses the state of another", "[order]") {
+  using mdstream::errc;
+  const pool_options options{.samples = 1000, .size = 100, .batch = 10, .seed = 1, .epoch = 4};
+  trainer saved(options);
+  for (int i = 0; i < 30; ++i) (void)saved.step(20);
+  const auto refused = [&](pool_options other, std::string_view field, std::string_view had,
+                           std::string_view has) {
+    pool p(other);
+    support::expect_error([&] { p.load_state(saved.state()); }, errc::state_mismatch,
+                          {"saved with " + std::string(field) + ' ' + std::string(had) + ',',
+                           "has " + std::string(has)});
+    CHECK(p.drawn() == 0);
+  };
+  auto other = options;
+  other.samples = 1001;
+  refused(other, "samples", "1000", "1001");
+  other = options;
+  other.size = 300;
+  refused(other, "size", "100", "300");
+  other.seed = 2;  // the first field that differs is named
+  refused(other, "size", "100", "300");
+  other = options;
+  other.seed = 2;
+  refused(other, "seed", "1", "2");
+  other = options;
+  other.epoch = 7;
+  refused(other, "epoch", "4", "7");
+
+  // How many samples come at a time is no part of it: the order is the same.
+  const auto expected = epoch_of(options, 20);
+  other = options;
+  other.batch = 64;
+  trainer resumed(other);
+  resumed.resume(saved.state());
+  std::vector<std::uint64_t> rest;
+  while (!resumed.at_end())
+    for (const std::uint64_t sample : resumed.step(20)) rest.push_back(sample);
+  CHECK(rest ==
+        std::vector(expected.end() - static_cast<std::ptrdiff_t>(rest.size()), expected.end()));
+  CHECK(!rest.empty());
+}
+
+TEST_CASE("a pool refuses what is no state", "[order]") {
+  using mdstream::errc;
+  pool p({.samples = 9, .size = 4, .batch = 3});
+  const auto refused = [&](const std::string& text, errc code, std::string_view piece) {
+    INFO(text);
+    support::expect_error([&] { p.load_state(text); }, code, {piece});
+  };
+  for (const char* text :
+       {"", "a", "mdstream-pool ", "mdstream-pool 2 ", "mdstream-pool x 9 4 0 0 0 0 a",
+        "mdstream-pool 2 9 4 0 0 3", "mdstream-pool 2 9 4 0 0 x 0 a",
+        "mdstream-pool 2 9 4 0 0 -1 0 a", "mdstream-pool 2 9 4 0 0 99999999999999999999 0 a"})
+    refused(text, errc::corrupt, "no state of a pool");
+  refused("mdstream-pool 1 3 0 a", errc::unsupported, "version 1");
+  refused("mdstream-pool 3 9 4 0 0 3 0 a", errc::unsupported, "version 3");
+  refused("mdstream-pool 2 9 4 0 0 10 0 a", errc::corrupt, "10");
+  refused("mdstream-pool 2 9 4 0 0 0 4 a", errc::corrupt, "4");
+  // Without the loader's state the loader would begin with sample 0, and the pool with sample 2.
+  refused("mdstream-pool 2 9 4 0 0 6 2 ", errc::corrupt, "2");
+  CHECK(p.load_state("mdstream-pool 2 9 4 0 0 6 2 a") == "a");
+  CHECK_FALSE(p.load_state("mdstream-pool 2 9 4 0 0 1 0 ").has_value());
 }

@@ -98,37 +98,48 @@ class pool {
     return out;
   }
 
-  /// Where the run is, one line: the draws, and the state from which the loader gives the samples
-  /// that wait once more. A resume reads at most `size` samples again.
+  /// Where the run is, one line: what the order depends on, the draws, and the state from which the
+  /// loader gives the samples that wait once more. A resume reads at most `size` samples again.
+  ///
+  ///     mdstream-pool 2 SAMPLES SIZE SEED EPOCH DRAWN POSITION LOADER_STATE
+  ///
+  /// POSITION is how many samples the loader had given in its state. Version 1 had none of the
+  /// four options, so that nobody could tell whose it was; it is refused.
   [[nodiscard]] std::string state() const {
     const std::uint64_t oldest = oldest_needed();
     const kept_state* best = nullptr;
     for (const kept_state& kept : kept_)
       if (kept.position <= oldest) best = &kept;
     std::string out(magic);
-    out +=
-        std::to_string(drawn_) + ' ' + std::to_string(best == nullptr ? 0 : best->position) + ' ';
+    const auto add = [&](std::uint64_t value) { out += std::to_string(value) + ' '; };
+    add(version);
+    for (const auto& [name, value] : identity()) add(value);
+    add(drawn_);
+    add(best == nullptr ? 0 : best->position);
     if (best != nullptr) out += best->loader_state;
     return out;
   }
 
-  /// Goes on from what `state` gave to a pool of equal options. Returns the state to give to the
-  /// loader, nothing where the epoch is read from its beginning. The loader gives some samples
-  /// again that were drawn before; they are put in all the same, and are not drawn again. Throws
-  /// `errc::corrupt` for text that is no state, `errc::state_mismatch` for one that does not fit
-  /// the options.
+  /// Goes on from what `state` gave to a pool of equal options; `batch` may differ. Returns the
+  /// state to give to the loader, nothing where the epoch is read from its beginning. The loader
+  /// gives some samples again that were drawn before; they are put in all the same, and are not
+  /// drawn again. Throws `errc::corrupt` for text that is no state, `errc::unsupported` for one of
+  /// another version, `errc::state_mismatch` for one of other options, with the first that differs.
   std::optional<std::string> load_state(std::string_view text) {
-    const std::string_view whole = text;
     if (!text.starts_with(magic)) throw error(errc::corrupt, "this is no state of a pool");
     text.remove_prefix(magic.size());
-    const std::uint64_t drawn = number(text), position = number(text);
+    require_version(number(text));
+    for (const auto& [name, here] : identity()) require_same(name, number(text), here);
     pool fresh(options_);
-    if (drawn > options_.samples || position > options_.samples ||
-        (fresh.drawn_ = drawn, position > fresh.oldest_needed()))
-      throw error(errc::state_mismatch, "the pool's state is of another epoch or pool: " +
-                                            std::string(whole.substr(0, 80)));
-    fresh.put_ = position;
-    if (!text.empty()) fresh.kept_.push_back({position, std::string(text)});
+    fresh.drawn_ = number(text);
+    fresh.put_ = number(text);
+    if (fresh.drawn_ > options_.samples || fresh.put_ > fresh.oldest_needed() ||
+        (text.empty() && fresh.put_ != 0))
+      throw error(errc::corrupt,
+                  "the pool's state contradicts itself: " + std::to_string(fresh.drawn_) +
+                      " samples drawn, " + (text.empty() ? "no" : "a") +
+                      " state of the loader after " + std::to_string(fresh.put_));
+    if (!text.empty()) fresh.kept_.push_back({fresh.put_, std::string(text)});
     *this = std::move(fresh);
     if (text.empty()) return std::nullopt;
     return std::string(text);
@@ -139,7 +150,32 @@ class pool {
     std::uint64_t position = 0;  ///< samples that the loader had given
     std::string loader_state{};
   };
-  static constexpr std::string_view magic = "mdstream-pool 1 ";
+  static constexpr std::string_view magic = "mdstream-pool ";
+  static constexpr std::uint64_t version = 2;
+
+  struct named_number {
+    std::string_view name;
+    std::uint64_t value = 0;
+  };
+  /// What the order depends on.
+  [[nodiscard]] std::array<named_number, 4> identity() const noexcept {
+    return {{{"samples", options_.samples},
+             {"size", options_.size},
+             {"seed", options_.seed},
+             {"epoch", options_.epoch}}};
+  }
+
+  static void require_version(std::uint64_t saved) {
+    if (saved != version)
+      throw error(errc::unsupported, "a pool's state of version " + std::to_string(saved) +
+                                         "; this program reads version " + std::to_string(version));
+  }
+  static void require_same(std::string_view name, std::uint64_t saved, std::uint64_t here) {
+    if (saved != here)
+      throw error(errc::state_mismatch, "the pool's state was saved with " + std::string(name) +
+                                            ' ' + std::to_string(saved) + ", this pool has " +
+                                            std::to_string(here));
+  }
 
   [[nodiscard]] static windowed_permutation make_order(const pool_options& given) {
     if (given.size < 2 || given.batch == 0 || given.size > std::uint64_t{1} << 48 ||
