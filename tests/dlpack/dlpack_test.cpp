@@ -100,7 +100,8 @@ TEST_CASE("devices have DLPack's numbers", "[interop]") {
   using mds::stage::memory_kind;
   CHECK(mds::dlpack::detail::device_of({memory_kind::device, 3}).type == 2);
   CHECK(mds::dlpack::detail::device_of({memory_kind::device, 3}).id == 3);
-  CHECK(mds::dlpack::detail::device_of({memory_kind::pinned, 0}).type == 3);
+  CHECK(mds::dlpack::detail::device_of({memory_kind::pinned, 3}).type == 3);
+  CHECK(mds::dlpack::detail::device_of({memory_kind::pinned, 3}).id == 0);
 }
 
 #if __has_include(<dlpack/dlpack.h>)

@@ -19,7 +19,7 @@ namespace mdstream::inline v0::dlpack {
 
 struct device {
   std::int32_t type = 1;  ///< 1: CPU, 2: CUDA, 3: pinned by CUDA
-  std::int32_t id = 0;
+  std::int32_t id = 0;    ///< of several devices; 0 of what is the host's, pinned or not
 };
 
 struct data_type {
@@ -70,7 +70,7 @@ inline constexpr dtype element_type =
 
 [[nodiscard]] constexpr device device_of(stage::memory_place place) noexcept {
   switch (place.kind) {
-    case stage::memory_kind::pinned: return {3, place.device};
+    case stage::memory_kind::pinned: return {3, 0};
     case stage::memory_kind::device: return {2, place.device};
     case stage::memory_kind::host: break;
   }
