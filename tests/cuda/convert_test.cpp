@@ -1,8 +1,10 @@
 #include <mdstream/cuda/convert.cuh>
 
 #include "support/catch.hpp"
+#include "support/expect_error.hpp"
 
 #include <cstring>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -31,7 +33,21 @@ void compare_widen(std::uint64_t count, Out offset) {
   kernels::widen<In, Out, kernels::grain::word>(in.data(), count, device.data(), offset);
   CHECK(host == device);
   for (std::uint64_t i = 0; i < count; i += 97)
-    CHECK(host[i] == static_cast<Out>(static_cast<Out>(in[i]) + offset));
+    CHECK(host[i] ==
+          static_cast<Out>(static_cast<std::uint64_t>(in[i]) + static_cast<std::uint64_t>(offset)));
+}
+
+/// The one number that `in` becomes, by the host and by both kernels.
+template <class In, class Out>
+Out widened(In in, Out offset) {
+  Out host{}, stretch{};
+  alignas(kernels::word) Out word{};
+  collate::widen(&in, 1, &host, offset);
+  kernels::widen<In, Out, kernels::grain::stretch>(&in, 1, &stretch, offset);
+  kernels::widen<In, Out, kernels::grain::word>(&in, 1, &word, offset);
+  CHECK(host == stretch);
+  CHECK(host == word);
+  return host;
 }
 
 template <class Out>
@@ -61,6 +77,18 @@ TEST_CASE("numbers are widened as on the host", "[cuda]") {
     compare_widen<std::uint32_t, std::int32_t>(count, -1);
     compare_widen<std::int16_t, std::int64_t>(count, 0);
   }
+}
+
+TEST_CASE("what does not fit when it is widened wraps", "[cuda]") {
+  using int32 = std::numeric_limits<std::int32_t>;
+  using int64 = std::numeric_limits<std::int64_t>;
+  CHECK(widened<std::uint32_t, std::int32_t>(1U << 31, -1) == int32::max());
+  CHECK(widened<std::uint32_t, std::int32_t>(int32::max(), 1) == int32::min());
+  CHECK(widened<std::uint64_t, std::int64_t>(std::uint64_t{1} << 63, -1) == int64::max());
+  CHECK(widened<std::int64_t, std::int64_t>(int64::max(), 1) == int64::min());
+  CHECK(widened<std::uint16_t, std::int16_t>(0x7FFF, 2) == -0x7FFF);
+  CHECK(widened<std::uint8_t, std::uint8_t>(255, 2) == 1);
+  CHECK(widened<std::uint8_t, float>(255, 0.5F) == 255.5F);
 }
 
 TEST_CASE("labels are the tokens that follow, in the same row and document", "[cuda]") {
@@ -113,4 +141,24 @@ TEST_CASE("images are normalised by channel, to the bit", "[cuda]") {
   about.pixels = 2;
   collate::normalise(in.data(), about, out.data());
   CHECK(out[1 * 2 + 1] == Approx((200 / 255.0 - 0.456) / 0.224));
+}
+
+TEST_CASE("means and deviations that make numbers of no pixel are refused", "[cuda]") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const collate::image_rows images{.images = 1, .pixels = 1, .channels = 3};
+  const auto refused = [&](float mean, float deviation, const char* what) {
+    INFO(mean << ", " << deviation);
+    support::expect_error([&] { (void)images.normalised_by({0, 0, mean}, {1, 1, deviation}); },
+                          mds::errc::invalid_argument, {"channel 2", what});
+  };
+  for (const float deviation : {0.0F, -0.0F, nan, infinity, -infinity, 1e-45F})
+    refused(0.5F, deviation, "deviation");
+  for (const float mean : {nan, infinity, -infinity, std::numeric_limits<float>::max()})
+    refused(mean, 1, "mean");
+  // What is given for channels that the images do not have is not looked at.
+  const auto about = images.normalised_by({0.5F, 0.5F, 0.5F, nan}, {0.25F, 0.25F, 0.25F});
+  CHECK(about.scale[2] == static_cast<float>(1 / (255.0 * 0.25)));
+  CHECK(about.mean[3] == 0);
+  CHECK(about.scale[3] == 1);
 }

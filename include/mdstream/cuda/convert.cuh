@@ -88,7 +88,7 @@ struct widened {
   Out offset;
 
   MDSTREAM_HOST_DEVICE Out operator()(std::uint64_t i) const noexcept {
-    return static_cast<Out>(static_cast<Out>(in[i]) + offset);
+    return collate::detail::widened(in[i], offset);
   }
 };
 
