@@ -20,9 +20,27 @@ if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia
 fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 
+# run_tests WORD...: ctest with these, and why tests were skipped, which ctest keeps to itself.
+run_tests() {
+  local status=0
+  rm -f "$build/results.xml"
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j "$jobs" "$@" || status=$?
+  [ -e "$build/results.xml" ] || exit $status
+  python3 - "$build/results.xml" <<'PYTHON'
+import sys
+import xml.etree.ElementTree as tree
+for test in tree.parse(sys.argv[1]).iter("testcase"):
+    if test.get("status") == "notrun":
+        lines = (test.findtext("system-out") or "").strip().splitlines() or ["nothing was said"]
+        reasons = [line for line in lines if line.startswith("skipped: ")] or lines[-1:]
+        print(f"mdstream: {test.get('name')} did not run: {reasons[0].removeprefix('skipped: ')}")
+PYTHON
+  exit $status
+}
+
 if [ $# -eq 0 ]; then
   cmake --build "$build" -j "$jobs"
-  exec ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j "$jobs"
+  run_tests
 fi
 
 names=$(IFS='|'; echo "$*")
@@ -32,4 +50,4 @@ if [ -n "$targets" ]; then
   # shellcheck disable=SC2086 # one word for each target
   cmake --build "$build" -j "$jobs" --target $targets
 fi
-exec ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" -R "$pattern"
+run_tests -R "$pattern"

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
 # tools/install-deps.sh GROUP...: installs what is missing of the named groups of packages, on
 # Debian 12 and Ubuntu 24.04 or newer, without a question. What is there already costs no apt call.
+# Group `gpu` adds cuobjdump from PyPI, in $PEERS/cuobjdump or /opt/peers/cuobjdump, to a CUDA toolkit without it.
 set -euo pipefail
 
 is_debian() { grep -qx ID=debian /etc/os-release 2>/dev/null; }  # whose packages include libtorch
 has_cuda_toolkit() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
+cuobjdump_directory=${PEERS:-/opt/peers}/cuobjdump
+lacks_cuobjdump() {
+  has_cuda_toolkit && ! command -v cuobjdump >/dev/null && [ ! -x /usr/local/cuda/bin/cuobjdump ] &&
+    [ ! -x "$cuobjdump_directory/bin/cuobjdump" ]
+}
 
 packages_of() {
   case $1 in
@@ -14,7 +20,11 @@ packages_of() {
     test) echo catch2 nlohmann-json3-dev git pkg-config nginx-light openssl curl python3-venv openssh-server openssh-client ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
-    gpu) echo libtbb-dev libdlpack-dev; has_cuda_toolkit || echo libthrust-dev ;;
+    gpu)
+      echo libtbb-dev libdlpack-dev
+      has_cuda_toolkit || echo libthrust-dev
+      ! lacks_cuobjdump || echo python3-venv
+      ;;
     torch) ! is_debian || echo libtorch-dev ;;
     clang) echo clang-19 clang-format-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
@@ -31,23 +41,43 @@ for group in "$@"; do
     [[ " ${missing[*]} " == *" $name "* ]] || is_installed "$name" || missing+=("$name")
   done
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
 
-if ! command -v apt-get >/dev/null; then
-  echo "mdstream: these packages (Debian's names) are missing, and there is no apt-get to install them: ${missing[*]}" >&2
-  exit 1
-fi
 as_root=()
-if [ "$(id -u)" -ne 0 ]; then
-  if ! command -v sudo >/dev/null; then
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then as_root=(sudo); fi
+
+install_packages() {
+  if ! command -v apt-get >/dev/null; then
+    echo "mdstream: these packages (Debian's names) are missing, and there is no apt-get to install them: ${missing[*]}" >&2
+    exit 1
+  fi
+  if [ "$(id -u)" -ne 0 ] && [ ${#as_root[@]} -eq 0 ]; then
     echo "mdstream: as root, please: apt-get install ${missing[*]}" >&2
     exit 1
   fi
-  as_root=(sudo)
-fi
+  echo "mdstream: installing ${missing[*]}"
+  # RUNLEVEL=1 keeps servers among the packages from being started.
+  apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
+  "${apt[@]}" update
+  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
 
-echo "mdstream: installing ${missing[*]}"
-# RUNLEVEL=1 keeps servers among the packages from being started.
-apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
-"${apt[@]}" update
-"${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+# This version reads what nvcc of CUDA 12 and 13 makes; PyPI has none of 13.0.
+install_cuobjdump() (
+  wheels=$(mktemp -d)
+  trap 'rm -rf "$wheels"' EXIT
+  download() {
+    "$wheels/venv/bin/pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$wheels" \
+      nvidia-cuda-cuobjdump==13.5.37
+  }
+  place() { "$@" install -D -m 755 "$wheels/all/nvidia/cu13/bin/cuobjdump" "$cuobjdump_directory/bin/cuobjdump"; }
+  /usr/bin/python3 -m venv "$wheels/venv" &&
+    { download || download; } &&
+    /usr/bin/python3 -m zipfile -e "$wheels"/*.whl "$wheels/all" &&
+    { place 2>/dev/null || place "${as_root[@]}"; }
+)
+
+[ ${#missing[@]} -eq 0 ] || install_packages
+if [[ " $* " == *" gpu "* ]] && lacks_cuobjdump; then
+  echo "mdstream: installing cuobjdump in $cuobjdump_directory"
+  install_cuobjdump || echo "mdstream: cuobjdump was not installed, the test that needs it does not run" >&2
+fi

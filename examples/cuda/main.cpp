@@ -2,6 +2,7 @@
 //
 //     quickstart prepare --work /tmp/q && cuda_quickstart /tmp/q 1000
 
+#include "loop.hpp"
 #include "train.hpp"
 
 #include <mdstream/stage/cuda.hpp>
@@ -37,17 +38,7 @@ void train(const quickstart::places& where, std::uint64_t steps) {
        .predownload = 1'000});
   cuda_quickstart::device_trainer trainer(
       {.rows = quickstart::global_batch, .row_bytes = quickstart::row_bytes, .steps = steps});
-  for (std::uint64_t step = 0; step < steps;) {
-    for (auto& batch : loader.epoch()) {
-      if (batch.size() != quickstart::global_batch) continue;
-      batch.ready_on(trainer.stream());  // the trainer's stream waits for the copy, not the host
-      trainer.step(batch.get<"text">().data());
-      if (++step % 50 == 0 || step == steps)
-        std::printf("step %llu: %.4f nats a byte\n", static_cast<unsigned long long>(step),
-                    trainer.loss());
-      if (step == steps) break;
-    }
-  }
+  cuda_quickstart::train(loader, trainer, quickstart::global_batch, steps);
 }
 
 }  // namespace
