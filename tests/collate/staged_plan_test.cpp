@@ -72,18 +72,27 @@ TEST_CASE("a lowered plan has the samples back to back, and where each column's 
   CHECK(plan.offsets[3] == bytes);
   CHECK(plan.fixed_bytes == 20);
   CHECK(plan.sources[1].shaped);
-  CHECK(plan.sources[2].fixed_before == 8);
   CHECK(plan.sources[2].variable_before == 1);
   CHECK(plan.sources[2].element_log2 == 2);
-  REQUIRE(plan.region_count == 3);
-  CHECK(plan.regions[1].kind == collate::region_kind::ragged);
-  CHECK(plan.regions[1].offsets_at == 256);
-  CHECK(plan.regions[2].row_elements == 3);
+  // Rows of a number go to the slab when samples are indexed, and take no place in the index.
+  CHECK(plan.sources[0].goes_to == collate::index_kind::rows);
+  CHECK(plan.sources[0].to == 0);
+  CHECK(plan.sources[1].goes_to == collate::index_kind::ragged);
+  CHECK(plan.sources[1].to == 256);
+  CHECK(plan.sources[1].index_row == 0);
+  CHECK(plan.sources[2].goes_to == collate::index_kind::ranges);
+  CHECK(plan.sources[2].index_row == 1);
+  REQUIRE(plan.region_count == 2);
+  CHECK(plan.regions[0].kind == collate::region_kind::ragged);
+  CHECK(plan.regions[0].offsets_at == 256);
+  CHECK(plan.regions[0].element_log2 == 1);
+  CHECK(plan.regions[1].row_elements == 3);
+  CHECK(plan.regions[1].index_row == 1);
   CHECK(*plan.bad_sample == collate::staged_plan::no_bad_sample);
   CHECK(plan.run_count == 0);
   // Written by kernels, within the device's memory and not in the block that the host copies.
   for (const std::uint64_t* of : {plan.begins, plan.elements})
-    CHECK(reinterpret_cast<const std::byte*>(of + 9) <= on.memory.data() + on.memory.size());
+    CHECK(reinterpret_cast<const std::byte*>(of + 6) <= on.memory.data() + on.memory.size());
 }
 
 TEST_CASE("a lowered plan of rows has a run for each piece and for the filling behind it") {

@@ -20,10 +20,16 @@ namespace kernels = mdstream::kernels;
 const std::vector<collate::source_column> fixed{{.type = mds::dtype::int64, .value_bytes = 8},
                                                 {.type = mds::dtype::uint8, .value_bytes = 1},
                                                 {.type = mds::dtype::float32, .value_bytes = 36}};
-const std::vector<collate::source_column> mixed{
-    {.type = mds::dtype::int64, .value_bytes = 8}, {.type = mds::dtype::uint8},
-    {.type = mds::dtype::uint16, .shaped = true},  {.type = mds::dtype::float32, .value_bytes = 12},
-    {.type = mds::dtype::uint8, .shaped = true},   {.type = mds::dtype::float64, .shaped = true}};
+const std::vector<collate::source_column> mixed{{.type = mds::dtype::int64, .value_bytes = 8},
+                                                {.type = mds::dtype::uint8},
+                                                {.type = mds::dtype::uint16, .shaped = true},
+                                                {.type = mds::dtype::float32, .value_bytes = 12},
+                                                {.type = mds::dtype::uint8, .shaped = true},
+                                                {.type = mds::dtype::float64, .shaped = true},
+                                                {.type = mds::dtype::uint8, .value_bytes = 1},
+                                                {.type = mds::dtype::uint8, .value_bytes = 2},
+                                                {.type = mds::dtype::int32, .value_bytes = 4},
+                                                {.type = mds::dtype::float64, .value_bytes = 16}};
 
 /// The slab as kernels leave it, on memory that held 0xAA.
 template <class Sink>

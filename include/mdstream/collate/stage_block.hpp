@@ -28,7 +28,7 @@ class staged_block {
       if (out.kind == output_kind::cu_seqlens) runs_ = out.values_bytes / sizeof(std::int32_t) - 1;
       ragged_ = ragged_ || out.kind == output_kind::ragged;
     }
-    place(sources_at_, plan.source_count * sizeof(staged_source));
+    place(sources_at_, indexed_sources() * sizeof(staged_source));
     place(regions_at_, plan.output_count * regions_of_an_output * sizeof(staged_region));
     place(runs_at_, (runs_ + 1) * sizeof(staged_run));
     place(offsets_at_, (plan.sample_count + 1) * sizeof(std::uint64_t));
@@ -65,7 +65,7 @@ class staged_block {
                     .offsets = reinterpret_cast<const std::uint64_t*>(device + offsets_at_),
                     .sample_count = plan_.sample_count,
                     .sources = reinterpret_cast<const staged_source*>(device + sources_at_),
-                    .source_count = plan_.source_count,
+                    .source_count = indexed_sources(),
                     .variable_count = plan_.variable_count,
                     .regions = reinterpret_cast<const staged_region*>(device + regions_at_),
                     .region_count = regions,
@@ -104,8 +104,27 @@ class staged_block {
   [[nodiscard]] bool is_indexed() const noexcept {
     return plan_.variable_count != 0 && outputs()[0].kind != output_kind::samples;
   }
+  [[nodiscard]] std::uint32_t indexed_sources() const noexcept {
+    return is_indexed() ? plan_.source_count : 0;
+  }
   [[nodiscard]] std::uint64_t index_bytes() const noexcept {
-    return std::uint64_t{plan_.source_count} * plan_.sample_count * sizeof(std::uint64_t);
+    std::uint64_t rows = 0;
+    for (const output_column& out : source_outputs())
+      if (goes_to(out) != index_kind::rows) ++rows;
+    return rows * plan_.sample_count * sizeof(std::uint64_t);
+  }
+  /// The outputs of the sources that are indexed.
+  [[nodiscard]] std::span<const output_column> source_outputs() const noexcept {
+    return outputs().first(indexed_sources());
+  }
+  /// Rows of a number or a few go to their place at once: to find a sample again takes longer than
+  /// to copy them.
+  [[nodiscard]] index_kind goes_to(const output_column& out) const noexcept {
+    if (out.kind == output_kind::ragged) return index_kind::ragged;
+    const source_column& source = plan_.sources[out.source];
+    const bool is_row = out.kind == output_kind::dense && is_indexed() && !source.shaped &&
+                        source.value_bytes <= 16 && std::has_single_bit(source.value_bytes);
+    return is_row ? index_kind::rows : index_kind::ranges;
   }
   /// What a scan of the offsets needs: a few words for each tile of some hundred elements.
   [[nodiscard]] std::uint64_t scratch_bytes() const noexcept {
@@ -120,14 +139,20 @@ class staged_block {
   void write_sources(std::byte* host) const noexcept {
     staged_source next{};
     auto* to = reinterpret_cast<staged_source*>(host + sources_at_);
-    for (const source_column& source : sources()) {
+    for (const output_column& out : source_outputs()) {
+      const source_column& source = plan_.sources[out.source];
       next.value_bytes = source.value_bytes;
-      next.element_log2 = static_cast<std::uint16_t>(std::countr_zero(size_of(source.type)));
+      next.goes_to = goes_to(out);
+      next.to = out.kind == output_kind::ragged ? out.offsets_at : out.values_at;
+      next.element_log2 = element_log2(source);
       next.shaped = source.shaped ? 1 : 0;
       ::new (to++) staged_source(next);
-      next.fixed_before += source.value_bytes;
       next.variable_before += source.value_bytes == 0 ? 1 : 0;
+      next.index_row += next.goes_to == index_kind::rows ? 0 : 1;
     }
+  }
+  [[nodiscard]] static std::uint16_t element_log2(const source_column& source) noexcept {
+    return static_cast<std::uint16_t>(std::countr_zero(size_of(source.type)));
   }
 
   std::uint32_t write_regions(std::byte* host) const noexcept {
@@ -138,46 +163,61 @@ class staged_block {
       if (region.bytes != 0 || region.kind == region_kind::ragged)
         ::new (to++) staged_region(region);
     };
+    staged_region value{};  // what all regions of a source's output have
     for (const output_column& out : outputs()) {
-      add(values_of(out));
-      if (out.kind == output_kind::padded) {
-        add({.kind = region_kind::lengths,
-             .source = out.source,
-             .at = out.offsets_at,
-             .bytes = plan_.sample_count * sizeof(std::int64_t),
-             .row_elements = out.row_elements});
-        add({.kind = region_kind::mask,
-             .source = out.source,
-             .at = out.mask_at,
-             .bytes = plan_.sample_count * out.row_elements,
-             .row_elements = out.row_elements,
-             .by_row = by(out.row_elements)});
-      } else if (out.kind == output_kind::samples) {
+      if (out.kind == output_kind::samples) {
+        add(values_of(out, value));
         add({.kind = region_kind::sample_offsets,
              .at = out.offsets_at,
              .bytes = (plan_.sample_count + 1) * sizeof(std::int64_t)});
+        continue;
       }
+      const source_column& source = plan_.sources[out.source];
+      const bool is_written_by_index = goes_to(out) == index_kind::rows;
+      value.element_log2 = element_log2(source);
+      value.value_bytes = source.value_bytes;
+      value.row_elements = out.row_elements;
+      if (!is_written_by_index) add(values_of(out, value));
+      if (out.kind == output_kind::padded) {
+        add(lengths_of(out, value));
+        add(mask_of(out, value));
+      }
+      value.fixed_before += source.value_bytes;
+      value.index_row += is_written_by_index ? 0 : 1;
     }
     std::sort(first, to, [](const auto& a, const auto& b) { return a.at < b.at; });
     return static_cast<std::uint32_t>(to - first);
   }
 
-  [[nodiscard]] staged_region values_of(const output_column& out) const noexcept {
-    staged_region region{.kind = kind_of(out.kind),
-                         .source = out.source,
-                         .at = out.values_at,
-                         .bytes = out.values_bytes,
-                         .row_elements = out.row_elements,
-                         .offsets_at = out.offsets_at};
+  [[nodiscard]] staged_region values_of(const output_column& out,
+                                        staged_region region) const noexcept {
+    region.kind = kind_of(out.kind);
+    region.at = out.values_at;
+    region.bytes = out.values_bytes;
+    region.offsets_at = out.offsets_at;
     if (out.kind == output_kind::dense || out.kind == output_kind::padded ||
         out.kind == output_kind::packed) {
-      const source_column& source = plan_.sources[out.source];
-      const std::uint64_t width = size_of(source.type);
-      if (out.kind == output_kind::dense) region.row_elements = source.value_bytes / width;
+      const std::uint64_t width = std::uint64_t{1} << region.element_log2;
+      if (out.kind == output_kind::dense) region.row_elements = region.value_bytes / width;
       region.by_row = by(region.row_elements * width);
       detail::fill_elements(reinterpret_cast<std::byte*>(&region.fill), sizeof region.fill / width,
                             out.fill, width);
     }
+    return region;
+  }
+  [[nodiscard]] staged_region lengths_of(const output_column& out,
+                                         staged_region region) const noexcept {
+    region.kind = region_kind::lengths;
+    region.at = out.offsets_at;
+    region.bytes = plan_.sample_count * sizeof(std::int64_t);
+    return region;
+  }
+  [[nodiscard]] staged_region mask_of(const output_column& out,
+                                      staged_region region) const noexcept {
+    region.kind = region_kind::mask;
+    region.at = out.mask_at;
+    region.bytes = plan_.sample_count * out.row_elements;
+    region.by_row = by(out.row_elements);
     return region;
   }
 

@@ -15,18 +15,27 @@ namespace mdstream::inline v0::collate {
 // The tables have no padding, whose bytes would be those of the stack: equal plans give equal
 // tables.
 
-/// A column of the samples, and what lies before its values in a sample besides the size header.
+/// Where kernels put what they find of a column when they parse the samples' headers.
+enum class index_kind : std::uint32_t {
+  ranges,  ///< begin and elements, in `begins` and `elements`
+  ragged,  ///< begin, in `begins`, and elements, behind the sample's place in the offsets at `to`
+  rows,    ///< the value itself, a row of the slab from `to` on; of 1, 2, 4, 8 or 16 bytes
+};
+
+/// A column of the samples, for who parses their headers.
 struct staged_source {
-  std::uint64_t value_bytes = 0;  ///< in every sample; 0: the size header tells
-  std::uint64_t fixed_before = 0;
+  std::uint64_t value_bytes = 0;      ///< in every sample; 0: the size header tells
+  std::uint64_t to = 0;               ///< byte of the slab
   std::uint32_t variable_before = 0;  ///< columns
-  std::uint16_t element_log2 = 0;     ///< of the bytes of an element
-  std::uint16_t shaped = 0;           ///< 1: a shape lies before the elements
+  std::uint32_t index_row = 0;        ///< of `begins` and `elements`
+  index_kind goes_to = index_kind::ranges;
+  std::uint16_t element_log2 = 0;  ///< of the bytes of an element
+  std::uint16_t shaped = 0;        ///< 1: a shape lies before the elements
 };
 static_assert(std::has_unique_object_representations_v<staged_source>);
 
 /// What a region of the slab holds; see `output_kind`.
-enum class region_kind : std::uint32_t {
+enum class region_kind : std::uint16_t {
   dense,           ///< elements: rows of `row_elements`
   ragged,          ///< elements: back to back, from the offsets at `offsets_at` on
   padded,          ///< elements: rows of `row_elements`, then filling
@@ -41,11 +50,15 @@ enum class region_kind : std::uint32_t {
 };
 
 /// A part of the slab, from `at` on. Offsets of ragged columns are no region: a scan writes them.
+/// Nor are rows that the index writes.
 struct staged_region {
   region_kind kind = region_kind::dense;
-  std::uint32_t source = 0;
+  std::uint16_t element_log2 = 0;  ///< of the bytes of an element
+  std::uint32_t index_row = 0;     ///< of `begins` and `elements`
   std::uint64_t at = 0;
   std::uint64_t bytes = 0;
+  std::uint64_t value_bytes = 0;   ///< in every sample, where nothing is indexed
+  std::uint64_t fixed_before = 0;  ///< bytes before the value in a sample, likewise
   std::uint64_t row_elements = 0;
   divisor by_row{};  ///< dense, padded: by the bytes of a row, which are those of a mask's
   std::uint64_t offsets_at = 0;  ///< ragged
@@ -83,8 +96,8 @@ struct staged_plan {
   const staged_run* runs = nullptr;  ///< run_count, and one more where the block ends
   std::uint64_t run_count = 0;
   const staged_region* host_regions = nullptr;  ///< the same regions, for who launches kernels
-  /// [source_count][sample_count], written by the kernels: where each value's elements begin in
-  /// `raw`, and how many there are. Null where all columns have a fixed size.
+  /// [rows of the index][sample_count], written by the kernels: where each value's elements begin
+  /// in `raw`, and how many there are. Null where all columns have a fixed size.
   std::uint64_t* begins = nullptr;
   std::uint64_t* elements = nullptr;
   std::uint64_t* bad_sample = nullptr;  ///< one number; `no_bad_sample` before

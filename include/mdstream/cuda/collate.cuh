@@ -25,56 +25,23 @@ class write_slab {
   [[nodiscard]] std::uint64_t numbers() const noexcept { return pieces_.numbers(); }
 
   MDSTREAM_HOST_DEVICE void operator()(std::int64_t number) const noexcept {
+    const std::uint64_t tile = pieces_.tile(number), tile_end = tile + pieces_.tile_bytes();
     MDSTREAM_ROLLED
     for (std::uint32_t r = 0; r < plan_.region_count; ++r) {
       const collate::staged_region& region = plan_.regions[r];
-      const part of_number = part_of(number, region);
-      if (of_number.at < of_number.end)
-        region_maker<Sink>(plan_, region)
-            .make(of_number.at, of_number.end, pieces::step, plan_.slab + region.at);
+      const std::uint64_t region_end = region.at + region.bytes;
+      if (region_end <= tile || region.at >= tile_end) continue;
+      const std::uint64_t end = region_end < tile_end ? region_end : tile_end;
+      std::uint64_t at = pieces_.first(number);
+      if (at + Sink::bytes <= region.at)
+        at += (region.at - at - Sink::bytes) / pieces::step * pieces::step + pieces::step;
+      at = at < region.at ? region.at : at;
+      region_maker<Sink>(plan_, region)
+          .make(at - region.at, end - region.at, pieces::step, plan_.slab + region.at);
     }
   }
 
  private:
-  /// Bytes of a region, from the first piece on.
-  struct part {
-    std::uint64_t at = 0, end = 0;
-  };
-
-  [[nodiscard]] MDSTREAM_HOST_DEVICE part
-  part_of(std::int64_t number, const collate::staged_region& region) const noexcept {
-    if constexpr (Sink::lanes == 1)
-      return {share(number, region.bytes), share(number + 1, region.bytes)};
-    else
-      return within_tile(number, region);
-  }
-
-  /// The pieces of the slab's tile that are in the region: writes lie together, which is what a
-  /// device wants.
-  [[nodiscard]] MDSTREAM_HOST_DEVICE part
-  within_tile(std::int64_t number, const collate::staged_region& region) const noexcept {
-    const std::uint64_t tile = pieces_.tile(number), tile_end = tile + pieces_.tile_bytes();
-    const std::uint64_t region_end = region.at + region.bytes;
-    if (region_end <= tile || region.at >= tile_end) return {};
-    const std::uint64_t end = region_end < tile_end ? region_end : tile_end;
-    std::uint64_t at = pieces_.first(number);
-    if (at + Sink::bytes <= region.at)
-      at += (region.at - at - Sink::bytes) / pieces::step * pieces::step + pieces::step;
-    at = at < region.at ? region.at : at;
-    return {at - region.at, end - region.at};
-  }
-
-  /// Where the share of a number begins, if each has as much of every region: a processor finds the
-  /// samples of a share in its caches for all columns after the first, where tiles would read all
-  /// samples once for each column.
-  [[nodiscard]] MDSTREAM_HOST_DEVICE std::uint64_t share(std::int64_t number,
-                                                         std::uint64_t bytes) const noexcept {
-    constexpr std::uint64_t line = 64;
-    const std::uint64_t count = pieces_.numbers(), i = static_cast<std::uint64_t>(number);
-    const std::uint64_t at = bytes / count * i + bytes % count * i / count;
-    return i == count ? bytes : at / line * line;
-  }
-
   collate::staged_plan plan_;
   pieces pieces_;
 };

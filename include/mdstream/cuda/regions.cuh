@@ -21,10 +21,7 @@ class region_maker {
  public:
   MDSTREAM_HOST_DEVICE region_maker(const collate::staged_plan& plan,
                                     const collate::staged_region& region) noexcept
-      : plan_(plan),
-        region_(region),
-        kind_(region.kind),
-        width_(plan.source_count == 0 ? 0 : plan.sources[region.source].element_log2) {}
+      : plan_(plan), region_(region), kind_(region.kind), width_(region.element_log2) {}
 
   /// Pieces of `Sink::bytes`, or less at `end`, from byte `at` of the region on, each `step` bytes
   /// behind the one before, as long as they begin before `end`. `at` is a multiple of 16, `to` the
@@ -143,7 +140,9 @@ class region_maker {
         break;
       default: find_row(at, found); break;
     }
-    const value_range value = value_of(plan_, region_.source, found.sample);
+    const value_range value = kind_ == kind::ragged ? ragged_value_of(plan_, region_, found.sample,
+                                                                      found.end - found.begin)
+                                                    : value_of(plan_, region_, found.sample);
     if (kind_ == kind::mask) {
       const u64 kept = smaller(value.bytes >> width_, region_.row_elements);
       const bool is_kept = at - found.begin < kept;
@@ -256,7 +255,7 @@ class region_maker {
   }
   [[nodiscard]] MDSTREAM_HOST_DEVICE u64 number_of(u64 sample) const noexcept {
     if (kind_ != kind::lengths) return plan_.offsets[sample];
-    return smaller(value_of(plan_, region_.source, sample).bytes >> width_, region_.row_elements);
+    return smaller(value_of(plan_, region_, sample).bytes >> width_, region_.row_elements);
   }
 
   const collate::staged_plan& plan_;

@@ -51,19 +51,6 @@ namespace detail {
 
 }  // namespace detail
 
-/// Where a column's elements are in a sample, where all columns have a fixed size; empty for a
-/// sample of another size.
-[[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range fixed_value(
-    const collate::staged_plan& plan, const collate::staged_source& source,
-    std::uint64_t sample) noexcept {
-  const std::uint64_t begin = plan.offsets[sample], end = plan.offsets[sample + 1];
-  if (end < begin || end > plan.raw_bytes || end - begin != plan.fixed_bytes) {
-    keep_smallest(plan.bad_sample, sample);
-    return {};
-  }
-  return {begin + source.fixed_before, source.value_bytes};
-}
-
 /// Parses the header of one sample for all columns at a time.
 class index_samples {
  public:
@@ -73,26 +60,13 @@ class index_samples {
   /// one place behind the sample's, so that their sums are offsets.
   MDSTREAM_HOST_DEVICE void operator()(std::int64_t number) const noexcept {
     const auto sample = static_cast<std::uint64_t>(number);
-    fetch_ahead(sample);
-    if (sample < plan_.sample_count && !index(sample)) {
-      keep_smallest(plan_.bad_sample, sample);
-      for (std::uint32_t k = 0; k < plan_.source_count; ++k) set(k, sample, {}, 0);
-    }
-    for (std::uint32_t r = 0; r < plan_.region_count; ++r)
-      if (plan_.regions[r].kind == collate::region_kind::ragged) count(plan_.regions[r], sample);
+    if (sample == plan_.sample_count) return begin_offsets();
+    if (index(sample)) return;
+    keep_smallest(plan_.bad_sample, sample);
+    for (std::uint32_t k = 0; k < plan_.source_count; ++k) put(plan_.sources[k], sample, {});
   }
 
  private:
-  /// Headers are too far apart for a processor to foresee. A device has other threads meanwhile.
-  MDSTREAM_HOST_DEVICE void fetch_ahead([[maybe_unused]] std::uint64_t sample) const noexcept {
-#if !defined(__CUDA_ARCH__)
-    constexpr std::uint64_t ahead = 16;
-    if (plan_.sample_count - sample <= ahead) return;
-    const std::uint64_t at = plan_.offsets[sample + ahead];
-    if (at < plan_.raw_bytes) __builtin_prefetch(plan_.raw + at);
-#endif
-  }
-
   [[nodiscard]] MDSTREAM_HOST_DEVICE bool index(std::uint64_t sample) const noexcept {
     const std::uint64_t begin = plan_.offsets[sample], end = plan_.offsets[sample + 1];
     const std::uint64_t header = std::uint64_t{plan_.variable_count} * sizeof(std::uint32_t);
@@ -110,41 +84,70 @@ class index_samples {
       if (source.shaped != 0 && !detail::skip_shape(plan_.raw, source.element_log2, elements))
         return false;
       if (elements.bytes % (std::uint64_t{1} << source.element_log2) != 0) return false;
-      set(k, sample, elements, source.element_log2);
+      put(source, sample, elements);
       value.begin += value.bytes;
     }
     return value.begin == end;
   }
 
-  MDSTREAM_HOST_DEVICE void set(std::uint32_t source, std::uint64_t sample,
-                                const value_range& value,
-                                std::uint32_t element_log2) const noexcept {
-    const std::uint64_t at = source * plan_.sample_count + sample;
-    plan_.begins[at] = value.begin;
-    plan_.elements[at] = value.bytes >> element_log2;
+  MDSTREAM_HOST_DEVICE void begin_offsets() const noexcept {
+    for (std::uint32_t k = 0; k < plan_.source_count; ++k)
+      if (plan_.sources[k].goes_to == collate::index_kind::ragged) *offset(plan_.sources[k], 0) = 0;
   }
 
-  MDSTREAM_HOST_DEVICE void count(const collate::staged_region& region,
-                                  std::uint64_t sample) const noexcept {
-    auto* const offsets = reinterpret_cast<std::int64_t*>(plan_.slab + region.offsets_at);
-    if (sample == plan_.sample_count)
-      offsets[0] = 0;
+  /// Nothing, a value of zeros, for a sample that contradicts itself.
+  MDSTREAM_HOST_DEVICE void put(const collate::staged_source& source, std::uint64_t sample,
+                                const value_range& value) const noexcept {
+    if (source.goes_to == collate::index_kind::rows) return put_row(source, sample, value);
+    const std::uint64_t at = source.index_row * plan_.sample_count + sample;
+    const std::uint64_t elements = value.bytes >> source.element_log2;
+    plan_.begins[at] = value.begin;
+    if (source.goes_to == collate::index_kind::ragged)
+      *offset(source, sample + 1) = static_cast<std::int64_t>(elements);
     else
-      offsets[sample + 1] =
-          static_cast<std::int64_t>(plan_.elements[region.source * plan_.sample_count + sample]);
+      plan_.elements[at] = elements;
+  }
+  MDSTREAM_HOST_DEVICE void put_row(const collate::staged_source& source, std::uint64_t sample,
+                                    const value_range& value) const noexcept {
+    const auto bytes = static_cast<unsigned>(source.value_bytes);
+    store_number(plan_.slab + source.to + sample * bytes,
+                 value.bytes == 0 ? word{} : load_some(plan_.raw + value.begin, bytes), bytes);
+  }
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::int64_t* offset(const collate::staged_source& source,
+                                                          std::uint64_t i) const noexcept {
+    return reinterpret_cast<std::int64_t*>(plan_.slab + source.to) + i;
   }
 
   collate::staged_plan plan_;
 };
 
-/// The elements of a column in a sample, indexed or of fixed size.
+/// The elements of a region's column in a sample, where all columns have a fixed size; none for a
+/// sample of another size.
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range fixed_value(
+    const collate::staged_plan& plan, const collate::staged_region& region,
+    std::uint64_t sample) noexcept {
+  const std::uint64_t begin = plan.offsets[sample], end = plan.offsets[sample + 1];
+  if (end < begin || end > plan.raw_bytes || end - begin != plan.fixed_bytes) {
+    keep_smallest(plan.bad_sample, sample);
+    return {};
+  }
+  return {begin + region.fixed_before, region.value_bytes};
+}
+
+/// The elements of a region's column in a sample, which is not ragged.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range value_of(const collate::staged_plan& plan,
-                                                               std::uint32_t source,
+                                                               const collate::staged_region& region,
                                                                std::uint64_t sample) noexcept {
-  const collate::staged_source& about = plan.sources[source];
-  if (plan.begins == nullptr) return fixed_value(plan, about, sample);
-  const std::uint64_t at = source * plan.sample_count + sample;
-  return {plan.begins[at], plan.elements[at] << about.element_log2};
+  if (plan.begins == nullptr) return fixed_value(plan, region, sample);
+  const std::uint64_t at = region.index_row * plan.sample_count + sample;
+  return {plan.begins[at], plan.elements[at] << region.element_log2};
+}
+
+/// The same of a ragged one, whose offsets tell how many there are.
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range ragged_value_of(
+    const collate::staged_plan& plan, const collate::staged_region& region, std::uint64_t sample,
+    std::uint64_t bytes) noexcept {
+  return {plan.begins[region.index_row * plan.sample_count + sample], bytes};
 }
 
 }  // namespace mdstream::inline v0::kernels

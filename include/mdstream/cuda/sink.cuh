@@ -112,8 +112,8 @@ class word_sink {
 /// Memory of the host.
 class memory_sink {
  public:
-  // What a processor makes at a time: it and the samples of it fit into a second-level cache.
-  static constexpr std::uint64_t bytes = 1 << 18;
+  // What a processor makes at a time fits, with its samples, into a second-level cache.
+  static constexpr std::uint64_t bytes = 1 << 16;
   static constexpr std::uint64_t lanes = 1;
   static constexpr std::uint64_t threads = 1;
 

@@ -91,4 +91,15 @@ MDSTREAM_HOST_DEVICE inline void store_word(std::byte* to, word x, unsigned coun
     to[i] = static_cast<std::byte>((i < 8 ? x.low >> (8 * i) : x.high >> (8 * (i - 8))) & 0xff);
 }
 
+/// Stores the first `count` bytes, 1, 2, 4, 8 or 16, at a multiple of as many.
+MDSTREAM_HOST_DEVICE inline void store_number(std::byte* to, word x, unsigned count) noexcept {
+  switch (count) {
+    case 1: *to = static_cast<std::byte>(x.low & 0xff); break;
+    case 2: *reinterpret_cast<std::uint16_t*>(to) = static_cast<std::uint16_t>(x.low); break;
+    case 4: *reinterpret_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(x.low); break;
+    case 8: *reinterpret_cast<std::uint64_t*>(to) = x.low; break;
+    default: store_word(to, x, 16); break;
+  }
+}
+
 }  // namespace mdstream::inline v0::kernels
