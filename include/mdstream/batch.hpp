@@ -118,7 +118,7 @@ class batch {
   /// The batch's number in its epoch, the same on all ranks; after a resume it goes on counting.
   [[nodiscard]] std::uint64_t number() const noexcept { return parts_.number; }
 
-  /// Makes `stream` wait for the batch; no host wait. Nothing to do for batches in host memory.
+  /// Makes `stream`, of the loader's device, wait for the batch; no host wait. Nothing on the host.
   void ready_on(stage::stream_handle stream = nullptr) { parts_.slot.ready_on(stream); }
 
   /// The column of that name, with a compile-time schema: a `dense_view` of shape

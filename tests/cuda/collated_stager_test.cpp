@@ -1,5 +1,7 @@
 #include <mdstream/stage/device_stager.hpp>
 
+#include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/none.hpp>
 #include <mdstream/collate/padded.hpp>
 #include <mdstream/cuda/collate.cuh>
 
@@ -63,6 +65,50 @@ TEST_CASE("batches that the device collates are the host's, whenever it comes to
     CHECK(m->faults == std::vector<std::string>{});
     CHECK(m->live.empty());
   }
+}
+
+TEST_CASE("a dense batch is one copy and one launch, and the ring settles", "[cuda]") {
+  const auto m = std::make_shared<scripted::machine>(1);
+  late_kernels::on = m.get();
+  stager s{scripted::api(m), scripted::memory(m)};
+  std::mt19937 random(1);
+  batch one{.sources = {columns[0], {.type = mds::dtype::float32, .value_bytes = 36}}};
+  add_samples(one, 50, 0, random);
+  lay_out<collate::dense>(one);
+  stager::slot slot;
+  const auto step = [&] {
+    slot = {};
+    slot = s.stage(one.plan);
+    slot.ready_on(m->trainer_stream(1));
+    CHECK(m->finish());
+  };
+  for (int i = 0; i < 4; ++i) step();
+  const auto warm = m->live;
+  m->calls_of.clear();
+  step();
+  CHECK(m->live == warm);
+  CHECK(m->host_waits == 0);
+  CHECK(m->calls_of["upload"] == 1);
+  CHECK(m->calls_of["collate"] == 1);
+  CHECK(m->calls_of["allocate"] + m->calls_of["make_pinned"] + m->calls_of["make_event"] == 0);
+  CHECK(m->calls_of["await stream"] == 0);
+}
+
+TEST_CASE("samples that are wanted as they are need no kernel", "[cuda]") {
+  const auto m = std::make_shared<scripted::machine>(1);
+  late_kernels::on = m.get();
+  stager s{scripted::api(m), scripted::memory(m)};
+  std::mt19937 random(1);
+  batch one{.sources = columns};
+  add_samples(one, 50, 20, random);
+  lay_out<collate::none>(one);
+  memory expected(one.plan.slab_bytes);
+  collate::execute(one.plan, expected.data());
+  const auto slot = s.stage(one.plan);
+  CHECK(m->finish());
+  CHECK(are_equal(one.outputs, one.samples.size(), slot.data(), expected.data()));
+  CHECK(m->calls_of["upload"] == 1);
+  CHECK(m->calls_of["collate"] == 0);
 }
 
 TEST_CASE("kernels that can not be launched are told with their place", "[cuda]") {

@@ -13,8 +13,10 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
+#include <exception>
 #include <iostream>
 #include <map>
+#include <thread>
 #include <vector>
 
 namespace device_test {
@@ -213,6 +215,37 @@ TEST_CASE("the order on the device is the host's", "[cuda][device]") {
   for (std::uint64_t i = 0; i < draw.count; ++i) REQUIRE(drawn[i] == draw.order(i));
 }
 
+TEST_CASE("a loader that runs ahead leaves the capture of a graph alone", "[cuda][device]") {
+  if (skipped()) return;
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaStreamCreate(&stream) == cudaSuccess);
+  const array<std::byte> from(64), to(64);
+  mds::stage::cuda<2> stager;
+  std::exception_ptr failure;
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  std::thread([&] {
+    try {
+      for (std::uint32_t step = 0; step < 20; ++step) {  // each larger: waits, frees and allocates
+        std::mt19937 random(step);
+        batch one{.sources = {{.type = mds::dtype::uint8, .value_bytes = 1U << step}}};
+        add_samples(one, 3, 0, random);
+        lay_out<collate::dense>(one);
+        const auto slot = stager.stage(one.plan);
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }).join();
+  CHECK(cudaMemcpyAsync(to.data(), from.data(), 64, cudaMemcpyDeviceToDevice, stream) ==
+        cudaSuccess);
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+  CHECK(graph != nullptr);
+  if (graph != nullptr) cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  if (failure) std::rethrow_exception(failure);
+}
+
 TEST_CASE("captured graphs read the batches of a ring", "[cuda][device]") {
   if (skipped()) return;
   constexpr std::size_t bytes = 4096;
@@ -233,7 +266,7 @@ TEST_CASE("captured graphs read the batches of a ring", "[cuda][device]") {
       slot.ready_on(stream);
       if (!graphs.contains(slot.data())) {
         cudaGraph_t graph = nullptr;
-        REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+        REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
         REQUIRE(cudaMemcpyAsync(result.data(), slot.data(), bytes, cudaMemcpyDeviceToDevice,
                                 stream) == cudaSuccess);
         REQUIRE(cudaStreamEndCapture(stream, &graph) == cudaSuccess);

@@ -210,6 +210,29 @@ TEST_CASE("a loop sees the same addresses in turn, and waits and allocates no mo
   CHECK(mds::stage::place_of(slot) == mds::stage::memory_place{mds::stage::memory_kind::device, 7});
 }
 
+TEST_CASE("streams of another device are refused, and the batch is as it was", "[stage]") {
+  const auto m = std::make_shared<machine>(1);
+  pinned stager{scripted::api(m)};
+  const plans::one_column batch({1, 2, 3});
+  {
+    auto slot = stager.stage(batch.plan());
+    const auto expect_refusal = [&](mds::stage::stream_handle stream) {
+      support::expect_error([&] { slot.ready_on(stream); }, mds::errc::invalid_argument,
+                            {"stream of another device", "CUDA device 7"});
+    };
+    expect_refusal(m->foreign_stream());
+    m->current_device = 0;
+    expect_refusal(nullptr);
+    m->current_device = 7;
+    slot.ready_on(nullptr);
+    slot.ready_on(m->trainer_stream(1));
+    CHECK(std::memcmp(slot.data(), batch.values.data(), 24) == 0);
+  }
+  (void)stager.stage(batch.plan());
+  CHECK(m->finish());
+  CHECK(m->faults == std::vector<std::string>{});
+}
+
 TEST_CASE("batches are dropped on other threads while the next are staged", "[stage]") {
   const auto m = std::make_shared<machine>(5);
   device stager = make_device(m);

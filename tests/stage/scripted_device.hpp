@@ -42,14 +42,20 @@ class machine {
   /// Faults of the stager that the machine saw.
   std::vector<std::string> faults;
   int calls = 0;
+  std::map<std::string, int> calls_of;
   int entered = 0;
   int host_waits = 0;
   std::set<const void*> live;
+  /// Of the calling threads.
+  int current_device = 7;
 
   /// A stream of the trainer. It needs no freeing.
   stream_handle trainer_stream(int number) {
     return reinterpret_cast<stream_handle>(static_cast<std::uintptr_t>(number) * 16);
   }
+  /// One of another device.
+  stream_handle foreign_stream() { return reinterpret_cast<stream_handle>(std::uintptr_t{8}); }
+  [[nodiscard]] bool is_foreign(stream_handle stream) { return stream == foreign_stream(); }
   /// Work that runs when the stream comes to it.
   void launch(stream_handle stream, std::function<void()> work) {
     const std::scoped_lock lock(mutex_);
@@ -69,6 +75,7 @@ class machine {
   int call(const char* name, bool needs_device, Body&& body) {
     const std::scoped_lock lock(mutex_);
     if (needs_device && entered == 0) faults.push_back(std::string(name) + " on a foreign device");
+    ++calls_of[name];
     if (++calls == fail_at) {
       failed_call = name;
       return 1;
@@ -166,16 +173,29 @@ class api {
  public:
   using status = int;
   using event = int;
+  using scope = int;  // how deep the thread was in
 
   explicit api(std::shared_ptr<machine> m) : m_(std::move(m)) {}
 
   [[nodiscard]] int device() const noexcept { return 7; }
   [[nodiscard]] static int devices() noexcept { return 1; }
-  [[nodiscard]] int enter() noexcept {
-    return m_->call("enter", false, [this] { ++m_->entered; });
+  [[nodiscard]] int enter(scope& before) noexcept {
+    return m_->call("enter", false, [&] {
+      ++m_->entered;
+      before = depth_of_thread()++;
+    });
   }
-  void leave() noexcept {
-    m_->quietly([this] { --m_->entered; });
+  void leave(scope before) noexcept {
+    m_->quietly([&] {
+      --m_->entered;
+      if (--depth_of_thread() != before) m_->faults.push_back("a thread is left in another state");
+    });
+  }
+  [[nodiscard]] int owns(stream_handle stream, bool& answer) const noexcept {
+    return m_->call("owns", false, [&] {
+      if (depth_of_thread() != 0) m_->faults.push_back("the thread's own device is not current");
+      answer = stream == nullptr ? m_->current_device == device() : !m_->is_foreign(stream);
+    });
   }
   [[nodiscard]] int make_stream(stream_handle& out) noexcept {
     return m_->call("make_stream", true, [&] {
@@ -218,6 +238,10 @@ class api {
   [[nodiscard]] std::string describe(int) const { return "scriptedError: " + m_->failed_call; }
 
  private:
+  static int& depth_of_thread() {
+    thread_local int depth = 0;
+    return depth;
+  }
   static const void* name(int one) { return reinterpret_cast<const void*>(std::uintptr_t(one)); }
   std::shared_ptr<machine> m_;
 };

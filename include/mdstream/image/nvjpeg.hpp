@@ -74,14 +74,15 @@ struct freed_by {
 class on_cuda_device {
  public:
   explicit on_cuda_device(stage::cuda_runtime& runtime) : runtime_(runtime) {
-    check_cuda(runtime_.enter(), "cannot use the CUDA device");
+    check_cuda(runtime_.enter(before_), "cannot use the CUDA device");
   }
   on_cuda_device(const on_cuda_device&) = delete;
   on_cuda_device& operator=(const on_cuda_device&) = delete;
-  ~on_cuda_device() { runtime_.leave(); }
+  ~on_cuda_device() { runtime_.leave(before_); }
 
  private:
   stage::cuda_runtime& runtime_;
+  stage::cuda_runtime::scope before_{};
 };
 
 /// A device's JPEG engines: nvJPEG's handle, and what it keeps of two calls under way. Made, used
@@ -274,12 +275,13 @@ class nvjpeg_decoder {
   nvjpeg_decoder& operator=(const nvjpeg_decoder&) = delete;
   /// Waits for what is under way.
   ~nvjpeg_decoder() {
-    if (runtime_.enter() != cudaSuccess) {
+    stage::cuda_runtime::scope before{};
+    if (runtime_.enter(before) != cudaSuccess) {
       static_cast<void>(engines_.release());  // nothing can be freed without the device
       return;
     }
     engines_.reset();
-    runtime_.leave();
+    runtime_.leave(before);
   }
 
   /// Decodes `files`, for which `layout` was made, into the `layout.bytes` at `block`, in the order

@@ -16,8 +16,11 @@ namespace mdstream::inline v0::stage {
 /// throws.
 ///
 /// - `device()`, `devices()`: its number, and how many of them the process sees.
-/// - `enter()`, `leave()`: around all others, on the calling thread; the thread's own device is
-///   current again after `leave`, and no device but the chosen one is touched.
+/// - `enter(scope)`, `leave(scope)`: around all others but `owns`, on the calling thread; the
+///   thread's own device is current again after `leave`, and no device but the chosen one is
+///   touched. What the thread does between them disturbs no capture of a graph on another stream.
+/// - `owns(stream, answer)`: whether the stream is of this device; of the default stream, whether
+///   the calling thread's current device is.
 /// - `make_stream`, `make_event`, `free_*`: streams do not synchronise with the default stream.
 /// - `record(event, stream)`, `hold(stream, event)`: later work on `stream` waits for `event`.
 /// - `await(event)`, `await(stream)`: the calling thread waits.
@@ -29,13 +32,16 @@ concept device_api =
     std::movable<Api> && std::default_initializable<typename Api::status> &&
     std::equality_comparable<typename Api::status> &&
     std::default_initializable<typename Api::event> &&
+    std::default_initializable<typename Api::scope> &&
     requires(Api& api, const Api& fixed, typename Api::event event, typename Api::status status,
              stream_handle stream, stream_handle& new_stream, typename Api::event& new_event,
-             std::byte* memory, std::byte*& new_memory, std::uint64_t bytes) {
+             typename Api::scope& scope, std::byte* memory, std::byte*& new_memory,
+             std::uint64_t bytes, bool& answer) {
       { fixed.device() } noexcept -> std::same_as<int>;
       { fixed.devices() } noexcept -> std::same_as<int>;
-      { api.enter() } noexcept -> std::same_as<typename Api::status>;
-      { api.leave() } noexcept;
+      { api.enter(scope) } noexcept -> std::same_as<typename Api::status>;
+      { api.leave(scope) } noexcept;
+      { fixed.owns(stream, answer) } noexcept -> std::same_as<typename Api::status>;
       { api.make_stream(new_stream) } noexcept -> std::same_as<typename Api::status>;
       { api.free_stream(stream) } noexcept;
       { api.make_event(new_event) } noexcept -> std::same_as<typename Api::status>;

@@ -73,7 +73,8 @@ class device_ring {
   device_ring& operator=(const device_ring&) = delete;
   /// Precondition: every buffer was given back.
   ~device_ring() {
-    if (api_.enter() != status{}) return;  // nothing can be freed without the device
+    typename Api::scope before{};
+    if (api_.enter(before) != status{}) return;  // nothing can be freed without the device
     for (buffer& one : all_) {
       if (one.lost_) continue;  // may be read still: it goes with the process
       for (; one.reading_ > 0; --one.reading_)
@@ -88,7 +89,7 @@ class device_ring {
       for (const auto& reader : one.readers_) api_.free_event(reader.done);
     }
     api_.free_stream(stream_);
-    api_.leave();
+    api_.leave(before);
   }
 
   [[nodiscard]] int device() const noexcept { return api_.device(); }
@@ -143,8 +144,10 @@ class device_ring {
   }
 
   /// Later work on `stream` sees the batch, and the buffer is not written before what `stream`
-  /// holds when it is given back is done.
+  /// holds when it is given back is done. Throws `errc::invalid_argument` for a stream of another
+  /// device, whose events could not tell that.
   void ready_on(buffer& one, stream_handle stream) {
+    refuse_foreign(stream);
     const on_device current(*this);
     if (one.pending_ == buffer::pending::filled)
       check(api_.hold(stream, one.filled_), "cannot make a stream wait for its batch");
@@ -162,11 +165,12 @@ class device_ring {
   }
 
   void give_back(buffer& one) noexcept {
-    status failure = api_.enter();
+    typename Api::scope before{};
+    status failure = api_.enter(before);
     if (failure == status{}) {
       for (std::size_t i = 0; i < one.reading_ && failure == status{}; ++i)
         failure = api_.record(one.readers_[i].done, one.readers_[i].stream);
-      api_.leave();
+      api_.leave(before);
     }
     if (failure == status{} || one.reading_ == 0) {
       put_free(one);
@@ -182,20 +186,30 @@ class device_ring {
   class on_device {
    public:
     explicit on_device(device_ring& ring) : ring_(ring) {
-      ring_.check(ring_.api_.enter(), "cannot use the device");
+      ring_.check(ring_.api_.enter(before_), "cannot use the device");
     }
     on_device(const on_device&) = delete;
     on_device& operator=(const on_device&) = delete;
-    ~on_device() { ring_.api_.leave(); }
+    ~on_device() { ring_.api_.leave(before_); }
 
    private:
     device_ring& ring_;
+    typename Api::scope before_{};
   };
 
-  [[nodiscard]] error failed(std::string_view what, std::string cause) const {
-    return {errc::device_error,
+  [[nodiscard]] error failed(std::string_view what, std::string cause,
+                             errc code = errc::device_error) const {
+    return {code,
             diagnostics{.what = std::string(what) + ", CUDA device " + std::to_string(device()),
                         .cause = std::move(cause)}};
+  }
+  void refuse_foreign(stream_handle stream) {
+    bool is_own = false;
+    check(api_.owns(stream, is_own), "cannot tell the device of a stream");
+    if (!is_own)
+      throw failed("a batch cannot be made ready on a stream of another device",
+                   "the loader's device has to be current where its default stream is meant",
+                   errc::invalid_argument);
   }
   void check(status outcome, std::string_view what) const {
     if (outcome != status{}) throw failed(what, api_.describe(outcome));

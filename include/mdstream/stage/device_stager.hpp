@@ -141,8 +141,7 @@ class basic_device_collated : public basic_device<Depth, Memory, Api> {
   using typename base::slot;
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
-    // Samples of one column of a fixed size are the batch already.
-    if (plan.source_count == 1 && plan.variable_count == 0) return base::stage(plan);
+    if (is_copy_of_samples(plan)) return base::stage(plan);
     const collate::staged_block block(plan);
     const auto& own = this->held();
     auto& memory = own->take(block.block_bytes(), block.device_bytes());
@@ -153,6 +152,15 @@ class basic_device_collated : public basic_device<Depth, Memory, Api> {
                  [&staged](stream_handle stream) { return Kernels::collate(staged, stream); });
     own->filled(memory);
     return out;
+  }
+
+ private:
+  /// Samples of one column of a fixed size, and those that are wanted as they are, are the batch
+  /// already.
+  [[nodiscard]] static bool is_copy_of_samples(const collate::collate_plan& plan) noexcept {
+    const bool as_they_are =
+        plan.output_count != 0 && plan.outputs[0].kind == collate::output_kind::samples;
+    return as_they_are || (plan.source_count == 1 && plan.variable_count == 0);
   }
 };
 

@@ -37,7 +37,7 @@ struct memory_place {
 /// - `data()`: the slab, in the memory that the stager serves.
 /// - `ready_on(stream)`: from here on work on `stream` sees the whole batch, and the memory is not
 ///   reused before what `stream` holds when the slot is given up is done. No host wait. `stream`
-///   has to live until then.
+///   is of the stager's device, has to live until then, and captures no graph at either time.
 /// - `place()`, where the memory is not `memory_kind::host`.
 template <class Slot>
 concept slot = std::movable<Slot> && std::default_initializable<Slot> &&

@@ -37,12 +37,14 @@ struct driver_calls {
   CUresult (*release)(CUdevice) = nullptr;
   CUresult (*push)(CUcontext) = nullptr;
   CUresult (*pop)(CUcontext*) = nullptr;
+  CUresult (*context_of)(CUstream, CUcontext*) = nullptr;
 
   [[nodiscard]] static cudaError_t find(driver_calls& out) noexcept {
     if (const cudaError_t status = find("cuDevicePrimaryCtxRetain", out.retain)) return status;
     if (const cudaError_t status = find("cuDevicePrimaryCtxRelease", out.release)) return status;
     if (const cudaError_t status = find("cuCtxPushCurrent", out.push)) return status;
-    return find("cuCtxPopCurrent", out.pop);
+    if (const cudaError_t status = find("cuCtxPopCurrent", out.pop)) return status;
+    return find("cuStreamGetCtx", out.context_of);
   }
 
  private:
@@ -71,6 +73,7 @@ class cuda_runtime {
  public:
   using status = cudaError_t;
   using event = cudaEvent_t;
+  using scope = cudaStreamCaptureMode;  ///< the thread's own, while it works for this device
 
   /// Throws `errc::device_error` where there is no driver, no device, or none of that number.
   explicit cuda_runtime(int device = current_device) {
@@ -109,10 +112,30 @@ class cuda_runtime {
   /// That the process sees.
   [[nodiscard]] int devices() const noexcept { return devices_; }
 
-  [[nodiscard]] status enter() noexcept { return from_driver(driver_.push(context_)); }
-  void leave() noexcept {
-    CUcontext gone = nullptr;
-    driver_.pop(&gone);
+  /// A thread that captures a graph in the usual mode, the global one, forbids all threads to wait
+  /// or to allocate; threads of the relaxed mode may, and leave its graph alone.
+  [[nodiscard]] status enter(scope& before) noexcept {
+    if (const status outcome = from_driver(driver_.push(context_))) return outcome;
+    before = cudaStreamCaptureModeRelaxed;
+    const status outcome = seen(cudaThreadExchangeStreamCaptureMode(&before));
+    if (outcome != cudaSuccess) pop();
+    return outcome;
+  }
+  void leave(scope before) noexcept {
+    seen(cudaThreadExchangeStreamCaptureMode(&before));
+    pop();
+  }
+  [[nodiscard]] status owns(stream_handle stream, bool& answer) const noexcept {
+    if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+      int current = current_device;
+      const status outcome = seen(cudaGetDevice(&current));
+      answer = current == device_;
+      return outcome;
+    }
+    CUcontext of_stream = nullptr;
+    const status outcome = from_driver(driver_.context_of(stream, &of_stream));
+    answer = of_stream == context_;
+    return outcome;
   }
 
   [[nodiscard]] status make_stream(stream_handle& out) noexcept {
@@ -149,6 +172,10 @@ class cuda_runtime {
   }
 
  private:
+  void pop() noexcept {
+    CUcontext gone = nullptr;
+    driver_.pop(&gone);
+  }
   static void check(cudaError_t outcome, const char* what) {
     if (outcome == cudaSuccess) return;
     seen(outcome);
