@@ -35,7 +35,7 @@ fi
 tools/install-deps.sh "${groups[@]}" >&2
 build=build/bench
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
-  -DMDSTREAM_EXAMPLES=$programs >&2
+  -DMDSTREAM_CLI=$programs -DMDSTREAM_EXAMPLES=OFF >&2
 cmake --build "$build" --target "${names[@]/#/bench_}" >&2
 
 if $with_peers && [ "${names[*]}" != transfer ]; then

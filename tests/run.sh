@@ -11,7 +11,8 @@ jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
 # -O1 halves the time of the build; what depends on optimisation has flags of its own.
-options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON)
+options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON
+         -DMDSTREAM_WERROR="${MDSTREAM_WERROR:-OFF}")
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi

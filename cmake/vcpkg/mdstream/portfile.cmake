@@ -4,7 +4,7 @@
 set(SOURCE_PATH "${CMAKE_CURRENT_LIST_DIR}/../../..")
 
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}"
-  OPTIONS -DMDSTREAM_TESTS=OFF -DMDSTREAM_EXAMPLES=OFF -DMDSTREAM_BENCH=OFF)
+  OPTIONS -DMDSTREAM_TESTS=OFF -DMDSTREAM_CLI=OFF -DMDSTREAM_EXAMPLES=OFF -DMDSTREAM_BENCH=OFF)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME mdstream CONFIG_PATH share/mdstream)
 vcpkg_fixup_pkgconfig()
