@@ -77,9 +77,12 @@ void set_option(CURL* easy, CURLoption option, Value value) {
   const CURLcode failure = curl_easy_setopt(easy, option, value);
   if (failure == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
   if (failure != CURLE_OK) {
+    const curl_easyoption* const known = curl_easy_option_by_id(option);
     throw error(errc::io_error,
-                diagnostics{.what = "libcurl does not take option " + std::to_string(option),
-                            .cause = curl_easy_strerror(failure)});
+                diagnostics{.what = "the request cannot be made",
+                            .cause = std::string("libcurl ") + LIBCURL_VERSION +
+                                     " refuses CURLOPT_" + (known == nullptr ? "" : known->name) +
+                                     ": " + curl_easy_strerror(failure)});
   }
 }
 

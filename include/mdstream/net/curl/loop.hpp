@@ -125,8 +125,10 @@ class basic_curl_loop {
     return handle;
   }
 
+  /// For the next request. Only of one that went well: after a name that does not resolve, say,
+  /// libcurl 7.88 leaves a handle in a state that no reset gets it out of.
   void keep_handle(curl_easy_handle handle) {
-    if (!handle || idle_.size() >= most_idle_handles) return;
+    if (idle_.size() >= most_idle_handles) return;
     curl_easy_reset(handle.get());
     idle_.push_back(std::move(handle));
   }
@@ -141,7 +143,7 @@ class basic_curl_loop {
   void refuse(const std::shared_ptr<http_transfer>& transfer, const std::exception_ptr& why,
               left_function left) {
     asio::post(io_, [this, transfer, why, left = std::move(left)]() mutable {
-      keep_handle(transfer->take_handle());
+      (void)transfer->take_handle();
       left();
       try {
         std::rethrow_exception(why);
@@ -192,12 +194,13 @@ class basic_curl_loop {
 
   /// Takes a transfer off the loop and lets `tell` complete it.
   template <class Tell>
-  void leave(typename under_way_map::iterator at, Tell tell) {
+  void leave(typename under_way_map::iterator at, Tell tell, bool went_well = false) {
     auto node = under_way_.extract(at);
     entry& gone = node.mapped();
     gone.cancel.reset();
     curl_multi_remove_handle(multi_.get(), node.key());
-    keep_handle(gone.transfer->take_handle());
+    curl_easy_handle handle = gone.transfer->take_handle();
+    if (went_well) keep_handle(std::move(handle));
     gone.left();
     tell(*gone.transfer);
   }
@@ -218,7 +221,7 @@ class basic_curl_loop {
       const auto at = under_way_.find(message->easy_handle);
       if (at == under_way_.end()) continue;
       if (follows(at, result)) continue;
-      leave(at, [result](http_transfer& t) { t.complete(result); });
+      leave(at, [result](http_transfer& t) { t.complete(result); }, result == CURLE_OK);
     }
   }
 
