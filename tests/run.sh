@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tests/run.sh [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
-# and runs them through ctest. With names (rooms such as `order`, or `negative`, `consumer`, `headers`)
+# and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
 # only those. Needs no argument and asks nothing. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
