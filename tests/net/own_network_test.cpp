@@ -3,7 +3,10 @@
 #include <mdstream/net/http_client.hpp>
 
 #include <chrono>
+#include <list>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "net/http_calls.hpp"
@@ -15,12 +18,15 @@ namespace own_network_test {
 
 namespace mds = mdstream;
 namespace net = mdstream::net;
+using http_calls::call;
 using http_calls::get;
+using http_calls::send;
 using mds::errc;
 using support::own_network;
 using support::scripted_request;
 using support::scripted_server;
 using connection = scripted_server::connection;
+using namespace std::chrono_literals;
 
 TEST_CASE("a name that does not resolve once does so the next time", "[net]") {
   own_network& network = own_network::enter();
@@ -44,6 +50,81 @@ TEST_CASE("a name that does not resolve once does so the next time", "[net]") {
       CHECK_FALSE(found.code);
     }
   }
+}
+
+TEST_CASE("when an address is gone, all but its pending requests go where the name is now",
+          "[net]") {
+  own_network& network = own_network::enter();
+  const auto answers = [](std::string text) {
+    return [text = std::move(text)](connection& to, const scripted_request& request) {
+      if (request.target == "/wait") to.wait(20ms);  // so that each has a connection of its own
+      to.answer("200 OK", text);
+    };
+  };
+  network.add_address("10.9.0.2");
+  scripted_server old_one(answers("old"), "10.9.0.2");
+  network.set_names("10.9.0.2 bucket.test\n");
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.time = {.connect = 2s, .window = 1s}});
+  const std::string url = old_one.url("bucket.test");
+  const auto send_eight = [&] {
+    std::vector<call> calls;
+    for (int i = 0; i < 8; ++i) calls.emplace_back(client, net::http_request{.url = url + "/wait"});
+    std::multiset<std::string> texts;
+    for (const call& each : calls) texts.insert(each.wait().answer.text);
+    return texts;
+  };
+  CHECK(send_eight().count("old") == 8);
+  REQUIRE(old_one.connections() == 8);
+
+  network.add_address("10.9.0.3");
+  scripted_server new_one(answers("new"), "10.9.0.3", old_one.port());
+  network.set_names("10.9.0.3 bucket.test\n");
+  network.take_address_away("10.9.0.2");
+  const auto lost = get(client, url, 10);
+  CHECK(lost.code == errc::unavailable);
+  CHECK(send_eight().count("new") == 8);
+  CHECK(old_one.connections() == 8);
+
+  // Back again, while connections to the other are open.
+  network.add_address("10.9.0.2");
+  network.set_names("10.9.0.2 bucket.test\n");
+  network.take_address_away("10.9.0.3");
+  CHECK(get(client, url, 10).code == errc::unavailable);
+  CHECK(send_eight().count("old") == 8);
+}
+
+TEST_CASE("a name that moves before anybody has connected is resolved anew", "[net]") {
+  own_network& network = own_network::enter();
+  network.set_names("127.0.0.2 bucket.test\n");
+  scripted_server server([](connection& to, const scripted_request&) { to.answer("200 OK", "x"); },
+                         "127.0.0.3");
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const std::string url = server.url("bucket.test");
+  CHECK(get(client, url, 10).code == errc::unavailable);  // refused
+  network.set_names("127.0.0.3 bucket.test\n");
+  CHECK_FALSE(get(client, url, 10).code);
+}
+
+TEST_CASE("of a name's addresses, any is the first", "[net]") {
+  own_network& network = own_network::enter();
+  std::list<scripted_server> servers;
+  std::string names;
+  for (const std::string address : {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"}) {
+    servers.emplace_back(
+        [address](connection& to, const scripted_request&) { to.answer("200 OK", address); },
+        address, servers.empty() ? 0 : servers.front().port());
+    names += address + " bucket.test\n";
+  }
+  network.set_names(names);
+  std::set<std::string> seen;
+  for (int i = 0; i < 40; ++i) {  // 3 in 100,000 that one is missing
+    mds::runtime threads(1);
+    const net::http_client client(threads);
+    seen.insert(send(client, {.url = servers.front().url("bucket.test")}).answer.text);
+  }
+  CHECK(seen.size() == 4);
 }
 
 }  // namespace own_network_test

@@ -103,6 +103,9 @@ class own_network {
       if (::inet_pton(AF_INET, address.c_str(), &to.sin_addr) != 1)
         throw std::runtime_error(address);
       control(SIOCSIFADDR, request);
+      // A network by itself: one that is taken away takes others of its network along.
+      reinterpret_cast<sockaddr_in&>(request.ifr_netmask).sin_addr.s_addr = INADDR_BROADCAST;
+      control(SIOCSIFNETMASK, request);
       return;
     }
     control(SIOCGIFFLAGS, request);

@@ -14,6 +14,7 @@
 #include <cctype>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
@@ -85,8 +86,10 @@ class scripted_server {
 
   using script = std::function<void(connection&, const scripted_request&)>;
 
-  explicit scripted_server(script answer)
-      : answer_(std::move(answer)), listener_(listen_on_any(port_)) {
+  // Without a port it listens on a free one.
+  explicit scripted_server(script answer, const std::string& address = "127.0.0.1",
+                           unsigned port = 0)
+      : answer_(std::move(answer)), port_(port), listener_(listen_on(address, port_)) {
     acceptor_ = std::thread([this] { accept_all(); });
   }
   scripted_server(const scripted_server&) = delete;
@@ -124,13 +127,14 @@ class scripted_server {
     std::atomic<bool> has_ended{false};
   };
 
-  static int listen_on_any(unsigned& port) {
+  static int listen_on(const std::string& host, unsigned& port) {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
     socklen_t size = sizeof address;
-    if (socket < 0 || ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+    if (socket < 0 || ::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1 ||
+        ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
         ::listen(socket, 128) != 0 ||
         ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
       throw std::runtime_error("no port to listen on");
@@ -220,7 +224,7 @@ class scripted_server {
   }
 
   script answer_;
-  unsigned port_ = 0;
+  unsigned port_;
   int listener_;
   std::atomic<bool> ending_{false};
   std::atomic<std::size_t> connections_{0};

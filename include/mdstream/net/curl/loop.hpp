@@ -7,6 +7,8 @@
 #include <mdstream/async/socket_watch.hpp>
 #include <mdstream/net/curl/transfer.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -73,6 +76,9 @@ class basic_curl_loop {
     try {
       transfer->prepare(take_handle());
       own_sockets_of(transfer->easy());
+      if (!stale_names_.empty() && stale_names_.erase(transfer->server()) != 0) {
+        transfer->resolve_anew();
+      }
       add(transfer->easy());
     } catch (const std::exception&) {
       return refuse(transfer, std::current_exception(), std::move(left));
@@ -163,17 +169,41 @@ class basic_curl_loop {
     set_option(easy, CURLOPT_CLOSESOCKETDATA, this);
   }
 
+  /// As `http_transfer::peer`.
+  [[nodiscard]] static std::string text_of(const sockaddr& address) {
+    const bool v6 = address.sa_family == AF_INET6;
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+    const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+    char text[INET6_ADDRSTRLEN] = "";
+    const void* const bytes = v6 ? static_cast<const void*>(&six.sin6_addr) : &four.sin_addr;
+    ::inet_ntop(address.sa_family, bytes, text, sizeof text);
+    return text + (' ' + std::to_string(ntohs(v6 ? six.sin6_port : four.sin_port)));
+  }
+
   static curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* to) noexcept {
     auto& loop = *static_cast<basic_curl_loop*>(self);
     const int opened = ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
     if (opened < 0) return CURL_SOCKET_BAD;
     try {
-      loop.connections_.insert(opened);
+      loop.connections_.emplace(opened, text_of(to->addr));
     } catch (const std::exception&) {
       ::close(opened);
       return CURL_SOCKET_BAD;
     }
     return opened;
+  }
+
+  /// The address of a connection that failed may be gone. Idle connections to it end, so that no
+  /// other request waits for an answer there, and the server's name is resolved anew.
+  void distrust(const http_transfer& transfer) {
+    stale_names_.insert(transfer.server());
+    const std::string address = transfer.peer();
+    for (const auto& [socket, peer] : connections_) {
+      const auto at = peer == address ? sockets_.find(socket) : sockets_.end();
+      const bool rests =
+          at != sockets_.end() && !at->second->wants_read && !at->second->wants_write;
+      if (rests) ::shutdown(socket, SHUT_RDWR);  // libcurl sees it before it takes one
+    }
   }
 
   static int on_close(void* self, curl_socket_t socket) noexcept {
@@ -220,6 +250,7 @@ class basic_curl_loop {
       const CURLcode result = message->data.result;  // the message goes with the handle
       const auto at = under_way_.find(message->easy_handle);
       if (at == under_way_.end()) continue;
+      if (http_transfer::connection_failed(result)) distrust(*at->second.transfer);
       if (follows(at, result)) continue;
       leave(at, [result](http_transfer& t) { t.complete(result); }, result == CURLE_OK);
     }
@@ -364,7 +395,8 @@ class basic_curl_loop {
   time_point set_to_ = never;  // when the timer expires
   bool looks_soon_ = false;
   std::unordered_map<curl_socket_t, std::shared_ptr<socket_state>> sockets_;
-  std::unordered_set<curl_socket_t> connections_;  // that are open
+  std::unordered_map<curl_socket_t, std::string> connections_;  // open ones, and where they lead
+  std::unordered_set<std::string> stale_names_;                 // as `http_transfer::server`
   std::vector<curl_easy_handle> idle_;
   under_way_map under_way_;
   bool some_unwatched_ = false;

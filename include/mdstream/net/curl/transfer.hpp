@@ -52,6 +52,31 @@ class http_transfer {
     set_message();
   }
 
+  /// `host:port` of whom the request goes to, as libcurl keeps what it has resolved.
+  [[nodiscard]] std::string server() const {
+    const auto to = parse_http_url(request_.url);
+    if (!to) return {};
+    return to->host + ':' + std::to_string(to->port.value_or(to->scheme == "https" ? 443 : 80));
+  }
+  /// The address and port that it was, or is, connected with.
+  [[nodiscard]] std::string peer() const {
+    char* address = nullptr;
+    long port = 0;
+    curl_easy_getinfo(easy_.get(), CURLINFO_PRIMARY_IP, &address);
+    curl_easy_getinfo(easy_.get(), CURLINFO_PRIMARY_PORT, &port);
+    return (address == nullptr ? "" : address) + (' ' + std::to_string(port));
+  }
+  /// What libcurl has resolved before is not taken. For a prepared request.
+  void resolve_anew() {
+    forgotten_.add('-' + server());
+    set_option(easy_.get(), CURLOPT_RESOLVE, forgotten_.get());
+  }
+  /// Whether an exchange ended so because of its connection.
+  [[nodiscard]] static bool connection_failed(CURLcode ended) noexcept {
+    return ended != CURLE_OK && ended != CURLE_WRITE_ERROR && ended != CURLE_ABORTED_BY_CALLBACK &&
+           (code_of_curl(ended) == errc::unavailable || ended == CURLE_PEER_FAILED_VERIFICATION);
+  }
+
   [[nodiscard]] curl_easy_handle take_handle() noexcept { return std::move(easy_); }
 
   /// Whether the ended exchange was a redirect that is followed: then the handle is ready for the
@@ -201,6 +226,7 @@ class http_transfer {
   void set_message() {
     CURL* const easy = easy_.get();
     set_option(easy, CURLOPT_URL, request_.url.c_str());
+    set_option(easy, CURLOPT_DNS_SHUFFLE_ADDRESSES, 1L);  // the first is not to have all clients
     set_option(easy, CURLOPT_PATH_AS_IS, 1L);
     set_option(easy, CURLOPT_HTTP_VERSION,
                static_cast<long>(options_->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
@@ -382,7 +408,7 @@ class http_transfer {
   unsigned redirects_left_;
 
   curl_easy_handle easy_;
-  curl_list lines_;
+  curl_list lines_, forgotten_;
   std::chrono::steady_clock::time_point started_;
   http_response answer_;
   std::error_code failed_;
