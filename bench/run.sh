@@ -16,10 +16,10 @@ for word in "$@"; do
   esac
 done
 if [ ${#names[@]} -eq 0 ]; then
-  mapfile -t names < <(sed -nE 's/^ *mdstream_add_bench\((\w+).*/\1/p' bench/CMakeLists.txt)
+  mapfile -t names < <(sed -nE 's/^ *mdstream_add_bench\((\w+).*/\1/p' bench/CMakeLists.txt && echo compile)
 fi
 for name in "${names[@]}"; do
-  if ! grep -q "^ *mdstream_add_bench($name\b" bench/CMakeLists.txt; then
+  if [ "$name" != compile ] && ! grep -q "^ *mdstream_add_bench($name\b" bench/CMakeLists.txt; then
     echo "bench/run.sh: there is no benchmark '$name'" >&2
     exit 2
   fi
@@ -32,11 +32,14 @@ if asked transfer || asked epoch || asked cache; then  # they start the command 
   groups+=(stores cli test)
   programs=ON
 fi
+! asked compile || groups+=(stores)
 tools/install-deps.sh "${groups[@]}" >&2
 build=build/bench
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
   -DMDSTREAM_CLI=$programs -DMDSTREAM_EXAMPLES=OFF >&2
-cmake --build "$build" --target "${names[@]/#/bench_}" >&2
+programs_of() { printf 'bench_%s\n' "$@" | grep -vx bench_compile; }  # `compile` is a script
+mapfile -t targets < <(programs_of "${names[@]}" || true)
+[ ${#targets[@]} -eq 0 ] || cmake --build "$build" --target "${targets[@]}" >&2
 
 if $with_peers && [ "${names[*]}" != transfer ]; then
   tools/install-mosaic.sh >&2
@@ -67,6 +70,7 @@ run_transfer() {
 }
 
 for name in "${names[@]}"; do
+  if [ "$name" = compile ]; then bench/compile.py build/bench-data; continue; fi
   program=$(find "$build" -name "bench_$name" -type f -perm -u+x)
   if [ "$name" = transfer ]; then run_transfer "$program"; else "$program" build/bench-data; fi
 done

@@ -1,0 +1,1 @@
+#include <mdstream/mdstream.hpp>
