@@ -21,27 +21,19 @@ if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia
 fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 
-# run_tests WORD...: ctest with these, and why tests were skipped, which ctest keeps to itself.
+# run_tests CHECK WORD...: ctest with these words; then whether all that has to run did (tests/check_run.py).
 run_tests() {
-  local status=0
+  local status=0 check=$1 && shift
   rm -f "$build/results.xml"
   ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j "$jobs" "$@" || status=$?
   [ -e "$build/results.xml" ] || exit $status
-  python3 - "$build/results.xml" <<'PYTHON'
-import sys
-import xml.etree.ElementTree as tree
-for test in tree.parse(sys.argv[1]).iter("testcase"):
-    if test.get("status") == "notrun":
-        lines = (test.findtext("system-out") or "").strip().splitlines() or ["nothing was said"]
-        reasons = [line for line in lines if line.startswith("skipped: ")] or lines[-1:]
-        print(f"mdstream: {test.get('name')} did not run: {reasons[0].removeprefix('skipped: ')}")
-PYTHON
+  tests/check_run.py "$build" "$check" || status=1
   exit $status
 }
 
 if [ $# -eq 0 ]; then
   cmake --build "$build" -j "$jobs"
-  run_tests
+  run_tests "${MDSTREAM_TESTS_CHECK:---whole}"
 fi
 
 names=$(IFS='|'; echo "$*")
@@ -51,4 +43,4 @@ if [ -n "$targets" ]; then
   # shellcheck disable=SC2086 # one word for each target
   cmake --build "$build" -j "$jobs" --target $targets
 fi
-run_tests -R "$pattern"
+run_tests --part -R "$pattern"

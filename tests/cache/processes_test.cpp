@@ -24,6 +24,7 @@
 #include "cache/fixture.hpp"
 #include "cache/kill_dataset.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 extern char** environ;
 
@@ -200,7 +201,7 @@ TEST_CASE("processes with different limits keep the smallest", "[cache][processe
 int kills() { return std::getenv("MDSTREAM_LONG_TESTS") != nullptr ? 1000 : 50; }
 
 TEST_CASE("processes killed at any time leave nothing to clean", "[cache][processes]") {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   place here;

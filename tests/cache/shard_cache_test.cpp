@@ -14,6 +14,7 @@
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 namespace shard_cache_test {
 
@@ -414,7 +415,7 @@ TEST_CASE("a cache that ends cancels what is under way, and references outlive i
 }
 
 TEST_CASE("many threads share a cache that holds a third of the data", "[cache]") {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   const dataset data({.shards = 24, .bytes = 2048, .zipped = true});
   const memory remote;

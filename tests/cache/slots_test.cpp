@@ -13,6 +13,7 @@
 
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace slots_test {
 
@@ -103,7 +104,7 @@ int rounds() { return std::getenv("MDSTREAM_LONG_TESTS") != nullptr ? 10'000'000
 
 TEST_CASE("threads take and unmap the same slots", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
-    const unsigned seed = std::random_device{}();
+    const unsigned seed = support::test_seed();
     INFO("seed " << seed);
     const scratch root;
     auto table = mds::slot_table::make(4, own_counters);

@@ -69,10 +69,6 @@ TEST_CASE("files larger than memory shall hold go up out of the page cache", "[c
 }
 
 TEST_CASE("a large object whose size nobody told goes from a web server to S3", "[cli]") {
-  if (!support::nginx::find()) {
-    std::puts("SKIPPED: nginx is not installed");
-    return;
-  }
   fake_s3::server fake;
   const scratch from, state, lists;
   const std::string large = noise(40 * mib + 12'348, 7);

@@ -108,10 +108,6 @@ TEST_CASE("what cannot be copied is one line and a status", "[cli]") {
 }
 
 TEST_CASE("a list of URLs is copied from web servers by its keys", "[cli]") {
-  if (!support::nginx::find()) {
-    std::puts("SKIPPED: nginx is not installed");
-    return;
-  }
   const scratch from, to, state;
   write(from / "d/a b", noise(1000, 3));
   write(from / "d/large", noise(17'000'000, 4));

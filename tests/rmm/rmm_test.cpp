@@ -8,6 +8,7 @@
 #include <rmm/mr/statistics_resource_adaptor.hpp>
 #include <rmm/resource_ref.hpp>
 
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <new>
@@ -71,7 +72,7 @@ TEST_CASE("without a device a stager on memory of RMM says so", "[rmm]") {
 TEST_CASE("batches lie in the memory of RMM's resources", "[rmm][device]") {
   if (devices() == 0) {
     std::cout << "skipped: there is no CUDA device\n";
-    return;
+    std::exit(77);  // shown as skipped: no other test was selected
   }
   rmm::mr::cuda_async_memory_resource upstream;
   rmm::mr::pool_memory_resource pool(upstream, std::size_t{64} << 20);

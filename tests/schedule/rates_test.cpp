@@ -5,6 +5,7 @@
 #include <random>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace rates_test {
 
@@ -32,7 +33,7 @@ TEST_CASE("a clock that stands or runs backwards does no harm", "[schedule]") {
 }
 
 TEST_CASE("over a long time the rate is right", "[schedule]") {
-  const unsigned seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   mds::token_bucket bucket(5000, 50);

@@ -59,15 +59,7 @@ struct served_directory : store_test::forwarding<mds::blocking<mds::store::local
   http reads;
 };
 
-// CTest shows the test as skipped when it reads this line.
-bool has_nginx() {
-  if (support::nginx::find()) return true;
-  std::puts("SKIPPED: nginx is not installed");
-  return false;
-}
-
 TEST_CASE("the store conforms over nginx, with and without TLS, ranges and HEAD", "[store]") {
-  if (!has_nginx()) return;
   mds::runtime threads(2);
   for (const bool tls : {false, true}) {
     for (const char* way : {"", "/-norange", "/-nohead"}) {
@@ -83,7 +75,6 @@ TEST_CASE("the store conforms over nginx, with and without TLS, ranges and HEAD"
 }
 
 TEST_CASE("the store conforms over HTTP/2, and it is HTTP/2 that is spoken", "[store]") {
-  if (!has_nginx()) return;
   mds::runtime threads(2);
   const scratch data, state;
   const support::nginx server(
@@ -106,7 +97,6 @@ TEST_CASE("the store conforms over HTTP/2, and it is HTTP/2 that is spoken", "[s
 }
 
 TEST_CASE("a certificate that nobody vouches for is not trusted", "[store]") {
-  if (!has_nginx()) return;
   mds::runtime threads(1);
   const scratch data, state;
   const support::nginx server(data.path(), state.path(), {.tls = true});
@@ -115,7 +105,6 @@ TEST_CASE("a certificate that nobody vouches for is not trusted", "[store]") {
 }
 
 TEST_CASE("a loader streams a dataset over http through its cache", "[store]") {
-  if (!has_nginx()) return;
   struct policies : mds::default_policies {
     using store = mds::any_store<mds::store::local, http>;
   };

@@ -15,6 +15,7 @@
 
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 // A run that is killed again and again, each time to go on in another world, with other threads,
 // another cache limit and another distance ahead, has the samples of a run that never was: the
@@ -249,9 +250,7 @@ void kill_and_resume(const two_streams& data, std::mt19937& random) {
 
 TEST_CASE("killed runs go on anywhere with the same bytes in every global batch") {
   using namespace kill_property_test;
-  const char* const given = std::getenv("MDSTREAM_TEST_SEED");
-  const auto seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
-                                     : std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   SECTION("dense") { kill_and_resume<dense_blocks>(two_streams(true), random); }

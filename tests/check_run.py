@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""check_run.py BUILD [--whole|--part|--all|--update]: whether a green run of ctest in BUILD means that everything ran.
+
+Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
+file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
+needs it; that is printed. --all, of CI: only a device may be missing. --part, of a selection of tests: only what was
+skipped counts. --update writes the list anew.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as tree
+
+tests = pathlib.Path(__file__).resolve().parent
+list_file = tests / "list.txt"
+peers = pathlib.Path(os.environ.get("PEERS", "/opt/peers"))
+
+# What a machine may lack: how it is found, and what installs it.
+needs = {
+    "device": (lambda: pathlib.Path("/dev/nvidia0").exists(), "a GPU"),
+    "nvcc": (lambda: bool(shutil.which("nvcc")) or os.access("/usr/local/cuda/bin/nvcc", os.X_OK), "a CUDA toolkit"),
+    "nvidia": (lambda: (peers / "nvidia" / "complete-1").exists(), "tools/install-nvidia.sh"),
+    "mosaic": (lambda: any(peers.glob("mosaic*/bin/python")), "tools/install-mosaic.sh"),
+    "torch": (lambda: subprocess.run(["dpkg-query", "-W", "libtorch-dev"], capture_output=True).returncode == 0,
+              "libtorch, which Debian has"),
+}
+
+
+def needed_by(name):
+    """What a test needs that a machine may lack, by its name."""
+    if name.endswith("_device"):
+        return ["nvcc", "nvidia", "device"] if name.startswith(("rmm", "image_nvjpeg")) else ["nvcc", "device"]
+    if name.startswith(("rmm_", "image_nvjpeg")):
+        return ["nvcc", "nvidia"]
+    if name.startswith(("cuda_linked", "cuda_architectures", "consumer_cuda")):
+        return ["nvcc"]
+    if name.startswith("interop"):
+        return ["mosaic"]
+    if name == "example_libtorch":
+        return ["torch"]
+    return []
+
+
+def tests_of(build):
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
+    return sorted({test["name"] for test in json.loads(shown.stdout)["tests"]})
+
+
+def listed():
+    out = {}
+    for line in list_file.read_text(encoding="utf-8").splitlines():
+        words = line.split("#")[0].split()
+        if words:
+            out[words[0]] = words[1:]
+    return out
+
+
+def write_list(names):
+    lines = ["# Every test that ctest runs, and what it needs that a machine may lack (tests/check_run.py --update writes this)."]
+    lines += [" ".join([name, *needed_by(name)]) for name in names]
+    list_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def skipped_in(build):
+    """name -> why, of the last run."""
+    out = {}
+    for test in tree.parse(build / "results.xml").iter("testcase"):
+        if test.get("status") == "notrun":
+            lines = (test.findtext("system-out") or "").strip().splitlines() or ["no reason was given"]
+            reasons = [line for line in lines if "skipped" in line.lower()] or lines[-1:]
+            out[test.get("name")] = reasons[0]
+    return out
+
+
+def compiled_in(build):
+    """The files *_test.cpp that ninja has compiled."""
+    deps = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True).stdout
+    found = set()
+    for line in deps.splitlines():
+        if line.endswith("_test.cpp"):
+            found.add((build / line.strip()).resolve())
+    return found
+
+
+def finish(failures, summary):
+    for failure in failures:
+        print(f"mdstream: {failure}")
+    if failures:
+        sys.exit(1)
+    print(f"mdstream: {summary}")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    names = tests_of(build)
+    if "--update" in sys.argv[2:]:
+        return write_list(names)
+    everything = "--all" in sys.argv[2:]
+    skipped, expected = skipped_in(build), listed()
+    failures = []
+
+    def missing(name, why):
+        lacking = [need for need in expected.get(name, []) if not needs[need][0]()]
+        if not lacking or (everything and lacking != ["device"]):
+            failures.append(f"{name} {why}")
+        else:
+            print(f"mdstream: {name} did not run, it needs {needs[lacking[0]][1]}")
+
+    for name, why in sorted(skipped.items()):
+        missing(name, f"was skipped: {why}")
+    if "--part" in sys.argv[2:]:
+        return finish(failures, f"of {len(expected)} tests a part ran")
+    for name in sorted(expected.keys() - set(names)):
+        missing(name, "is in tests/list.txt, but the build has no such test")
+    for name in sorted(set(names) - expected.keys()):
+        failures.append(f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it")
+    compiled = compiled_in(build)
+    conditional = ("cuda", "image", "rmm") if not needs["nvcc"][0]() or not needs["nvidia"][0]() else ()
+    for file in sorted(tests.rglob("*_test.cpp")):
+        module = file.relative_to(tests).parts[0]
+        if file not in compiled and module not in conditional:
+            failures.append(f"tests/{file.relative_to(tests)} is compiled by no target")
+    finish(failures, f"{len(names) - len(skipped)} of {len(expected)} tests ran")
+
+
+if __name__ == "__main__":
+    main()

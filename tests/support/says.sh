@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# says.sh [--fails] PATTERN COMMAND...: passes where COMMAND succeeds (with --fails: fails) and a line of its output
+# matches the extended regular expression PATTERN. CTest's own PASS_REGULAR_EXPRESSION forgets the exit status.
+set -u
+wanted=success
+if [ "$1" = --fails ]; then wanted=failure && shift; fi
+pattern=$1 && shift
+output=$("$@" 2>&1)
+status=$?
+printf '%s\n' "$output"
+if [ $status -eq 0 ]; then found=success; else found=failure; fi
+if [ $found != $wanted ]; then echo "says.sh: exit status $status, expected $wanted" >&2 && exit 1; fi
+grep -Eq -- "$pattern" <<<"$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }
