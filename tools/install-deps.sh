@@ -28,7 +28,8 @@ packages_of() {
     torch) ! is_debian || echo libtorch-dev ;;
     clang) echo clang-19 clang-format-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch clang bench" >&2 && return 2 ;;
+    docs) echo doxygen python3-venv chromium ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch clang bench docs" >&2 && return 2 ;;
   esac
 }
 

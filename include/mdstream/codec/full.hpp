@@ -1,6 +1,7 @@
 #pragma once
 
-/// All codecs of the format by name. Link mdstream::zstd, ::gz, ::bz2, ::br and ::snappy.
+/// All codecs of the format by name. Link mdstream::zstd, mdstream::gz,
+/// mdstream::bz2, mdstream::br and mdstream::snappy.
 
 #include <mdstream/codec/br.hpp>
 #include <mdstream/codec/bz2.hpp>

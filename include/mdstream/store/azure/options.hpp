@@ -80,8 +80,8 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
 }
 
-/// The blob service that a URL's host names, of whatever cloud or zone: a Data Lake's host
-/// (`.dfs.`) is answered by the same account's. Nothing for other hosts.
+/// The blob service that a URL's host names, of whatever cloud or zone. A Data Lake's host, with
+/// `.dfs.` in its name, belongs to the same account. Nothing for other hosts.
 [[nodiscard]] inline std::optional<std::string> service_of(std::string host) {
   const std::size_t lake = host.find(".dfs.");
   if (lake != std::string::npos) host.replace(lake, 5, ".blob.");

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# docs/build.sh: installs what is missing and builds the documentation's site in build/site, from the pages of docs/ and
+# the comments of the headers. It works from file:// URLs. Warnings are errors. MDSTREAM_DOCS_PYTHON: where its Python
+# environment lies.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools/install-deps.sh docs
+environment=${MDSTREAM_DOCS_PYTHON:-build/docs/python}
+if ! cmp -s docs/requirements.txt "$environment/requirements.txt"; then
+  rm -rf "$environment"
+  mkdir -p build/docs "$(dirname "$environment")"
+  /usr/bin/python3 -m venv "$environment"
+  "$environment/bin/pip" install -q --disable-pip-version-check --no-deps -r docs/requirements.txt
+  cp docs/requirements.txt "$environment/requirements.txt"
+fi
+rm -rf build/docs/xml
+doxygen docs/Doxyfile
+"$environment/bin/sphinx-build" -q -W --keep-going -b html -d build/docs/doctrees docs build/site
+docs/check_site.py build/site
+echo "mdstream: the site is build/site/index.html"

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""check_site.py SITE: opens pages of the built site in a headless browser, from file:// URLs, and searches.
+
+Fails where a page does not show its heading, where a search does not find the page that it has to, or where a link
+between pages leads nowhere.
+"""
+
+import html.parser
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+site = pathlib.Path(sys.argv[1]).resolve()
+
+# Page -> a text that it has to show. The search pages are filled in by JavaScript.
+pages = {
+    "index.html": "streams training datasets",
+    "stores.html": "AWS_ACCESS_KEY_ID",
+    "reference/load.html": "Every full global batch holds the same samples",
+    "search.html?q=py1e": "order.html",
+    "search.html?q=proportion": "reference/load.html",
+}
+
+
+def shown(page):
+    browser = shutil.which("chromium") or sys.exit("check_site.py: chromium is not installed: tools/install-deps.sh docs")
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+                               f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--dump-dom",
+                               f"file://{site}/{page}"], capture_output=True, text=True, timeout=120)
+    return done.stdout
+
+
+class links(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found, self.anchors = [], set()
+
+    def handle_starttag(self, tag, attributes):
+        values = dict(attributes)
+        self.anchors.update(values[name] for name in ("id", "name") if values.get(name))
+        if tag == "a" and values.get("href"):
+            self.found.append(values["href"])
+
+
+def check_links():
+    parsed = {}
+    for page in site.rglob("*.html"):
+        reader = links()
+        reader.feed(page.read_text(encoding="utf-8"))
+        parsed[page] = reader
+    for page, reader in parsed.items():
+        for href in reader.found:
+            url = urllib.parse.urlsplit(href)
+            if url.scheme or url.netloc:
+                continue
+            target = (page.parent / urllib.parse.unquote(url.path)).resolve() if url.path else page
+            if not target.exists():
+                yield f"{page.relative_to(site)}: the link to {href} leads nowhere"
+            elif url.fragment and target in parsed and urllib.parse.unquote(url.fragment) not in parsed[target].anchors:
+                yield f"{page.relative_to(site)}: {href} names no place in that page"
+
+
+failures = list(check_links())
+for page, text in pages.items():
+    if text not in shown(page):
+        failures.append(f"{page} does not show '{text}'")
+for failure in failures:
+    print(f"mdstream: {failure}")
+if failures:
+    sys.exit(1)
+print(f"mdstream: {len(pages)} pages were opened and searched in a browser")
