@@ -60,8 +60,8 @@ TEST_CASE("sizes come from numbers, literals and texts", "[core]") {
 
 TEST_CASE("texts that are no size are refused", "[core]") {
   using mdstream::errc;
-  for (const char* text :
-       {"", "abc", "-1kb", "1zb", "1.5", "99999999999999999999", "1kb2", "1__0kb"}) {
+  for (const char* text : {"", "abc", "-1kb", "1zb", "1.5", "99999999999999999999", "1kb2",
+                           "1__0kb", "nankb", "infk", "1e400kb", "-infm"}) {
     INFO(text);
     support::expect_error([&] { mdstream::byte_size{text}; }, errc::invalid_argument,
                           {text, "bytes"});

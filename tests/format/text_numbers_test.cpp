@@ -1,6 +1,5 @@
 #include <mdstream/format/text_numbers.hpp>
 
-#include <cmath>
 #include <string>
 
 #include "support/catch.hpp"
@@ -18,25 +17,6 @@ TEST_CASE("Python's int() of a text", "[text_numbers]") {
   for (const char* bad : {"", " ", "+", "-", "1__0", "_1", "1_", "1 0", "0x1", "1.0", "--1", "+-1",
                           "True", "1e3", "-_1"})
     CHECK(parsed(bad) == "error");
-}
-
-TEST_CASE("Python's float() of a text", "[text_numbers]") {
-  using mdstream::parse_python_float;
-  CHECK(parse_python_float(" 1e-3\t") == 0.001);
-  CHECK(parse_python_float("1_0.5_0") == 10.5);
-  CHECK(parse_python_float(".5") == 0.5);
-  CHECK(parse_python_float("5.") == 5.0);
-  CHECK(parse_python_float("+1E5") == 1e5);
-  CHECK(parse_python_float("1e400") == std::numeric_limits<double>::infinity());
-  CHECK(parse_python_float("-1e400") == -std::numeric_limits<double>::infinity());
-  CHECK(parse_python_float("1e-400") == 0.0);
-  CHECK(parse_python_float("-Infinity") == -std::numeric_limits<double>::infinity());
-  CHECK(parse_python_float("iNf") == std::numeric_limits<double>::infinity());
-  CHECK(std::isnan(parse_python_float("NaN").value()));
-  CHECK(std::signbit(parse_python_float("-0").value()));
-  for (const char* bad : {"", " ", "1e", "e5", "0x1p3", "1..", "1,5", "infin", "nan1", "_1", "1_e5",
-                          "1e_5", "--1", "+", "."})
-    CHECK_FALSE(parse_python_float(bad));
 }
 
 TEST_CASE("Decimals keep their digits and exponent", "[text_numbers]") {

@@ -285,7 +285,7 @@ void answer(std::string_view input) {
       std::string_view line = input.substr(0, end);
       input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
       if (first) {
-        head.status = net::detail::decimal<int>(line).value_or(0);
+        head.status = net::detail::whole_number<int>(line).value_or(0);
       } else if (!head.headers.add_line(line)) {
         return;
       }

@@ -5,9 +5,11 @@
 #include <mdstream/writer/row_writer.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -109,6 +111,30 @@ TEST_CASE("rows of every format come as columns, by name and by schema") {
   for (const auto& batch : by_schema.epoch())
     for (std::size_t i = 0; i < batch.size(); ++i)
       CHECK(batch.get<"count">().span()[i] == batch.ids()[i] - 100);
+}
+
+TEST_CASE("numbers in a CSV file that only Python's float knows reach the loader") {
+  using namespace rows_test;
+  const scratch dir;
+  mds::row_writer<policies> out({.out = dir / "data",
+                                 .format = mds::shard_format::csv,
+                                 .columns = {{"text", "str"}, {"score", "str"}}});
+  for (const char* text : {"inf", "-Infinity", "NaN", "1e400", "1e-400", "1_0.5"})
+    out.write({{"text", "x"}, {"score", text}});
+  out.finish();
+  std::ifstream file(dir / "data/index.json");
+  std::string index((std::istreambuf_iterator<char>(file)), {});
+  file.close();
+  index.replace(index.find("\"str\""), 5, "\"float\"");
+  std::ofstream(dir / "data/index.json") << index;
+  const mds::dataset<> samples({.local = dir / "data"});
+  const double infinity = std::numeric_limits<double>::infinity();
+  CHECK(samples[0].get<double>("score") == infinity);
+  CHECK(samples[1].get<double>("score") == -infinity);
+  CHECK(std::isnan(samples[2].get<double>("score")));
+  CHECK(samples[3].get<double>("score") == infinity);
+  CHECK(samples[4].get<double>("score") == 0);
+  CHECK(samples[5].get<double>("score") == 10.5);
 }
 
 TEST_CASE("under a limit both files of a shard go, and come back") {

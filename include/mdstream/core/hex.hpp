@@ -5,6 +5,7 @@
 #include <mdstream/core/bytes.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace mdstream::inline v0 {
@@ -21,6 +22,17 @@ namespace mdstream::inline v0 {
   }
   return out;
 }
+
+namespace detail {
+
+/// Sixteen hexadecimal digits, the highest first.
+[[nodiscard]] inline std::string hex_digits(std::uint64_t value) {
+  std::string out(16, '0');
+  for (auto at = out.rbegin(); value != 0; value >>= 4) *at++ = "0123456789abcdef"[value & 15];
+  return out;
+}
+
+}  // namespace detail
 
 /// The value of a hexadecimal digit of either case; -1 where it is none.
 [[nodiscard]] constexpr int hex_value(char digit) noexcept {

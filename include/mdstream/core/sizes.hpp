@@ -4,10 +4,10 @@
 /// configuration files hold ("100gb", "64M").
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/text.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,57 +21,18 @@ namespace detail {
 
 __extension__ using int128 = __int128;
 
-[[nodiscard]] constexpr bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-[[nodiscard]] constexpr bool is_space(char c) noexcept {
-  return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-/// Underscores go between digits only, as in Python.
-[[nodiscard]] inline std::optional<std::string> without_underscores(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '_') {
-      out += text[i];
-    } else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1])) {
-      return std::nullopt;
-    }
-  }
-  return out;
-}
-
-/// Python's `float(text)` of a finite number; nothing where that fails.
-[[nodiscard]] inline std::optional<double> parse_python_float(std::string_view text) {
-  const auto plain = without_underscores(trimmed(text));
-  if (!plain) return std::nullopt;
-  std::string_view rest = *plain;
-  const bool negative = rest.starts_with('-');
-  if (negative || rest.starts_with('+')) rest.remove_prefix(1);
-  if (rest.empty() || !(is_digit(rest.front()) || rest.front() == '.')) return std::nullopt;
-  double value = 0;
-  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (failure != std::errc{} || end != rest.data() + rest.size()) return std::nullopt;
-  return negative ? -value : value;
-}
-
 struct size_unit {
   std::string_view suffix;
   double factor;
 };
 
-/// `int(float(prefix) * factor)`, or nothing beyond 128 bits.
+/// `int(float(prefix) * factor)`; nothing beyond 128 bits and for what is not a number.
 [[nodiscard]] inline std::optional<int128> scaled(std::string_view prefix, double factor) {
   const std::optional<double> number = parse_python_float(prefix);
   if (!number) return std::nullopt;
   const double value = *number * factor;
   constexpr double limit = 1.7e38;
-  if (value > limit || value < -limit) return std::nullopt;
+  if (!(value <= limit && value >= -limit)) return std::nullopt;
   return static_cast<int128>(value);
 }
 
@@ -93,13 +54,6 @@ template <std::size_t N>
   return parse_digits(text);
 }
 
-[[nodiscard]] inline std::string lowered(std::string_view text) {
-  std::string out(trimmed(text));
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
-
 /// "64mb" → 67108864: binary multiples kb to yb, in any case, or digits with or without "b".
 [[nodiscard]] inline std::optional<int128> parse_bytes(std::string_view text) {
   constexpr double k = 1024.0;
@@ -111,7 +65,7 @@ template <std::size_t N>
                                                    {"eb", k * k * k * k * k * k},
                                                    {"zb", k * k * k * k * k * k * k},
                                                    {"yb", k * k * k * k * k * k * k * k}}};
-  const std::string lower = lowered(text);
+  const std::string lower = to_lower(trimmed(text));
   if (const auto value = parse_with_unit(lower, units)) return value;
   const std::string_view digits = lower;
   return digits.ends_with('b') ? parse_digits(digits.substr(0, digits.size() - 1)) : std::nullopt;
@@ -121,7 +75,7 @@ template <std::size_t N>
 [[nodiscard]] inline std::optional<int128> parse_count(std::string_view text) {
   static constexpr std::array<size_unit, 4> units{
       {{"k", 1e3}, {"m", 1e6}, {"b", 1e9}, {"t", 1e12}}};
-  return parse_with_unit(lowered(text), units);
+  return parse_with_unit(to_lower(trimmed(text)), units);
 }
 
 [[nodiscard]] inline std::uint64_t in_range(std::optional<int128> value, std::string_view text,

@@ -4,6 +4,7 @@
 /// shards. Parsed at run time from the index, or made while compiling by a schema.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/text.hpp>
 #include <mdstream/format/dtype.hpp>
 #include <mdstream/format/shape.hpp>
 
@@ -114,16 +115,9 @@ struct encoding {
 
 namespace detail {
 
-[[nodiscard]] constexpr std::string_view trim_spaces(std::string_view text) noexcept {
-  constexpr std::string_view spaces = " \t\n\r\v\f";
-  const std::size_t first = text.find_first_not_of(spaces);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(spaces) - first + 1);
-}
-
 /// A positive extent as Python's int() reads it: spaces around, a `+`, `_` between digits.
 [[nodiscard]] constexpr std::optional<std::uint64_t> parse_extent(std::string_view text) noexcept {
-  text = trim_spaces(text);
+  text = trimmed(text);
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   std::uint64_t value = 0;
   bool after_digit = false;

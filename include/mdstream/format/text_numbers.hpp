@@ -1,16 +1,14 @@
 #pragma once
 
-/// Numbers that are stored as text: Python's int, float and Decimal, read as tolerantly and written
-/// as exactly as Python does.
+/// Numbers that are stored as text: Python's int and Decimal, read as tolerantly and written as
+/// exactly as Python does; `core/text.hpp` has its float.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/json/number.hpp>
 #include <mdstream/core/json/value.hpp>
+#include <mdstream/core/text.hpp>
 
 #include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,38 +17,9 @@ namespace mdstream::inline v0 {
 
 namespace detail {
 
-[[nodiscard]] constexpr bool is_ascii_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-
-/// `text` without `_` between digits, and without ASCII space around it; nothing where a `_` is
-/// elsewhere.
-[[nodiscard]] inline std::optional<std::string> plain_number_text(std::string_view text) {
-  constexpr std::string_view spaces = " \t\n\r\v\f\x1c\x1d\x1e\x1f";
-  const std::size_t first = text.find_first_not_of(spaces);
-  if (first == std::string_view::npos) return std::nullopt;
-  text = text.substr(first, text.find_last_not_of(spaces) - first + 1);
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '_') {
-      out += text[i];
-    } else if (i == 0 || i + 1 == text.size() || !is_ascii_digit(text[i - 1]) ||
-               !is_ascii_digit(text[i + 1])) {
-      return std::nullopt;
-    }
-  }
-  return out;
-}
-
-[[nodiscard]] constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if ((a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] + 32) : a[i]) != b[i]) return false;
-  return true;
-}
-
 [[nodiscard]] constexpr std::size_t count_digits(std::string_view text, std::size_t from) noexcept {
   std::size_t end = from;
-  while (end < text.size() && is_ascii_digit(text[end])) ++end;
+  while (end < text.size() && is_digit(text[end])) ++end;
   return end - from;
 }
 
@@ -70,29 +39,6 @@ namespace detail {
   if (negative && digits != "0") out.digits += '-';
   out.digits += digits;
   return out;
-}
-
-/// Python's `float(text)`: as `parse_python_int`, and `inf`, `infinity` and `nan` in any case.
-[[nodiscard]] inline std::optional<double> parse_python_float(std::string_view text) {
-  const std::optional<std::string> plain = detail::plain_number_text(text);
-  if (!plain) return std::nullopt;
-  std::string_view rest = *plain;
-  const bool negative = rest.front() == '-';
-  if (negative || rest.front() == '+') rest.remove_prefix(1);
-  const auto signed_value = [negative](double v) { return negative ? -v : v; };
-  for (const std::string_view name : {"inf", "infinity"})
-    if (detail::equals_ignoring_case(rest, name))
-      return signed_value(std::numeric_limits<double>::infinity());
-  if (detail::equals_ignoring_case(rest, "nan"))
-    return signed_value(std::numeric_limits<double>::quiet_NaN());
-  if (rest.empty() || !(detail::is_ascii_digit(rest.front()) || rest.front() == '.'))
-    return std::nullopt;
-  double value = 0;
-  const auto [end, failure] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
-  if (end != rest.data() + rest.size()) return std::nullopt;
-  if (failure == std::errc::result_out_of_range) return signed_value(json::to_double(rest));
-  if (failure != std::errc{}) return std::nullopt;
-  return signed_value(value);
 }
 
 /// A number of Python's decimal.Decimal: its digits and exponent count, 1.0 and 1.00 are two.
@@ -116,12 +62,12 @@ struct decimal {
   out.negative = rest.front() == '-';
   if (out.negative || rest.front() == '+') rest.remove_prefix(1);
   for (const std::string_view name : {"inf", "infinity"})
-    if (detail::equals_ignoring_case(rest, name)) {
+    if (detail::equal_ignoring_case(rest, name)) {
       out.special = "Infinity";
       return out;
     }
   for (const std::string_view name : {"snan", "nan"}) {
-    if (!detail::equals_ignoring_case(rest.substr(0, name.size()), name)) continue;
+    if (!detail::equal_ignoring_case(rest.substr(0, name.size()), name)) continue;
     rest.remove_prefix(name.size());
     if (count_digits(rest, 0) != rest.size()) return std::nullopt;
     out.special = name == "nan" ? "NaN" : "sNaN";

@@ -4,6 +4,7 @@
 /// MPICH.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/world.hpp>
 
 #include <array>
@@ -53,9 +54,7 @@ struct claim {
   [[nodiscard]] bool complete() const { return rank && num_ranks; }
 };
 
-[[noreturn]] inline void refuse(std::string what) {
-  throw error(errc::invalid_argument, std::move(what));
-}
+using mdstream::detail::refuse;
 
 [[nodiscard]] inline std::uint64_t parse_number(std::string_view name, std::string_view text) {
   std::uint64_t value = 0;

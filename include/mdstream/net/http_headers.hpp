@@ -3,19 +3,18 @@
 /// Headers of HTTP answers and those of their values that stores rely on (RFC 9110). Pure; every
 /// byte is a server's and is checked.
 
+#include <mdstream/core/text.hpp>
 #include <mdstream/net/time_text.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -23,28 +22,9 @@ namespace mdstream::inline v0::net {
 
 namespace detail {
 
-[[nodiscard]] inline bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (to_lower(a[i]) != to_lower(b[i])) return false;
-  }
-  return true;
-}
-
-[[nodiscard]] inline bool starts_with_ignoring_case(std::string_view text,
-                                                    std::string_view start) noexcept {
-  return text.size() >= start.size() && equal_ignoring_case(text.substr(0, start.size()), start);
-}
-
-/// All of `text` as a decimal number; none for signs, blanks, or what does not fit.
-template <class T>
-[[nodiscard]] std::optional<T> decimal(std::string_view text) noexcept {
-  T value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value);
-  if (failure != std::errc() || stop != end || text.empty() || text.front() == '-') return {};
-  return value;
-}
+using mdstream::detail::equal_ignoring_case;
+using mdstream::detail::starts_with_ignoring_case;
+using mdstream::detail::whole_number;
 
 }  // namespace detail
 
@@ -113,14 +93,14 @@ struct content_range {
     const std::string_view range = value.substr(0, slash), total = value.substr(slash + 1);
     content_range out;
     if (total != "*") {
-      out.total = detail::decimal<std::uint64_t>(total);
+      out.total = detail::whole_number<std::uint64_t>(total);
       if (!out.total) return std::nullopt;
     }
     if (range == "*") return out.total ? std::optional(out) : std::nullopt;
     const std::size_t dash = range.find('-');
     if (dash == std::string_view::npos) return std::nullopt;
-    const auto first = detail::decimal<std::uint64_t>(range.substr(0, dash));
-    const auto last = detail::decimal<std::uint64_t>(range.substr(dash + 1));
+    const auto first = detail::whole_number<std::uint64_t>(range.substr(0, dash));
+    const auto last = detail::whole_number<std::uint64_t>(range.substr(dash + 1));
     if (!first || !last || *first > *last || (out.total && *last >= *out.total)) return {};
     out.satisfied = true;
     out.first = *first;
@@ -136,7 +116,7 @@ struct content_range {
   const auto bounded = [](std::int64_t seconds) {
     return std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, 86'400));
   };
-  if (const auto seconds = detail::decimal<std::uint32_t>(value)) return bounded(*seconds);
+  if (const auto seconds = detail::whole_number<std::uint32_t>(value)) return bounded(*seconds);
   const auto date = parse_http_date(value);
   if (!date) return std::nullopt;
   return bounded(std::chrono::ceil<std::chrono::seconds>(*date - now).count());

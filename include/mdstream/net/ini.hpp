@@ -3,6 +3,7 @@
 /// Files of sections with `name = value` lines, as AWS, OCI and others keep their settings.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/text.hpp>
 
 #include <cstddef>
 #include <map>
@@ -19,12 +20,7 @@ using ini_sections = std::map<std::string, ini_section, std::less<>>;
 
 namespace detail {
 
-[[nodiscard]] constexpr std::string_view trimmed(std::string_view text) noexcept {
-  constexpr std::string_view space = " \t\r\v\f";
-  const std::size_t begin = text.find_first_not_of(space);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(space) - begin + 1);
-}
+using mdstream::detail::trimmed;
 
 /// Without a comment, which begins with `#` or `;` after white space.
 [[nodiscard]] constexpr std::string_view without_comment(std::string_view value) noexcept {

@@ -38,7 +38,7 @@ namespace detail {
   } else if (value->type() == json::kind::integer) {
     text = value->digits();
   }
-  return decimal<std::int64_t>(text);
+  return whole_number<std::int64_t>(text);
 }
 
 /// The words of RFC 6749 section 5.2, `invalid_grant` and the like; nothing else is quoted.

@@ -4,6 +4,7 @@
 /// signed chunk by chunk. Source: "Authenticating Requests (AWS Signature Version 4)" of the Amazon
 /// S3 API Reference. Needs OpenSSL's libcrypto: link mdstream::openssl.
 
+#include <mdstream/core/hex.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/sha256.hpp>
@@ -231,10 +232,8 @@ class v4_chunk_signer {
 
  private:
   [[nodiscard]] static std::string hex_size(std::uint64_t value) {
-    std::string out;
-    do out.insert(out.begin(), "0123456789abcdef"[value % 16]);
-    while ((value /= 16) != 0);
-    return out;
+    const std::string digits = mdstream::detail::hex_digits(value);
+    return digits.substr(std::min(digits.find_first_not_of('0'), digits.size() - 1));
   }
 
   v4_signing_key key_;

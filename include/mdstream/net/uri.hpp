@@ -4,6 +4,7 @@
 /// that repair a URL in two ways open a way around every check of it.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/text.hpp>
 #include <mdstream/net/percent.hpp>
 
 #include <algorithm>
@@ -42,15 +43,7 @@ namespace detail {
   return std::string_view("!$&'()*+,;=").find(c) != std::string_view::npos;
 }
 
-[[nodiscard]] constexpr char to_lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-[[nodiscard]] inline std::string to_lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = to_lower(c);
-  return out;
-}
+using mdstream::detail::to_lower;
 
 /// Reads a URL from front to back. A failure names the byte and quotes nothing, for the text may
 /// hold a password.

@@ -5,6 +5,7 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/hex.hpp>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -134,13 +135,6 @@ template <class Made>
   static std::atomic<std::uint64_t> counter{std::uint64_t{std::random_device{}()} << 32 |
                                             std::random_device{}()};
   return counter.fetch_add(1, std::memory_order_relaxed);
-}
-
-/// Sixteen hexadecimal digits.
-[[nodiscard]] inline std::string hex_digits(std::uint64_t value) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
 }
 
 [[nodiscard]] inline std::string unique_name() { return hex_digits(unique_number()); }

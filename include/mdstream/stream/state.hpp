@@ -4,10 +4,10 @@
 /// that says which run it belongs to.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/hex.hpp>
 #include <mdstream/core/json.hpp>
 #include <mdstream/order/progress.hpp>
 
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -49,13 +49,6 @@ namespace detail {
 inline constexpr std::size_t python_state_bytes = 4096;
 inline constexpr int state_version = 1;
 
-[[nodiscard]] inline std::string hex(std::uint64_t value) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value, 16).ptr;
-  const auto count = static_cast<std::size_t>(end - digits.data());
-  return std::string(16 - count, '0').append(digits.data(), count);
-}
-
 [[nodiscard]] inline std::uint64_t from_hex(const std::string& text, std::string_view key) {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();
@@ -77,8 +70,8 @@ inline constexpr int state_version = 1;
 
 [[nodiscard]] inline json::object identity_members(const run_identity& id) {
   json::object out{{"version", state_version},
-                   {"dataset", hex(id.dataset)},
-                   {"mix", hex(id.mix)},
+                   {"dataset", hex_digits(id.dataset)},
+                   {"mix", hex_digits(id.mix)},
                    {"epoch_size", id.epoch_size},
                    {"global_batch_size", id.global_batch_size},
                    {"batching", id.batching},
@@ -179,10 +172,10 @@ inline void require_same_run(const run_identity& saved, const run_identity& here
   };
   const auto number = [](std::uint64_t x) { return std::to_string(x); };
   const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
-  require("dataset", saved.dataset, here.dataset, detail::hex);
+  require("dataset", saved.dataset, here.dataset, detail::hex_digits);
   require("phase", saved.phase, here.phase, number);
   require("epoch_size", saved.epoch_size, here.epoch_size, number);
-  require("mix", saved.mix, here.mix, detail::hex);
+  require("mix", saved.mix, here.mix, detail::hex_digits);
   require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);
   require("batching", saved.batching, here.batching, quoted);
   require("sampling", saved.sampling, here.sampling, quoted);

@@ -37,7 +37,7 @@ namespace azure_detail {
   const auto read_properties = [&](object_info& one, bool& has_size, bool& is_directory) {
     while (const auto name = in.next_child()) {
       if (*name == "Content-Length") {
-        const auto bytes = net::detail::decimal<std::uint64_t>(in.text());
+        const auto bytes = net::detail::whole_number<std::uint64_t>(in.text());
         if (bytes) one.bytes = *bytes;
         has_size = bytes.has_value();
       } else if (*name == "ResourceType") {

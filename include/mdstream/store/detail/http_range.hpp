@@ -39,7 +39,7 @@ struct range_promise {
 
 [[nodiscard]] inline std::optional<std::uint64_t> content_length(const net::http_headers& headers) {
   const auto text = headers.find("Content-Length");
-  return text ? net::detail::decimal<std::uint64_t>(*text) : std::nullopt;
+  return text ? net::detail::whole_number<std::uint64_t>(*text) : std::nullopt;
 }
 
 [[nodiscard]] inline std::string tag_of(const net::http_headers& headers) {

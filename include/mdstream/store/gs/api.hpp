@@ -36,13 +36,13 @@ struct gs_settings {
 namespace gs_detail {
 
 [[nodiscard]] inline std::uint64_t number_of(const json::value& in, const char* name) {
-  const auto found = net::detail::decimal<std::uint64_t>(in.get<std::string>(name));
+  const auto found = net::detail::whole_number<std::uint64_t>(in.get<std::string>(name));
   if (!found) throw error(errc::corrupt, "the object's \"" + std::string(name) + "\" is no number");
   return *found;
 }
 
 /// An object's size, which some leave out where it is 0.
-[[nodiscard]] inline std::uint64_t size_of(const json::value& object) {
+[[nodiscard]] inline std::uint64_t stored_bytes(const json::value& object) {
   return object.find("size") == nullptr ? 0 : number_of(object, "size");
 }
 
@@ -128,7 +128,7 @@ class gs_api final : public cloud_api {
   }
   [[nodiscard]] object_version version(const net::http_response& answer) const override {
     const json::value found = json::parse(answer.text);
-    return {gs_detail::size_of(found), found.get<std::string>("generation"),
+    return {gs_detail::stored_bytes(found), found.get<std::string>("generation"),
             gs_detail::digest_of(found)};
   }
 
@@ -166,8 +166,8 @@ class gs_api final : public cloud_api {
     cloud_page out;
     if (const json::value* const items = said.find("items")) {
       for (const json::value& each : items->as<json::array>("items")) {
-        out.objects.push_back(
-            {each.get<std::string>("name"), gs_detail::size_of(each), gs_detail::digest_of(each)});
+        out.objects.push_back({each.get<std::string>("name"), gs_detail::stored_bytes(each),
+                               gs_detail::digest_of(each)});
       }
     }
     if (said.find("nextPageToken") != nullptr) {

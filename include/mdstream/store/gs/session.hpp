@@ -51,7 +51,7 @@ struct upload_session {
   if (!range) return 0;
   constexpr std::string_view mark = "bytes=0-";
   const auto last = range->starts_with(mark)
-                        ? net::detail::decimal<std::uint64_t>(range->substr(mark.size()))
+                        ? net::detail::whole_number<std::uint64_t>(range->substr(mark.size()))
                         : std::nullopt;
   if (!last || *last == ~std::uint64_t{0}) {
     throw error(errc::corrupt, "the service does not tell how much of the upload it has");

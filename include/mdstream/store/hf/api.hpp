@@ -106,7 +106,7 @@ class hf_api final : public cloud_api {
   }
   [[nodiscard]] object_version version(const net::http_response& answer) const override {
     const auto linked = answer.headers.find("X-Linked-Size");
-    const auto bytes = linked        ? net::detail::decimal<std::uint64_t>(*linked)
+    const auto bytes = linked        ? net::detail::whole_number<std::uint64_t>(*linked)
                        : answer.ok() ? mdstream::detail::content_length(answer.headers)
                                      : std::nullopt;
     if (!bytes) throw error(errc::corrupt, "the Hub does not tell the file's size");

@@ -84,7 +84,7 @@ inline void require_upload_url(std::string_view url, const net::uri& endpoint) {
 [[nodiscard]] inline std::vector<std::string> part_urls(const json::value& header) {
   std::map<std::uint64_t, std::string> urls;
   for (const auto& [name, value] : header.as<json::object>("header")) {
-    const auto number = net::detail::decimal<std::uint64_t>(name);
+    const auto number = net::detail::whole_number<std::uint64_t>(name);
     if (number) urls.emplace(*number, value.as<std::string>(name));
   }
   std::vector<std::string> out;
@@ -95,7 +95,7 @@ inline void require_upload_url(std::string_view url, const net::uri& endpoint) {
 /// A number that may be written as a text.
 [[nodiscard]] inline std::uint64_t number_of(const json::value& value) {
   if (value.type() != json::kind::string) return value.as<std::uint64_t>("chunk_size");
-  const auto found = net::detail::decimal<std::uint64_t>(value.as<std::string>("chunk_size"));
+  const auto found = net::detail::whole_number<std::uint64_t>(value.as<std::string>("chunk_size"));
   if (!found) throw error(errc::corrupt, "the Hub's \"chunk_size\" is no number");
   return *found;
 }

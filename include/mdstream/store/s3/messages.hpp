@@ -71,7 +71,7 @@ struct s3_page {
       if (*name == "Key") {
         one.key = in.text();
       } else if (*name == "Size") {
-        const auto bytes = net::detail::decimal<std::uint64_t>(in.text());
+        const auto bytes = net::detail::whole_number<std::uint64_t>(in.text());
         if (!bytes) fail("a size is no number");
         one.bytes = *bytes;
         has_size = true;

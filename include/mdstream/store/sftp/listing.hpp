@@ -43,7 +43,7 @@ struct cut_word {
 /// Behind a month's name: the day, the time or the year, a blank, the name.
 [[nodiscard]] inline std::optional<std::string_view> name_behind_month(std::string_view rest) {
   const cut_word day(rest), time(day.rest);
-  const auto number = net::detail::decimal<unsigned>(day.word);
+  const auto number = net::detail::whole_number<unsigned>(day.word);
   if (!number || *number < 1 || *number > 31) return std::nullopt;
   if (time.word.find_first_not_of("0123456789:") != std::string_view::npos) return std::nullopt;
   if (time.word.size() < 4 || time.rest.size() < 2) return std::nullopt;
@@ -72,7 +72,7 @@ struct cut_word {
   std::string_view before = rights.word;
   std::optional<std::string_view> name;
   for (cut_word at(rights.rest); !at.word.empty() && !name; at = cut_word(at.rest)) {
-    const auto bytes = net::detail::decimal<std::uint64_t>(before);
+    const auto bytes = net::detail::whole_number<std::uint64_t>(before);
     if (bytes && is_month(at.word)) {
       name = name_behind_month(at.rest);
       out.bytes = *bytes;
