@@ -591,7 +591,6 @@ TEST_CASE("a rate is kept", "[store]") {
   for (int i = 0; i < 6; ++i) CHECK(mds::store_read(store, "x", 0, into) == 10'000);
   const auto took = std::chrono::steady_clock::now() - began;
   CHECK(took > 40ms);  // 60 kB, of which at most the last and a burst are not waited for
-  CHECK(took < 5s);
 }
 
 TEST_CASE("what a store did is counted", "[store]") {

@@ -245,8 +245,10 @@ TEST_CASE("a cancelled call consumes nothing: the next one has its batch") {
   loader whole(from.loader_options()), cancelled(from.loader_options());
   auto expected = whole.epoch(), epoch = cancelled.epoch();
   batch_type one, other;
-  unsigned again = 0;
+  unsigned cancelled_calls = 0;
   for (unsigned i = 0; expected.next(one); ++i) {
+    from.take_time(i == 0 ? 300ms
+                          : 0ms);  // the first call is cancelled while its shard is on its way
     outcome<batch_type> call;
     epoch.async_next(call.handler());
     for (unsigned k = 0; k < i * 40; ++k) std::this_thread::yield();
@@ -254,14 +256,14 @@ TEST_CASE("a cancelled call consumes nothing: the next one has its batch") {
     const std::error_code code = call.code();
     if (code) {
       CHECK(code == mds::errc::canceled);
-      ++again;
+      ++cancelled_calls;
       REQUIRE(epoch.next(other));
       CHECK(std::ranges::equal(other.ids(), one.ids()));
     }
     CHECK(mds::parse_state(cancelled.state()).at.sample_in_epoch ==
           mds::parse_state(whole.state()).at.sample_in_epoch);
   }
-  INFO(again << " calls were cancelled");
+  CHECK(cancelled_calls > 0);
   CHECK_FALSE(epoch.next(other));
 }
 
@@ -414,10 +416,11 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
 
 TEST_CASE("an opening is cancelled at any moment, and the next one has all there is") {
   using namespace async_test;
-  const server from;
+  server from;
   mds::runtime threads(2);
   unsigned canceled = 0;
   for (unsigned i = 0; i < 40; ++i) {
+    from.fall_silent_about(i == 0 ? "index.json" : "");
     outcome<std::optional<dataset>> opening;
     mds::async_open<dataset>(threads, from.dataset_options(), opening.handler());
     for (unsigned k = 0; k < i * i; ++k) std::this_thread::yield();
@@ -426,7 +429,7 @@ TEST_CASE("an opening is cancelled at any moment, and the next one has all there
     CHECK((!code || code == mds::errc::canceled));
     canceled += code ? 1U : 0U;
   }
-  INFO(canceled << " were cancelled");
+  CHECK(canceled > 0);
   CHECK(mds::async_open<dataset>(threads, from.dataset_options(), asio::use_future).get()->size() ==
         100);
 }
