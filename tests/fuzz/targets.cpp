@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mdstream/checkpoint/detail/safetensors.hpp>
+#include <mdstream/checkpoint/detail/sharded_index.hpp>
 #include <mdstream/codec/full.hpp>
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/ragged.hpp>
@@ -302,6 +304,30 @@ void answer(std::string_view input) {
     (void)net::failure_of(head, "http://host/key?signature=secret", where);
     require(where.url.find("secret") == std::string::npos);
     require(!where.retry_after || where.retry_after->count() >= 0);
+  });
+}
+
+void safetensors(std::string_view input) {
+  const auto bytes = as_bytes(input);
+  allow_refusal([&] {
+    using namespace mdstream::detail;
+    const auto size = static_cast<std::size_t>(safetensors_head_bytes(bytes, bytes.size()));
+    safetensors_head head = read_safetensors(bytes.first(size), bytes.size());
+    std::uint64_t end = 0;
+    for (const safetensors_entry& each : head.tensors) {
+      require(each.begin == end && each.end >= end);
+      end = each.end;
+    }
+    require(head.data_at + end == bytes.size());
+    // What can be read can be written, and is read as the same.
+    const std::string text = write_safetensors(head.tensors, head.metadata);
+    head.data_at = text.size();
+    require(read_safetensors(as_bytes(text), text.size() + end) == head);
+  });
+  allow_refusal([&] {
+    using namespace mdstream::detail;
+    const sharded_index index = read_sharded_index(input);
+    require(read_sharded_index(write_sharded_index(index)) == index);
   });
 }
 

@@ -22,7 +22,8 @@ void typed_json(
     std::string_view input);       ///< a line of `mdstream write`, for a column of every encoding
 void uri(std::string_view input);  ///< a URL
 void xml(std::string_view input);  ///< an XML document
-void answer(std::string_view input);  ///< the head of an answer to a ranged GET, status first
+void answer(std::string_view input);       ///< the head of an answer to a ranged GET, status first
+void safetensors(std::string_view input);  ///< a safetensors file
 
 struct target {
   const char* name;
@@ -41,6 +42,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"typed_json", &typed_json},
                                      {"uri", &uri},
                                      {"xml", &xml},
-                                     {"answer", &answer}};
+                                     {"answer", &answer},
+                                     {"safetensors", &safetensors}};
 
 }  // namespace fuzz
