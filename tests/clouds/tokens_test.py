@@ -92,14 +92,16 @@ class Tokens:
         Service.given, Service.asked = 0, []
         into = self.work / f"copied{self.number}"
         usual = {"PATH": os.environ["PATH"], "HOME": str(self.work), "GCE_METADATA_HOST": "127.0.0.1:1",
-                 "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct"}
+                 "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct",
+                 "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=acct;BlobEndpoint={self.here}/acct",
+                 "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{self.here}/storage/v1/"}
         said = tool.fetched(url, into, content, status=status, **usual | variables)
         if status == 0:
             assert 2 <= Service.given <= 6, (Service.given, Service.asked)  # the command opens three stores
         return said if status else Service.asked
 
     def google(self):
-        url = f"gs://box/x?endpoint={self.here}"
+        url = "gs://box/x"
         key = self.work / "key.pem"
         subprocess.run(["openssl", "genpkey", "-quiet", "-algorithm", "RSA", "-out", key], check=True)
         account = self.work / "account.json"
@@ -162,7 +164,7 @@ class Tokens:
                         self.work / "signed"], check=True, stdout=subprocess.DEVNULL)
 
     def azure(self):
-        url = f"azure://box/x?endpoint={self.here}/acct"
+        url = "azure://box/x"
         tenant = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_AUTHORITY_HOST": self.here}
         asked = self.copy(url, **tenant, AZURE_CLIENT_SECRET="hush-client")[0]
         assert asked["client_secret"] == "hush-client" and asked["path"] == "/t/oauth2/v2.0/token", asked

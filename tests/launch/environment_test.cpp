@@ -100,7 +100,7 @@ TEST_CASE("contradictions are errors", "[launch]") {
   env = with(env, "LOCAL_WORLD_SIZE", "3");
   refuse(env, {"8 ranks", "3 ranks"});
   env = with(env, "LOCAL_WORLD_SIZE", "0");
-  refuse(env, {"0 ranks"});
+  refuse(env, {"LOCAL_WORLD_SIZE=0"});
 }
 
 TEST_CASE("values that are no numbers, and half a world, are errors", "[launch]") {
@@ -109,6 +109,20 @@ TEST_CASE("values that are no numbers, and half a world, are errors", "[launch]"
   refuse({{"RANK", "99999999999"}, {"WORLD_SIZE", "8"}}, {"RANK=99999999999"});
   refuse({{"RANK", "1"}}, {"WORLD_SIZE"});
   refuse({{"WORLD_SIZE", "8"}}, {"RANK"});
+  refuse({{"OMPI_COMM_WORLD_RANK", "1"}}, {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"});
+  refuse({{"OMPI_COMM_WORLD_RANK", "0"}}, {"OMPI_COMM_WORLD_SIZE"});
+  refuse({{"OMPI_COMM_WORLD_SIZE", "8"}}, {"OMPI_COMM_WORLD_RANK"});
+  refuse({{"PMI_RANK", "1"}}, {"PMI_SIZE"});
+  refuse({{"SLURM_PROCID", "3"}}, {"SLURM_PROCID", "SLURM_NTASKS"});
+  refuse({{"RANK", "0"}, {"WORLD_SIZE", "0"}}, {"WORLD_SIZE=0", "at least one"});
+  refuse({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NNODES", "0"}}, {"SLURM_NNODES=0"});
+  // A batch script, and the shell of an allocation.
+  CHECK(world_of({{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}) == world{});
+  CHECK(world_of({{"SLURM_NTASKS", "8"}, {"SLURM_NNODES", "2"}}) == world{});
+  // Another launcher's world is whole.
+  variables whole = torchrun;
+  whole.insert({{"OMPI_COMM_WORLD_RANK", "5"}});
+  CHECK(world_of(whole) == rank_5_of_8);
   refuse({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}}, {"MPICH", "MPI_LOCALNRANKS"});
   CHECK(world_of({{"RANK", ""}, {"WORLD_SIZE", ""}}) == world{});
 }

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace mdstream::inline v0 {
 namespace detail {
@@ -85,10 +86,12 @@ template <std::size_t N>
   return static_cast<std::uint64_t>(*value);
 }
 
+/// Beyond 2^63 it is what a negative number has become.
 template <std::integral T>
 [[nodiscard]] constexpr std::uint64_t not_negative(T value) {
-  if (value < T{0})
-    throw error(errc::invalid_argument, "a size of " + std::to_string(value) + " is negative");
+  if (value < T{0} || std::cmp_greater(value, std::numeric_limits<std::int64_t>::max()))
+    throw error(errc::invalid_argument,
+                "a size of " + std::to_string(static_cast<std::int64_t>(value)) + " is negative");
   return static_cast<std::uint64_t>(value);
 }
 

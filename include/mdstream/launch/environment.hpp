@@ -62,7 +62,7 @@ using mdstream::detail::refuse;
   if (text.empty() || failure != std::errc{} || end != text.data() + text.size() ||
       value > 0xffff'ffff)
     refuse("environment: " + std::string(name) + "=" + std::string(text) +
-           " is not a number of ranks");
+           " is not a number from 0 to 4294967295");
   return value;
 }
 
@@ -75,17 +75,37 @@ template <class Getenv>
   return parse_number(name, text);
 }
 
+/// A number of ranks: at least one.
+template <class Getenv>
+[[nodiscard]] std::optional<std::uint64_t> count(const Getenv& lookup, std::string_view name) {
+  const std::optional<std::uint64_t> out = number(lookup, name);
+  if (out == std::uint64_t{0})
+    refuse("environment: " + std::string(name) + "=0: there is at least one rank");
+  return out;
+}
+
 template <class Getenv>
 [[nodiscard]] claim ask(const Getenv& lookup, const launcher& from) {
   claim out{.from = from,
             .rank = number(lookup, from.rank),
-            .num_ranks = number(lookup, from.num_ranks),
+            .num_ranks = count(lookup, from.num_ranks),
             .local_rank = number(lookup, from.local_rank),
-            .ranks_per_node = number(lookup, from.ranks_per_node)};
-  const std::optional<std::uint64_t> nodes = number(lookup, from.nodes);
-  if (out.num_ranks && !out.ranks_per_node && nodes && *nodes != 0 && *out.num_ranks % *nodes == 0)
+            .ranks_per_node = count(lookup, from.ranks_per_node)};
+  const std::optional<std::uint64_t> nodes = count(lookup, from.nodes);
+  if (out.num_ranks && !out.ranks_per_node && nodes && *out.num_ranks % *nodes == 0)
     out.ranks_per_node = *out.num_ranks / *nodes;
   return out;
+}
+
+/// Half a world would silently be a world of one rank.
+inline void refuse_half(const claim& told) {
+  // Outside of any task, Slurm tells how many there will be, or that the batch script is rank 0.
+  if (told.from.name == "Slurm" && told.rank.value_or(0) == 0) return;
+  if (told.rank.has_value() == told.num_ranks.has_value()) return;
+  const std::string_view there = told.rank ? told.from.rank : told.from.num_ranks;
+  const std::string_view missing = told.rank ? told.from.num_ranks : told.from.rank;
+  refuse("environment: " + std::string(there) + " is set, but not " + std::string(missing) +
+         ": set both or neither, or say in the program which world it is");
 }
 
 inline void check_agreement(std::string_view a, std::string_view b,
@@ -103,7 +123,7 @@ inline void check_agreement(const claim& a, const claim& b) {
     check_agreement(a.from.rank, b.from.rank, a.rank, b.rank);
     check_agreement(a.from.ranks_per_node, b.from.ranks_per_node, a.ranks_per_node,
                     b.ranks_per_node);
-  } else if (*b.num_ranks == 0 || *a.num_ranks % *b.num_ranks != 0) {
+  } else if (*a.num_ranks % *b.num_ranks != 0) {
     check_agreement(a.from.num_ranks, b.from.num_ranks, a.num_ranks, b.num_ranks);
   }
 }
@@ -116,8 +136,7 @@ template <class Getenv>
     // Slurm's rank is that of the job's step, which started the other launcher, not this process.
     if (from.name == "Slurm" && chosen.complete()) break;
     const claim next = ask(lookup, from);
-    if (from.name == "torchrun" && next.rank.has_value() != next.num_ranks.has_value())
-      refuse("environment: RANK and WORLD_SIZE have to be set together");
+    if (!chosen.complete()) refuse_half(next);
     if (!next.complete()) continue;
     if (chosen.complete())
       check_agreement(chosen, next);
@@ -135,8 +154,9 @@ template <class Getenv>
 /// node. A number of ranks without a number for each node means one on each for torchrun, as for
 /// Python, and is an error for the others.
 ///
-/// Throws `errc::invalid_argument` for values that are no numbers, launchers that contradict each
-/// other, a rank outside the world, and nodes that are not all of the same size.
+/// Throws `errc::invalid_argument` for values that are no numbers, a rank without the number of
+/// ranks or the other way round, launchers that contradict each other, a rank outside the world,
+/// and nodes that are not all of the same size.
 template <class Getenv>
   requires std::convertible_to<std::invoke_result_t<const Getenv&, const char*>, const char*>
 [[nodiscard]] world from_environment(const Getenv& lookup, const world_options& options = {}) {

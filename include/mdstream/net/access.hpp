@@ -32,6 +32,8 @@ struct access {
   /// `authorize` takes longer than an idle pool takes to begin, about 0.02 ms: it is called there,
   /// behind what the pool is busy with.
   bool is_slow = false;
+  /// Whoever sees a request can use the keys for others: they go to their service alone, encrypted.
+  bool is_token = false;
 
   [[nodiscard]] bool anonymous() const noexcept { return !authorize; }
 };
@@ -54,7 +56,8 @@ using cached_access = cached_keys<access>;
               },
           .secrets = {token},
           .expires = expires,
-          .source = std::move(source)};
+          .source = std::move(source),
+          .is_token = true};
 }
 
 /// What the program, a file or the environment has ready.

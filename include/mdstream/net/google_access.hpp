@@ -179,6 +179,12 @@ class google_federation : public std::enable_shared_from_this<google_federation>
   }
 
   void impersonate(const std::string& url, const access& keys) {
+    try {
+      require_private(source_, url);
+    } catch (const error& e) {
+      where_ = e.where();
+      return done_(e.code(), std::nullopt);
+    }
     const auto body = std::make_shared<const std::string>(
         json::dump(json::object{{"scope", json::array{google_scope}}}));
     from_.send(

@@ -5,6 +5,7 @@
 
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/net/access.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/fetch.hpp>
 #include <mdstream/net/http_headers.hpp>
 #include <mdstream/net/percent.hpp>
@@ -126,13 +127,15 @@ inline void take_token(std::error_code code, const http_response& answer, const 
 }  // namespace detail
 
 /// Sends what `make` makes for the time that it is given, anew for each attempt, and completes with
-/// the token. What `make` throws is the failure.
+/// the token. What `make` throws is the failure. The question has secrets: it is not sent over http
+/// but on this machine.
 inline void ask_token(const fetcher& from,
                       std::function<token_request(wall_clock::time_point)> make, std::string source,
                       std::stop_token stop, diagnostics& where, access_handler done) {
   auto request = std::make_shared<token_request>();
-  const auto message = [request, make = std::move(make)](wall_clock::time_point now) {
+  const auto message = [request, source, make = std::move(make)](wall_clock::time_point now) {
     *request = make(now);
+    detail::require_private(source, request->url);
     http_request out{.url = request->url, .headers = request->headers};
     if (request->form) {
       out.method = "POST";

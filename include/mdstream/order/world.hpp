@@ -39,6 +39,10 @@ struct world {
   /// Throws `errc::invalid_argument` unless all counts are positive, their product fits and `rank`
   /// lies among them.
   void check() const {
+    detail::refuse_negative("the world's number of nodes", nodes);
+    detail::refuse_negative("the world's ranks per node", ranks_per_node);
+    detail::refuse_negative("the world's workers per rank", workers_per_rank);
+    detail::refuse_negative("the world's rank", rank);
     if (nodes == 0 || ranks_per_node == 0 || workers_per_rank == 0)
       detail::refuse("a world needs at least one node, rank and worker: " + text());
     const std::uint64_t ranks = detail::checked_mul(nodes, ranks_per_node, "number of ranks");

@@ -59,7 +59,9 @@ class azure : public any_async_store {
                                                     .parallel = options.parallel_parts,
                                                     .retry = options.part_retry}),
             options.http,
-            options.keys ? *options.keys : default_azure_access(threads, settings, options))) {}
+            net::detail::bounded_access(
+                options.keys ? *options.keys : default_azure_access(threads, settings, options),
+                azure_detail::bounds(settings)))) {}
 };
 
 static_assert(versioned_store<azure> && openable_store<azure>);

@@ -119,8 +119,9 @@ class dbfs : public any_async_store {
  private:
   [[nodiscard]] static any_async_store make(runtime& threads, const dbfs_settings& settings,
                                             const dbfs_options& options) {
-    const net::any_access keys =
-        options.keys ? *options.keys : default_dbfs_access(threads, settings, options);
+    const net::any_access keys = net::detail::bounded_access(
+        options.keys ? *options.keys : default_dbfs_access(threads, settings, options),
+        dbfs_detail::bounds(settings));
     if (settings.volume.empty()) {
       return any_async_store(dbfs_detail::file_system(
           threads, std::make_shared<dbfs_api>(settings, options.part_retry), options.http, keys));

@@ -8,6 +8,7 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/google_access.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/cloud/store.hpp>
@@ -25,9 +26,9 @@ struct gs_options : cloud_options {};
 
 /// Objects beneath `gs://bucket/prefix`, literal. Where GCS_KEY and GCS_SECRET are set, by the S3
 /// protocol with these HMAC keys; else by the JSON API with Google's application default
-/// credentials, or without keys where there are none. A query of the URL may have `endpoint`;
-/// STORAGE_EMULATOR_HOST is one, too. Thread-safe; copies share connections and keys. The runtime
-/// has to outlive the calls.
+/// credentials, or without keys where there are none. A query of the URL may have `endpoint`, to
+/// which no token goes; CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE is one, and STORAGE_EMULATOR_HOST.
+/// Thread-safe; copies share connections and keys. The runtime has to outlive the calls.
 ///
 /// Requests: one for `size`, `read` (ranged GET) and `remove`; one for a write up to `part_bytes`,
 /// else one for each part and one more; one for each 1,000 objects of a listing. Objects that are
@@ -57,14 +58,17 @@ class gs : public any_async_store {
       throw cloud_detail::bad_url(url, "this URL names no bucket: gs://bucket/prefix");
     }
     std::string endpoint = options.endpoint;
+    bool of_url = false;
     for (const auto& [name, value] : parts.parameters) {
       if (name != "endpoint") {
         throw cloud_detail::bad_url(url,
                                     "gs:// URLs have the parameter endpoint, not \"" + name + '"');
       }
       endpoint = value;
+      of_url = true;
     }
     const auto emulator = options.variables("STORAGE_EMULATOR_HOST");
+    if (endpoint.empty()) endpoint = overridden(options.variables);
     const bool emulated = endpoint.empty() && emulator;
     if (emulated)
       endpoint = emulator->find("://") == emulator->npos ? "http://" + *emulator : *emulator;
@@ -74,8 +78,23 @@ class gs : public any_async_store {
     gs_settings settings{.bucket = parts.place, .root = parts.prefix};
     if (!endpoint.empty()) settings.endpoint = cloud_detail::checked_endpoint(endpoint, "gs://");
     const upload_plan plan{.part_bytes = options.part_bytes.value, .retry = options.part_retry};
-    return any_async_store(cloud_store(threads, std::make_shared<gs_api>(settings, plan),
-                                       options.http, keys(threads, options, emulated)));
+    const net::detail::token_bounds bounds{.service = "Google",
+                                           .endpoint = settings.endpoint,
+                                           .of_url = of_url,
+                                           .domains = {"googleapis.com"},
+                                           .setting = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"};
+    return any_async_store(
+        cloud_store(threads, std::make_shared<gs_api>(settings, plan), options.http,
+                    net::detail::bounded_access(keys(threads, options, emulated), bounds)));
+  }
+
+  /// The endpoint of Google's command line, which names the API, too: https://host/storage/v1/.
+  [[nodiscard]] static std::string overridden(const net::environment& variables) {
+    std::string out = variables("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE").value_or("");
+    for (const std::string_view end : {"/", "/storage/v1"}) {
+      if (out.ends_with(end)) out.resize(out.size() - end.size());
+    }
+    return out;
   }
 
   /// An emulator takes requests without keys, unless somebody says which.

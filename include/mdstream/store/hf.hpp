@@ -8,6 +8,7 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/cloud/settings.hpp>
 #include <mdstream/store/cloud/store.hpp>
@@ -48,12 +49,7 @@ class hf : public any_async_store {
   static constexpr std::string_view schemes = "hf://datasets/";
 
   hf(runtime& threads, std::string_view url, const hf_options& options = {})
-      : any_async_store(cloud_store(
-            threads,
-            std::make_shared<hf_api>(
-                resolved(url, options),
-                upload_plan{.parallel = options.parallel_parts, .retry = options.part_retry}),
-            options.http, options.keys ? *options.keys : default_keys(options))) {}
+      : hf(threads, resolved(url, options), options) {}
 
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "hf";
@@ -85,6 +81,7 @@ class hf : public any_async_store {
         out.revision = value;
       } else if (name == "endpoint") {
         endpoint = value;
+        out.endpoint_of_url = true;
       } else {
         throw cloud_detail::bad_url(url, "hf:// URLs have the parameters revision and endpoint");
       }
@@ -96,6 +93,19 @@ class hf : public any_async_store {
   }
 
  private:
+  hf(runtime& threads, const hf_settings& settings, const hf_options& options)
+      : any_async_store(cloud_store(
+            threads,
+            std::make_shared<hf_api>(settings, upload_plan{.parallel = options.parallel_parts,
+                                                           .retry = options.part_retry}),
+            options.http,
+            net::detail::bounded_access(options.keys ? *options.keys : default_keys(options),
+                                        {.service = "Hugging Face",
+                                         .endpoint = settings.endpoint,
+                                         .of_url = settings.endpoint_of_url,
+                                         .domains = {"huggingface.co", "hf.co"},
+                                         .setting = "HF_ENDPOINT"}))) {}
+
   [[nodiscard]] static net::any_access default_keys(const hf_options& options) {
     return net::computed_access([variables = options.variables,
                                  warn = net::detail::each_once(

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -43,23 +44,34 @@ class assembler {
     const collate::pack_result layout = lay_out(samples, out.outputs);
     out.pack_rows = layout.rows;
     slab_bytes_ = layout.slab_bytes;
-    out.slot = stager_.stage({.samples = samples.data(),
-                              .sample_count = samples.size(),
-                              .sources = columns_->sources.data(),
-                              .source_count = static_cast<std::uint32_t>(columns_->sources.size()),
-                              .variable_count = variable_count_,
-                              .outputs = out.outputs.data(),
-                              .output_count = static_cast<std::uint32_t>(out.outputs.size()),
-                              .slab_bytes = layout.slab_bytes,
-                              .segments = segments_.data(),
-                              .segment_count = segments_.size(),
-                              .pack_rows = layout.rows});
+    out.slot = stage({.samples = samples.data(),
+                      .sample_count = samples.size(),
+                      .sources = columns_->sources.data(),
+                      .source_count = static_cast<std::uint32_t>(columns_->sources.size()),
+                      .variable_count = variable_count_,
+                      .outputs = out.outputs.data(),
+                      .output_count = static_cast<std::uint32_t>(out.outputs.size()),
+                      .slab_bytes = layout.slab_bytes,
+                      .segments = segments_.data(),
+                      .segment_count = segments_.size(),
+                      .pack_rows = layout.rows});
   }
 
   /// Of the last batch.
   [[nodiscard]] std::uint64_t slab_bytes() const noexcept { return slab_bytes_; }
 
  private:
+  [[nodiscard]] typename stager::slot stage(const collate::collate_plan& plan) {
+    try {
+      return stager_.stage(plan);
+    } catch (const std::bad_alloc&) {
+      throw error(errc::invalid_argument,
+                  "there is no memory for a batch of " + std::to_string(plan.sample_count) +
+                      " samples, which takes " + std::to_string(plan.slab_bytes) +
+                      " bytes: make batch_size smaller");
+    }
+  }
+
   /// Checks the samples and decides where everything goes.
   [[nodiscard]] collate::pack_result lay_out(std::span<const collate::sample_bytes> samples,
                                              std::vector<collate::output_column>& outputs) {

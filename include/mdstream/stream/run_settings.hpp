@@ -8,6 +8,8 @@
 #include <mdstream/order/resample.hpp>
 #include <mdstream/stream/options.hpp>
 
+#include <unistd.h>
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -22,6 +24,12 @@ namespace detail {
 
 template <class Store>
 [[nodiscard]] dataset_options<Store> dataset_part(const loader_options<Store>& from) {
+  refuse_negative("predownload", from.predownload);
+  refuse_negative("threads", from.threads);
+  refuse_negative("download_retry", from.download_retry);
+  refuse_negative("num_canonical_nodes", from.num_canonical_nodes);
+  refuse_negative("sampling_granularity", from.sampling_granularity);
+  refuse_negative("shuffle_block_size", from.shuffle_block_size);
   return {.streams = from.streams,
           .remote = from.remote,
           .local = from.local,
@@ -55,22 +63,35 @@ template <class Store>
   world here = from.world ? *from.world : launch::from_environment([](const char* name) {
     return static_cast<const char*>(std::getenv(name));
   });
+  refuse_negative("num_workers", from.num_workers);
+  refuse_negative("replication", from.replication);
   if (from.num_workers) here.workers_per_rank = *from.num_workers;
   return here.replicate(from.replication);
 }
 
+/// A batch of which not even the numbers of its samples fit into memory.
+[[nodiscard]] inline std::uint64_t checked_batch_size(std::uint64_t samples) {
+  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (samples <= memory / sizeof(std::int64_t)) return samples;
+  refuse("a batch of " + std::to_string(samples) + " samples does not fit into memory, which has " +
+         std::to_string(memory >> 20) + " MiB: make batch_size smaller");
+}
+
 template <class Store>
 [[nodiscard]] std::uint64_t batch_size_of(const loader_options<Store>& from, const world& here) {
+  refuse_negative("batch_size", from.batch_size);
+  refuse_negative("global_batch_size", from.global_batch_size);
   if ((from.batch_size == 0) == (from.global_batch_size == 0))
     throw error(errc::invalid_argument,
                 "give exactly one of batch_size and global_batch_size, at least 1");
-  if (from.batch_size != 0) return from.batch_size;
+  if (from.batch_size != 0) return checked_batch_size(from.batch_size);
   if (from.global_batch_size % here.num_ranks() != 0)
     throw error(errc::invalid_argument,
                 "a global batch of " + std::to_string(from.global_batch_size) +
                     " samples is no multiple of the " + std::to_string(here.num_ranks()) +
                     " ranks that share it");
-  return from.global_batch_size / here.num_ranks();
+  return checked_batch_size(from.global_batch_size / here.num_ranks());
 }
 
 /// Bytes of batches that are put together ahead; `prepares`: their samples are changed first.

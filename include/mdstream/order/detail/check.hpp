@@ -5,9 +5,13 @@
 
 #include <mdstream/core/error.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -16,6 +20,18 @@ inline constexpr std::uint64_t max_samples = std::numeric_limits<std::int64_t>::
 
 [[noreturn]] inline void refuse(std::string what) {
   throw error(errc::invalid_argument, std::move(what));
+}
+
+/// What a negative number has become in an unsigned one is said as it was meant.
+template <std::unsigned_integral T>
+void refuse_negative(const char* name, T value) {
+  if (value <= std::numeric_limits<std::make_signed_t<T>>::max()) return;
+  refuse(std::string(name) +
+         " is negative: " + std::to_string(static_cast<std::make_signed_t<T>>(value)));
+}
+template <std::unsigned_integral T>
+void refuse_negative(const char* name, const std::optional<T>& value) {
+  if (value) refuse_negative(name, *value);
 }
 
 /// `a + b`, or an error that names the quantity.

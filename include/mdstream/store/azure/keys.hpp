@@ -36,7 +36,7 @@ namespace mdstream::inline v0::store {
           .source = std::move(source)};
 }
 
-/// A signed query, which every request gets.
+/// A signed query, which every request gets, and whoever sees one may use.
 [[nodiscard]] inline net::access azure_sas_access(std::string sas, std::string source) {
   std::vector<std::string> secrets{sas};
   if (const std::size_t at = sas.find("sig="); at != std::string::npos) {
@@ -48,7 +48,8 @@ namespace mdstream::inline v0::store {
                 request.url += (request.url.find('?') == std::string::npos ? '?' : '&') + sas;
               },
           .secrets = std::move(secrets),
-          .source = std::move(source)};
+          .source = std::move(source),
+          .is_token = true};
 }
 
 namespace azure_detail {
@@ -104,6 +105,16 @@ namespace azure_detail {
       .headers = {{"Metadata", "true"}}};
 }
 
+/// Of all of Azure's clouds, zones and Fabric.
+[[nodiscard]] inline net::detail::token_bounds bounds(const azure_settings& settings) {
+  return {.service = "Azure",
+          .endpoint = settings.endpoint,
+          .of_url = settings.endpoint_of_url,
+          .domains = {"core.windows.net", "core.usgovcloudapi.net", "core.chinacloudapi.cn",
+                      "storage.azure.net", "fabric.microsoft.com"},
+          .setting = "AZURE_STORAGE_CONNECTION_STRING (BlobEndpoint)"};
+}
+
 }  // namespace azure_detail
 
 /// The account's key, a signed query, a service principal's secret, a workload's identity, the
@@ -117,7 +128,9 @@ namespace azure_detail {
         azure_key_access(settings.account, settings.account_key, settings.account_key_source));
   }
   if (!settings.sas.empty()) {
-    return net::explicit_access(azure_sas_access(settings.sas, settings.sas_source));
+    net::access sas = azure_sas_access(settings.sas, settings.sas_source);
+    if (settings.sas_of_url) sas.is_token = false;  // it goes where its own URL says
+    return net::explicit_access(std::move(sas));
   }
   const net::environment variables = options.variables;
   const warning_function warn = net::detail::each_once(options.warn);

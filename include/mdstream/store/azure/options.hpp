@@ -25,8 +25,10 @@ struct azure_settings {
   std::string container{};
   std::string root{};
   std::string endpoint{};  ///< of the account, without a slash at the end
+  bool endpoint_of_url = false;
   std::string account_key{}, account_key_source{};
   std::string sas{}, sas_source{};
+  bool sas_of_url = false;
   std::string shown{};  ///< the URL of the root for messages, without a slash at the end
 };
 
@@ -113,6 +115,7 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
           "azure URLs have the parameter endpoint or a signed query (SAS), not \"" + name + '"');
     }
     out.endpoint = value;
+    out.endpoint_of_url = true;
   }
   const net::environment& variables = options.variables;
   const auto connection = azure_detail::parse_connection_string(
@@ -138,7 +141,10 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
   }
   const bool same_account = connected("AccountName") == out.account;
   if (out.endpoint.empty() && same_account) out.endpoint = connected("BlobEndpoint");
-  if (out.endpoint.empty()) out.endpoint = service.value_or("");
+  if (out.endpoint.empty() && service) {
+    out.endpoint = *service;
+    out.endpoint_of_url = true;
+  }
   if (out.endpoint.empty()) {
     const std::string suffix = same_account && !connected("EndpointSuffix").empty()
                                    ? connected("EndpointSuffix")
@@ -160,6 +166,7 @@ inline void place(const cloud_detail::cloud_url& url, azure_settings& out) {
     out.account_key_source = "the environment (AZURE_STORAGE_CONNECTION_STRING)";
   }
   out.sas = signed_query ? parts.query : options.sas;
+  out.sas_of_url = signed_query;
   out.sas_source = signed_query ? "the URL (SAS)" : "the program (SAS)";
   if (out.sas.empty() && variables_are_ours) {
     out.sas = variables("AZURE_STORAGE_SAS_TOKEN").value_or("");

@@ -4,6 +4,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/base64.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/oauth.hpp>
 #include <mdstream/store/dbfs/options.hpp>
 
@@ -11,6 +12,20 @@
 #include <string>
 
 namespace mdstream::inline v0::store {
+
+namespace dbfs_detail {
+
+[[nodiscard]] inline net::detail::token_bounds bounds(const dbfs_settings& settings) {
+  return {.service = "Databricks",
+          .endpoint = settings.host,
+          .of_url = settings.host_of_url,
+          .domains = {"cloud.databricks.com", "gcp.databricks.com", "azuredatabricks.net",
+                      "databricks.azure.us", "databricks.azure.cn", "cloud.databricks.us",
+                      "cloud.databricks.mil"},
+          .setting = "DATABRICKS_HOST"};
+}
+
+}  // namespace dbfs_detail
 
 /// A personal access token, or else tokens of a service principal (OAuth machine-to-machine), asked
 /// for anew before they expire. Nobody after them.
@@ -24,8 +39,9 @@ namespace mdstream::inline v0::store {
   const std::string source = "the service principal of " + settings.client_source;
   return net::token_access(
       net::fetcher(threads, options.http), source,
-      [settings]() -> std::optional<net::token_request> {
+      [settings, source]() -> std::optional<net::token_request> {
         if (settings.client_id.empty() || settings.client_secret.empty()) return std::nullopt;
+        dbfs_detail::bounds(settings).require(source, settings.host);
         const std::string both = settings.client_id + ':' + settings.client_secret;
         return net::token_request{
             .url = settings.host + "/oidc/v1/token",

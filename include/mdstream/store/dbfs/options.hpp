@@ -21,7 +21,8 @@ struct dbfs_options : cloud_options {  ///< `endpoint` is the workspace: DATABRI
 
 /// What options, URL, environment and profile come down to. Unset are empty.
 struct dbfs_settings {
-  std::string host{};    ///< of the workspace, with its scheme and without a slash at the end
+  std::string host{};  ///< of the workspace, with its scheme and without a slash at the end
+  bool host_of_url = false;
   std::string volume{};  ///< `/Volumes/<catalog>/<schema>/<volume>`; empty: the DBFS itself
   std::string root{};    ///< beneath that
   std::string token{}, token_source{};
@@ -100,6 +101,7 @@ inline void place(std::string_view url, const cloud_detail::cloud_url& parts, db
           url, "dbfs:/ URLs have the parameters endpoint and profile, not \"" + name + '"');
     }
     (name == "endpoint" ? host : profile) = value;
+    if (name == "endpoint") out.host_of_url = true;
   }
   const net::environment& variables = options.variables;
   if (profile.empty()) profile = variables("DATABRICKS_CONFIG_PROFILE").value_or("");

@@ -31,6 +31,7 @@ struct hf_settings {
   std::string revision = "main";
   std::string root{};
   std::string endpoint = "https://huggingface.co";
+  bool endpoint_of_url = false;
 };
 
 namespace hf_detail {
