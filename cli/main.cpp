@@ -26,6 +26,18 @@ int fail(int status, const std::string& what) {
   return status;
 }
 
+// CLI11 would take -1 for the largest number.
+void refuse_negative_numbers(CLI::App& program) {
+  for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; })) {
+    for (CLI::Option* const option : command->get_options()) {
+      if (!option->get_type_name().starts_with("UINT")) continue;
+      option->check([](const std::string& text) {
+        return text.starts_with('-') ? text + " is negative" : std::string();
+      });
+    }
+  }
+}
+
 // Documents that the build installs beside the program.
 void add_documents(CLI::App& program) {
   const auto add = [&program](const std::string& option, auto document) {
@@ -77,5 +89,6 @@ int main(int count, char** words) {
   cli::add_stream(program);
   cli::add_copy(program);
   cli::add_documents(program);
+  cli::refuse_negative_numbers(program);
   return cli::run(program, count, words);
 }

@@ -225,6 +225,8 @@ TEST_CASE("faults of the command line end with 2, faults of the data with 1", "[
   check_error(run("order"), 2, {"--cases", "--samples"});
   check_error(run("order --samples ten"), 2, {"ten"});
   check_error(run("order --samples 5 --shards 9"), 2, {"--shards"});
+  check_error(run("order --samples -1 --shards 2"), 2, {"--samples", "-1 is negative"});
+  check_error(run("cat /nothing --limit -1"), 2, {"--limit", "-1 is negative"});
   check_error(run("cat " + (files / "nothing")), 1,
               {files / "nothing", "index.json", "No such file"});
   check_error(run("cat s3q://bucket/x"), 1, {"s3q"});
