@@ -6,8 +6,10 @@
 #include <mdstream/store/retrying.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -59,6 +61,32 @@ TEST_CASE("an upload to Google goes on with the keys where its session is the se
   REQUIRE(bucket.requests().size() == 3);
   for (const scripted_request& each : bucket.requests()) {
     CHECK(each.header("authorization") == "Bearer hush");
+  }
+}
+
+TEST_CASE("who is refused without keys looks for them once more", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const scripted_request& request) {
+    if (request.header("authorization").empty()) return (void)to.answer("403 Forbidden", "");
+    to.answer("200 OK", R"({"size": "3", "generation": "1"})");
+  });
+  for (const bool comes_back : {true, false}) {
+    mds::runtime threads(1);
+    std::atomic<int> asked{0};
+    mds::store::gs_options options;
+    options.endpoint = bucket.url();
+    options.keys = mds::net::computed_access([&]() -> std::optional<mds::net::access> {
+      if (++asked == 1 || !comes_back) return std::nullopt;
+      return mds::net::bearer_access("hush", "the machine");
+    });
+    const mds::store::gs store(threads, "gs://box", options);
+    if (comes_back) {
+      CHECK(mds::store_size(store, "a") == 3);
+    } else {
+      for (int i = 0; i < 3; ++i)
+        expect_error([&] { (void)mds::store_size(store, "a"); }, errc::permission_denied,
+                     {"nobody"});
+    }
+    CHECK(asked == 2);
   }
 }
 

@@ -78,6 +78,20 @@ TEST_CASE("an EC2 instance's service that is busy is asked again, and its failur
   }
 }
 
+TEST_CASE("a lost packet does not make an EC2 instance another machine", "[net][aws]") {
+  mds::runtime threads(1);
+  std::atomic<int> lost{2};
+  const support::scripted_server ec2([&](auto& to, const scripted_request& asked) {
+    if (lost-- > 0) return to.close();
+    const reply said = metadata(asked);
+    to.answer(std::to_string(said.status) + " X", said.body);
+  });
+  check_keys(
+      ask(net::instance_aws_credentials(
+          fetcher_for(threads), variables({{"AWS_EC2_METADATA_SERVICE_ENDPOINT", ec2.url()}}))),
+      "EC2", "EC2 instance");
+}
+
 TEST_CASE("a container's service is asked with its token, and only where it may be", "[net][aws]") {
   mds::runtime threads(1);
   const keys::home home("");

@@ -203,6 +203,26 @@ TEST_CASE("nobody's keys are anonymous, and somebody is asked for again", "[net]
   CHECK(script.asked() == 3);
 }
 
+TEST_CASE("who was refused without keys has the provider asked once more", "[net][aws]") {
+  const scripted script;
+  const cached_aws_credentials cache(script);
+  listener one, other;
+  cache.async_find({}, one.where, one.handler());
+  script.answer({}, std::nullopt);
+  const aws_credentials nobody = *one.keys;
+  cache.refuse(nobody);
+  cache.async_find({}, one.where, one.handler());
+  cache.refuse(nobody);
+  cache.async_find({}, other.where, other.handler());
+  CHECK(script.asked() == 2);
+  script.answer({}, std::nullopt);
+  CHECK(one.keys->anonymous());
+  CHECK(other.keys->anonymous());
+  cache.refuse(nobody);
+  CHECK(ask(cache).keys->anonymous());
+  CHECK(script.asked() == 2);
+}
+
 TEST_CASE("a provider that had keys and has none is out of reach", "[net][aws]") {
   const scripted script;
   auto now = std::make_shared<wall_clock::time_point>(noon);

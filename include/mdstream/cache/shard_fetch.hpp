@@ -8,12 +8,12 @@
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/temporary_file.hpp>
 #include <mdstream/codec/codec.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/pages.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/schedule/retry_budget.hpp>
 #include <mdstream/store/blocking.hpp>
-#include <mdstream/store/detail/chance.hpp>
 #include <mdstream/store/detail/stops.hpp>
 #include <mdstream/store/ranged_read.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>

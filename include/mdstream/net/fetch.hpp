@@ -4,6 +4,7 @@
 /// link mdstream::curl.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/net/http_client.hpp>
 #include <mdstream/net/time_text.hpp>
 
@@ -60,9 +61,9 @@ struct fetcher {
   void send(std::function<http_request()> make, std::stop_token stop, diagnostics& where,
             handler done) const;
 
-  /// The same for a service that may not be there at all: that there is no answer, no connection
-  /// among it, is `errc::not_found` and not asked again. One that answered once is there. See
-  /// `absent`.
+  /// The same for a service that may not be there at all: that there is no answer to any of three
+  /// requests, which one lost packet does not decide, is `errc::not_found`; to know that nobody
+  /// takes connections takes two seconds. One that answered once is there. See `absent`.
   void probe(std::function<http_request()> make, std::stop_token stop, diagnostics& where,
              handler done) const;
 
@@ -107,6 +108,11 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
       return done(e.code(), {});
     }
     url = redacted_url(request.url);
+    if (of == kind::probe && !answered) {
+      request.time = from.client.options().time;
+      request.time->connect = std::chrono::milliseconds(500);
+      request.time->total = std::chrono::seconds(1 + failed);  // some take what they never answer
+    }
     from.client.async_send(std::move(request), stop, where,
                            [self = shared_from_this()](std::error_code code, http_response answer) {
                              self->take(code, std::move(answer));
@@ -115,19 +121,23 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
 
   void take(std::error_code code, http_response answer) {
     if (!code && of == kind::dated && corrects_clock(answer)) return go();
-    if (code == errc::unavailable && of == kind::probe && failed == 0) {
-      return done(errc::not_found, {});
-    }
+    answered |= !code;
     const bool busy = answer.status >= 500 || answer.status == 429;
     if (!code && busy) code = failure_of(answer, url, where);
-    constexpr unsigned most = 3;
-    if (!code || code != errc::unavailable || ++failed == most || stop.stop_requested()) {
-      return done(code, std::move(answer));
-    }
+    if (code == errc::unavailable && ++failed < most && !stop.stop_requested()) return go_later();
+    if (code == errc::unavailable && of == kind::probe && !answered) code = errc::not_found;
+    done(code, std::move(answer));
+  }
+
+  /// Programs that start together, by the thousand, do not ask again together.
+  void go_later() {
     const std::chrono::milliseconds longest{5'000};  // those who wait may ask again themselves
     const auto asked_for = std::min(where.retry_after.value_or(longest * 0), longest);
-    from.threads->after(std::max(from.pause * failed, asked_for), stop,
-                        [self = shared_from_this()](std::error_code) { self->go(); });
+    const auto usual =
+        std::max(from.pause * (of == kind::probe && !answered ? 1 : failed), asked_for);
+    const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(
+        usual * (0.5 + mdstream::detail::chance()));
+    from.threads->after(pause, stop, [self = shared_from_this()](std::error_code) { self->go(); });
   }
 
   /// Once. Services take what is up to five minutes off, and say 400, 401 or 403 to the rest.
@@ -141,6 +151,7 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
     return true;
   }
 
+  static constexpr unsigned most = 3;
   const fetcher from;
   const std::function<http_request(wall_clock::time_point)> make;
   const kind of;
@@ -149,6 +160,7 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
   handler done;
   std::string url{};
   unsigned failed = 0;
+  bool answered = false;
   wall_clock::time_point sent_at{};
   wall_clock::duration ahead{0};
 };

@@ -109,8 +109,8 @@ class key_chain {
 /// minute at most: one that fails, or has nothing newer yet, is not to be asked with each request.
 ///
 /// Where the provider has none, the answer is anonymous, and the provider is asked again in the
-/// same way: it may have been set up meanwhile, or have been out of reach. Once it had keys, that
-/// it has none is a failure, `errc::unavailable`.
+/// same way: it may have been set up meanwhile, or have been out of reach; at once where its first
+/// answer was refused. Once it had keys, that it has none is a failure, `errc::unavailable`.
 template <class Keys>
 class cached_keys {
  public:
@@ -145,9 +145,11 @@ class cached_keys {
     if (kept) done({}, std::move(kept));
   }
 
-  /// The keys that a server refused as expired or unknown are not given again.
+  /// The keys that a server refused as expired or unknown are not given again. That the provider
+  /// has none stands once it was asked twice.
   void refuse(const Keys& refused) const {
     const std::lock_guard lock(shared_->mutex);
+    if (shared_->of_nobody && shared_->answers > 1) return;
     if (shared_->keys && same_keys(*shared_->keys, refused)) shared_->keys.reset();
   }
 
@@ -200,6 +202,7 @@ class cached_keys {
     std::optional<std::string> had;        ///< whose keys the last were that it did have
     wall_clock::time_point rests_until{};  ///< the provider is not asked again before
     bool asking = false;
+    std::size_t answers = 0;
     std::vector<std::shared_ptr<waiter>> waiting;
   };
 
@@ -242,6 +245,7 @@ class cached_keys {
     {
       const std::lock_guard lock(common.mutex);
       common.asking = false;
+      ++common.answers;
       waiting.swap(common.waiting);
       const wall_clock::time_point rest = common.now() + std::chrono::seconds(30);
       if (!code && !keys && common.had) {

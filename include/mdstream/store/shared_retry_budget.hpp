@@ -2,10 +2,10 @@
 
 /// The retry budget of a store, for all who repeat what they ask of it.
 
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/schedule/retry_budget.hpp>
-#include <mdstream/store/detail/chance.hpp>
 
 #include <chrono>
 #include <memory>

@@ -219,7 +219,7 @@ class cloud_client {
         submit();
         return true;
       }
-      if (keys.anonymous()) return false;
+      if (keys.anonymous()) return correct_unsigned(answer);
       const cloud_refusal said = common->api->refusal(answer);
       if (const auto there = clock(said, answer); there && !std::exchange(set_clock, true)) {
         common->set_time(*there);
@@ -228,6 +228,14 @@ class cloud_client {
       }
       const bool expired = answer.status == 401 || said.keys_expired;
       if (!expired || std::exchange(renewed, true)) return false;
+      renew(std::move(answer));
+      return true;
+    }
+
+    /// Who supplies the keys may have been out of reach when it was asked.
+    bool correct_unsigned(net::http_response& answer) {
+      if (answer.status != 401 && answer.status != 403) return false;
+      if (std::exchange(renewed, true)) return false;
       renew(std::move(answer));
       return true;
     }
