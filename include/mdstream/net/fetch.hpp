@@ -135,9 +135,9 @@ struct fetcher::attempts : std::enable_shared_from_this<fetcher::attempts> {
     const auto asked_for = std::min(where.retry_after.value_or(longest * 0), longest);
     const auto usual =
         std::max(from.pause * (of == kind::probe && !answered ? 1 : failed), asked_for);
-    const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(
+    const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(
         usual * (0.5 + mdstream::detail::chance()));
-    from.threads->after(pause, stop, [self = shared_from_this()](std::error_code) { self->go(); });
+    from.threads->after(wait, stop, [self = shared_from_this()](std::error_code) { self->go(); });
   }
 
   /// Once. Services take what is up to five minutes off, and say 400, 401 or 403 to the rest.

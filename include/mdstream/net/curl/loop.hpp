@@ -148,7 +148,7 @@ class basic_curl_loop {
 
   void refuse(const std::shared_ptr<http_transfer>& transfer, const std::exception_ptr& why,
               left_function left) {
-    asio::post(io_, [this, transfer, why, left = std::move(left)]() mutable {
+    asio::post(io_, [transfer, why, left = std::move(left)]() mutable {
       (void)transfer->take_handle();
       left();
       try {
