@@ -96,9 +96,9 @@ TEST_CASE("rows are filled with an element of the column, whatever its type") {
       floats, {collate_samples::sample_of(
                   floats, {collate_samples::shaped_value(std::vector<float>{1, 2})})});
   CHECK(out.values<float>(0) == std::vector<float>{1, 2, -0.5F});
-  CHECK(collate::detail::bits_of(-100, mds::dtype::int64) == static_cast<std::uint64_t>(-100));
-  CHECK(collate::detail::bits_of(1.0, mds::dtype::float16) == 0x3c00);
-  CHECK(collate::detail::bits_of(1.0, mds::dtype::float64) == 0x3ff0'0000'0000'0000);
+  CHECK(collate::detail::pad_bits(-100, mds::dtype::int64) == static_cast<std::uint64_t>(-100));
+  CHECK(collate::detail::pad_bits(1.0, mds::dtype::float16) == 0x3c00);
+  CHECK(collate::detail::pad_bits(1.0, mds::dtype::float64) == 0x3ff0'0000'0000'0000);
 }
 
 TEST_CASE("a block that no memory holds is refused") {

@@ -64,7 +64,7 @@ struct packed {
              {.kind = output_kind::packed,
               .source = k,
               .values_bytes = detail::block_bytes(out.rows, Options.row, size_of(sources[k].type)),
-              .fill = detail::bits_of(Options.fill, sources[k].type)},
+              .fill = detail::pad_bits(Options.fill, sources[k].type)},
              outputs);
     }
     const std::uint64_t block = detail::block_bytes(out.rows, Options.row, sizeof(std::int32_t));

@@ -69,7 +69,7 @@ struct padded {
     output_column out{.kind = output_kind::padded,
                       .source = source,
                       .row_elements = row_of(measure.longest / element),
-                      .fill = detail::bits_of(Options.fill, about.type)};
+                      .fill = detail::pad_bits(Options.fill, about.type)};
     out.values_bytes = detail::block_bytes(samples, out.row_elements, element);
     out.offsets_at = end;
     out.mask_at = align_up(out.offsets_at + samples * sizeof(std::int64_t));

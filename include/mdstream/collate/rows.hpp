@@ -35,7 +35,7 @@ namespace detail {
 }
 
 /// The bits of `value` as an element of `type`, in the lowest bytes.
-[[nodiscard]] constexpr std::uint64_t bits_of(double value, dtype type) noexcept {
+[[nodiscard]] constexpr std::uint64_t pad_bits(double value, dtype type) noexcept {
   switch (type) {
     case dtype::float16: return float16(value).bits;
     case dtype::float32: return std::bit_cast<std::uint32_t>(static_cast<float>(value));
