@@ -71,7 +71,8 @@ class http_client {
  private:
   struct shared {
     shared(runtime& threads, http_client_options o)
-        : options(std::make_shared<const http_client_options>(std::move(o))) {
+        : options(std::make_shared<const http_client_options>(
+              detail::with_trust(std::move(o), process_environment()))) {
       const std::size_t connections = std::max<std::size_t>(options->connections, 1);
       const std::size_t lanes = std::min(threads.io_threads(), connections);
       for (std::size_t i = 0; i < lanes; ++i) {

@@ -5,6 +5,7 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
+#include <mdstream/net/environment.hpp>
 #include <mdstream/net/http_headers.hpp>
 #include <mdstream/net/http_url.hpp>
 
@@ -103,10 +104,13 @@ struct http_request {
 struct http_client_options {
   http_time_limits time{};
   std::size_t connections = 64;  ///< requests under way; the others wait in their order
-  std::string ca_file{};         ///< PEM bundle in place of the system's roots
-  std::string proxy{};           ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
-  bool direct = false;           ///< no proxy, whatever the environment says
-  bool http2 = false;            ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
+  /// PEM bundle, and directory of hashed certificates, in place of the system's roots. Both empty:
+  /// what CURL_CA_BUNDLE, SSL_CERT_FILE or REQUESTS_CA_BUNDLE, and SSL_CERT_DIR name.
+  std::string ca_file{}, ca_directory{};
+  std::string client_certificate{}, client_key{};  ///< files in PEM, for servers that ask for them
+  std::string proxy{};  ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
+  bool direct = false;  ///< no proxy, whatever the environment says
+  bool http2 = false;   ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
   std::string user_agent = "mdstream";
   std::size_t most_headers = 256;              ///< of an answer
   std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
@@ -118,6 +122,16 @@ struct http_client_options {
 };
 
 namespace detail {
+
+/// The one rule for all stores about whom to trust.
+[[nodiscard]] inline http_client_options with_trust(http_client_options options,
+                                                    const environment& variables) {
+  if (!options.ca_file.empty() || !options.ca_directory.empty()) return options;
+  options.ca_file =
+      first_set(variables, {"CURL_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"}).value_or("");
+  options.ca_directory = variables("SSL_CERT_DIR").value_or("");
+  return options;
+}
 
 /// Throws errc::invalid_argument for a request that no server shall see.
 inline void require_sound(const http_request& request) {

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -48,14 +47,8 @@ class http {
            net::detail::starts_with_ignoring_case(url, "https://");
   }
 
-  /// Trusts the bundle that CURL_CA_BUNDLE or SSL_CERT_FILE names, as curl does, else the system's.
   [[nodiscard]] static http open(std::string_view url, runtime& threads) {
-    http_options options;
-    for (const char* name : {"CURL_CA_BUNDLE", "SSL_CERT_FILE"}) {
-      const char* const file = std::getenv(name);
-      if (options.client.ca_file.empty() && file != nullptr) options.client.ca_file = file;
-    }
-    return http(threads, url, std::move(options));
+    return http(threads, url);
   }
 
   void async_size(std::string key, std::stop_token stop, diagnostics& where,

@@ -152,6 +152,13 @@ class http_transfer {
     for (char& c : cause) {
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
     }
+    if (ended == CURLE_PEER_FAILED_VERIFICATION || ended == CURLE_SSL_CACERT_BADFILE) {
+      return take_failure(
+          code_of_curl(ended),
+          {.what = "the server's certificate is not trusted; where a proxy inspects TLS, "
+                   "SSL_CERT_FILE or CURL_CA_BUNDLE names the file of its authority",
+           .cause = std::move(cause)});
+    }
     take_failure(code_of_curl(ended), {.what = "the request failed", .cause = std::move(cause)});
   }
 
@@ -218,8 +225,14 @@ class http_transfer {
     CURL* const easy = easy_.get();
     set_option(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     set_option(easy, CURLOPT_FOLLOWLOCATION, 0L);
-    if (!options_->ca_file.empty()) set_option(easy, CURLOPT_CAINFO, options_->ca_file.c_str());
-    if (!options_->proxy.empty()) set_option(easy, CURLOPT_PROXY, options_->proxy.c_str());
+    const auto name = [easy](const std::string& value, auto... options) {
+      if (!value.empty()) (set_option(easy, options, value.c_str()), ...);
+    };
+    name(options_->ca_file, CURLOPT_CAINFO, CURLOPT_PROXY_CAINFO);
+    name(options_->ca_directory, CURLOPT_CAPATH, CURLOPT_PROXY_CAPATH);
+    name(options_->client_certificate, CURLOPT_SSLCERT);
+    name(options_->client_key, CURLOPT_SSLKEY);
+    name(options_->proxy, CURLOPT_PROXY);
     if (options_->direct) set_option(easy, CURLOPT_PROXY, "");
   }
 
