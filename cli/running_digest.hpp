@@ -2,8 +2,8 @@
 
 /// Hashes over bytes as they come.
 
+#include <mdstream/core/crc32c.hpp>
 #include <mdstream/hash/openssl.hpp>
-#include <mdstream/net/crc32c.hpp>
 #include <mdstream/store/digest.hpp>
 #include <mdstream/store/file.hpp>
 
@@ -52,7 +52,7 @@ class running_digest {
 
   void update(mds::bytes_view bytes) {
     if (hash_) return hash_->update(bytes);
-    crc_ = mds::net::crc32c(bytes, crc_);
+    crc_ = mds::crc32c(bytes, crc_);
   }
 
   /// Whether what came is what the digest was of.

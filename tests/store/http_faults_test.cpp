@@ -92,7 +92,7 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
   INFO("seed " << seed);
   const auto bytes = conformance::noise(20'000, static_cast<unsigned>(seed));
   failing_server server(std::string(mds::as_text(mds::bytes_view(bytes))), seed);
-  const std::string checksum = mds::digest_of_crc32c(mds::net::crc32c(bytes));
+  const std::string checksum = mds::digest_of_crc32c(mds::crc32c(bytes));
   mds::runtime threads(2, 2);
   const http web(threads, server.url());
   const mds::retry_policy patience{

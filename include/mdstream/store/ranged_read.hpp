@@ -3,7 +3,7 @@
 /// Reads one large object in parallel ranges that land in their place, in memory or elsewhere.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/net/crc32c.hpp>
+#include <mdstream/core/crc32c.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/detail/stops.hpp>
 #include <mdstream/store/digest.hpp>
@@ -154,7 +154,7 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
         [self = this->shared_from_this(), p](const object_version&, bytes_view bytes) {
           self->into_.put(p->offset + p->came, bytes);
           p->came += bytes.size();
-          if (!self->wanted_.empty()) p->with_came = net::crc32c(bytes, p->with_came);
+          if (!self->wanted_.empty()) p->with_came = crc32c(bytes, p->with_came);
         },
         stop_.get_token(), p->where,
         [self = this->shared_from_this(), p](std::error_code code, const object_version&) {
@@ -187,9 +187,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
   void look_at(piece& p, std::size_t got) const {
     if (wanted_.empty()) return;
     p.checksum =
-        into_.put
-            ? p.with_came
-            : net::crc32c(into_.into.subspan(static_cast<std::size_t>(p.offset), got), p.checksum);
+        into_.put ? p.with_came
+                  : crc32c(into_.into.subspan(static_cast<std::size_t>(p.offset), got), p.checksum);
   }
 
   void landed(piece& p) {
@@ -254,8 +253,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read<S>> {
     std::uint32_t all = 0;
     for (std::size_t i = 0; i < ranges_; ++i) {
       const std::uint64_t begin = std::uint64_t{i} * options_.range_bytes;
-      all = net::crc32c_joined(all, checksums_[i],
-                               std::min<std::uint64_t>(options_.range_bytes, into_.bytes - begin));
+      all = crc32c_joined(all, checksums_[i],
+                          std::min<std::uint64_t>(options_.range_bytes, into_.bytes - begin));
     }
     return digest_of_crc32c(all) != wanted_;
   }

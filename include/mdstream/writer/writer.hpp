@@ -44,7 +44,7 @@ class writer {
       : layout_(make_layout(opts)),
         limit_(detail::checked_size_limit(opts.size_limit.value)),
         encoder_(layout_),
-        config_(make_config(layout_, opts)),
+        config_(detail::mds_config(layout_, opts.compression, opts.hashes, opts.size_limit.value)),
         sink_(opts, shard_format::mds, config_, layout_,
               [text = json::dump(config_, json::key_order::sorted), limit = limit_] {
                 return std::make_unique<builder>(text, limit);
@@ -105,23 +105,6 @@ class writer {
         throw error(errc::invalid_argument, "the columns are those of the policies' schema");
       return schema::layout();
     }
-  }
-
-  static json::object make_config(const sample_layout& layout, const options& opts) {
-    json::array names;
-    json::array encodings;
-    json::array sizes;
-    for (const column_layout& each : layout.columns()) {
-      names.emplace_back(each.name);
-      encodings.emplace_back(each.encoding_text);
-      sizes.push_back(each.size ? json::value(*each.size) : json::value());
-    }
-    json::object out = detail::common_config(shard_format::mds, opts.compression, opts.hashes,
-                                             opts.size_limit.value);
-    out.emplace_back("column_encodings", std::move(encodings));
-    out.emplace_back("column_names", std::move(names));
-    out.emplace_back("column_sizes", std::move(sizes));
-    return out;
   }
 
   /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.

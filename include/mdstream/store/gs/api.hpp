@@ -5,9 +5,9 @@
 
 #include <mdstream/core/base64.hpp>
 #include <mdstream/core/blocks.hpp>
+#include <mdstream/core/crc32c.hpp>
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
-#include <mdstream/net/crc32c.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/settings.hpp>
@@ -79,7 +79,7 @@ namespace gs_detail {
 class crc_check final : public cloud_check {
  public:
   explicit crc_check(std::string wanted) : wanted_(std::move(wanted)) {}
-  void put(bytes_view bytes) override { crc_ = net::crc32c(bytes, crc_); }
+  void put(bytes_view bytes) override { crc_ = crc32c(bytes, crc_); }
   void finish() override {
     if (crc_text(crc_) == wanted_) return;
     throw error(errc::corrupt, "the bytes that came have another CRC32C than the object");
@@ -224,7 +224,7 @@ class gs_api final : public cloud_api {
                                           const std::stop_token& stop) {
     std::uint32_t crc = 0;
     for_blocks(bytes, [&](bytes_view block) {
-      crc = net::crc32c(block, crc);
+      crc = crc32c(block, crc);
       client.block_was_read(block, stop);
     });
     return gs_detail::crc_text(crc);

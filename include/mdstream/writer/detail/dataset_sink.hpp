@@ -2,6 +2,7 @@
 
 /// What writers of all formats share: the place, what was there before, shards on their way.
 
+#include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/format/mds_shard_builder.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 #include <mdstream/writer/detail/shard_uploader.hpp>
@@ -25,23 +26,6 @@ namespace mdstream::inline v0::detail {
     throw error(errc::invalid_argument, "size_limit is " + std::to_string(bytes) +
                                             " bytes; a shard has to stay below 4 GiB");
   return bytes;
-}
-
-/// The members of every shard's entry in the index, whatever its format.
-[[nodiscard]] inline json::object common_config(shard_format format, const std::string& compression,
-                                                const std::vector<std::string>& hashes,
-                                                std::uint64_t size_limit) {
-  json::array names;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    if (i > 0 && hashes[i] <= hashes[i - 1])
-      throw error(errc::invalid_argument, "hashes must be unique and in sorted order");
-    names.emplace_back(hashes[i]);
-  }
-  return {{"compression", compression.empty() ? json::value() : compression},
-          {"format", to_string(format)},
-          {"hashes", std::move(names)},
-          {"size_limit", size_limit == 0 ? json::value() : json::value(size_limit)},
-          {"version", 2}};
 }
 
 /// Shards of a builder into a store. `Builder` has `samples()` and `clear()`, and `fill(shard)`,

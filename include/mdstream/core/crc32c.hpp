@@ -1,7 +1,7 @@
 #pragma once
 
-/// CRC-32C (RFC 3720, appendix B.4), which Google's storage gives for its objects. By the
-/// processor's own instruction where there is one.
+/// CRC-32C (RFC 3720, appendix B.4), which Google's storage gives for its objects and row indexes
+/// keep. By the processor's own instruction where there is one.
 
 #include <mdstream/core/bytes.hpp>
 
@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace mdstream::inline v0::net {
+namespace mdstream::inline v0 {
 
 namespace detail {
 
@@ -100,4 +100,4 @@ namespace detail {
   return first ^ second;
 }
 
-}  // namespace mdstream::inline v0::net
+}  // namespace mdstream::inline v0
