@@ -1,0 +1,81 @@
+#pragma once
+
+/// What a user says about a source of foreign files.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/sizes.hpp>
+#include <mdstream/format/sample_layout.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::raw {
+
+/// A column of the samples, and where its value is found in a row.
+struct column {
+  std::string name{};
+  std::string encoding{};  ///< an encoding of MDS: "str", "int", "ndarray:int32"
+  /// JSON only: the place of the value as a JSON pointer (RFC 6901), such as `/meta/url`.
+  /// Empty: the member of the column's name.
+  std::string pointer{};
+
+  friend bool operator==(const column&, const column&) = default;
+};
+
+/// The column that a text as `name=encoding` or `name=encoding@/json/pointer` means. Throws
+/// errc::invalid_argument for any other text and for an encoding that MDS does not have.
+[[nodiscard]] inline column parse_column(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0)
+    throw error(errc::invalid_argument,
+                "\"" + std::string(text) + "\" does not name a column: write name=encoding");
+  const std::string_view rest = text.substr(equals + 1);
+  const std::size_t at = rest.find("@/");
+  column out{std::string(text.substr(0, equals)), std::string(rest.substr(0, at)), {}};
+  if (at != std::string_view::npos) out.pointer = rest.substr(at + 1);
+  (void)parse_encoding(out.encoding);
+  return out;
+}
+
+/// The text that `parse_column` takes.
+[[nodiscard]] inline std::string to_string(const column& each) {
+  std::string out = each.name + '=' + each.encoding;
+  if (!each.pointer.empty()) out += '@' + each.pointer;
+  return out;
+}
+
+/// The layout of samples with these columns. Throws as `sample_layout::mds` does.
+[[nodiscard]] inline sample_layout layout_of(const std::vector<column>& columns) {
+  std::vector<column_spec> specs;
+  specs.reserve(columns.size());
+  for (const column& each : columns) specs.push_back({each.name, each.encoding});
+  return sample_layout::mds(specs);
+}
+
+/// How foreign files are read. What a format does not know it ignores, except where its page in
+/// docs/raw.md says otherwise.
+struct options {
+  std::string format{};  ///< "jsonl", "text", "csv", "webdataset", "files", "images", "tokens", own
+  std::string files{};   ///< a pattern for keys below the URL: `en/*.json.gz`; empty: all
+  std::vector<column> columns{};  ///< empty: inferred
+  /// JSON text of the value that stands for null and for what is missing: `""`, `0`. Not set: a
+  /// column without a value is an error.
+  std::optional<std::string> null_value{};
+  byte_size shard_bytes = 64_MiB;  ///< of plain bytes in a virtual shard
+  byte_size max_row_bytes = 256_MiB;
+  bool skip_bad = false;  ///< rows that cannot be read are left out and counted
+
+  std::string delimiter = ",";  ///< csv: one character
+  std::string unit = "line";    ///< text: "line" or "paragraph"; whole files are format "files"
+  std::uint64_t window = 0;     ///< tokens: tokens in a sample; 0: a sample is a document
+  std::uint64_t stride = 0;     ///< tokens: from one sample to the next; 0: as `window`
+  std::string dtype{};          ///< tokens: of files without a header: "uint16"
+  std::optional<std::uint64_t> document_token{};  ///< tokens: the id that separates documents
+  bool document_token_last = false;               ///< it ends its document, else it begins it
+};
+
+}  // namespace mdstream::inline v0::raw
