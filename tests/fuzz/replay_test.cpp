@@ -47,6 +47,17 @@ std::vector<std::string> corpus_of(const std::string& target) {
     if (target == "codec" && path.stem().extension() == ".mds")
       out.push_back(path.extension().string().substr(1) + "\n" + read(path));
   }
+  for (const auto& entry : fs::directory_iterator(data + "/golden/raw")) {
+    const fs::path& path = entry.path();
+    if ((target == "raw_jsonl" && path.extension() == ".jsonl") ||
+        ((target == "raw_csv" || target == "raw_text") && path.extension() == ".csv") ||
+        (target == "raw_tar" && path.extension() == ".tar"))
+      out.push_back(read(path));
+    if (target == "raw_tokens" && path.extension() == ".bin") {
+      const fs::path index = fs::path(path).replace_extension(".idx");
+      out.push_back(part(fs::exists(index) ? read(index) : "") + read(path));
+    }
+  }
   return out;
 }
 

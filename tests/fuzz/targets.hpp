@@ -24,6 +24,13 @@ void uri(std::string_view input);  ///< a URL
 void xml(std::string_view input);  ///< an XML document
 void answer(std::string_view input);       ///< the head of an answer to a ranged GET, status first
 void safetensors(std::string_view input);  ///< a safetensors file
+void row_index(std::string_view input);    ///< the text of a row index
+void raw_jsonl(std::string_view input);    ///< JSON lines
+void raw_text(std::string_view input);     ///< lines and paragraphs
+void raw_csv(std::string_view input);      ///< CSV with a header
+void raw_tar(std::string_view input);      ///< a WebDataset archive
+void raw_tokens(
+    std::string_view input);  ///< u32 size of a Megatron index (or 0), index, token file
 
 struct target {
   const char* name;
@@ -43,6 +50,12 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"uri", &uri},
                                      {"xml", &xml},
                                      {"answer", &answer},
-                                     {"safetensors", &safetensors}};
+                                     {"safetensors", &safetensors},
+                                     {"row_index", &row_index},
+                                     {"raw_jsonl", &raw_jsonl},
+                                     {"raw_text", &raw_text},
+                                     {"raw_csv", &raw_csv},
+                                     {"raw_tar", &raw_tar},
+                                     {"raw_tokens", &raw_tokens}};
 
 }  // namespace fuzz

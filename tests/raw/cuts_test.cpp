@@ -126,9 +126,8 @@ TEST_CASE("a changed object is not taken for the one that was indexed", "[raw]")
 TEST_CASE("a row above the limit is named by object and byte", "[raw]") {
   using namespace raw_cuts_test;
   const raw::source_format format = format_of({.format = "text", .max_row_bytes = 10});
-  support::expect_error(
-      [&] { (void)index_of(format, {{"a.txt", "short\nbeyond the limit\n"}}); }, errc::unsupported,
-      {"a.txt", "byte 6", "max_row_bytes"});
+  support::expect_error([&] { (void)index_of(format, {{"a.txt", "short\nbeyond the limit\n"}}); },
+                        errc::unsupported, {"a.txt", "byte 6", "max_row_bytes"});
   const std::string endless(3 << 20, 'x');
   support::expect_error([&] { (void)index_of(format, {{"a.txt", "short\n" + endless}}); },
                         errc::unsupported, {"a.txt", "byte 6", "max_row_bytes"});
@@ -164,7 +163,8 @@ TEST_CASE("a format of one's own is two functions", "[raw]") {
   std::string object;
   for (std::uint32_t i = 0; i < 100; ++i) {
     const std::uint32_t size = i % 7;
-    object.append(reinterpret_cast<const char*>(&size), 4).append(size, static_cast<char>('a' + i % 26));
+    object.append(reinterpret_cast<const char*>(&size), 4)
+        .append(size, static_cast<char>('a' + i % 26));
   }
   using formats = raw::any_format<raw::jsonl, records>;
   raw::options about{.format = "records", .columns = {{"record", "bytes"}}, .shard_bytes = 50};

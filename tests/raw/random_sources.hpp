@@ -23,7 +23,8 @@ struct random_source {
 
 /// Text without line ends, sometimes long, sometimes with quotes and more than ASCII.
 inline std::string random_text(std::mt19937& random, std::size_t most = 60) {
-  static constexpr std::array pieces{"a", "bc", " ", "\"", ",", "\xC3\xA9", "\xE2\x82\xAC", "7", "{", "\\"};
+  static constexpr std::array pieces{"a",        "bc",           " ", "\"", ",",
+                                     "\xC3\xA9", "\xE2\x82\xAC", "7", "{",  "\\"};
   std::string out;
   for (auto n = random() % most; n > 0; --n) out += pieces[random() % pieces.size()];
   return out;
@@ -44,7 +45,9 @@ inline std::string tar_member(const std::string& name, const std::string& data, 
   put(124, size);
   put(148, "        ");
   header[156] = type;
-  put(257, std::string("ustar\0" "00", 8));
+  put(257, std::string("ustar\0"
+                       "00",
+                       8));
   unsigned sum = 0;
   for (const char c : header) sum += static_cast<unsigned char>(c);
   char digits[8];
@@ -65,8 +68,8 @@ inline std::vector<random_source> random_sources(std::mt19937& random) {
     for (auto n = 1 + random() % 40; n > 0; --n, ++jsonl.rows) {
       std::string value;
       mdstream::json::append_string(value, random_text(random));
-      text += "{\"text\": " + value + ", \"n\":" + std::to_string(random() % 1000) + ",\"r\": 1.5e" +
-              std::to_string(random() % 9) + ", \"list\": [1, {\"a\": null}]}";
+      text += "{\"text\": " + value + ", \"n\":" + std::to_string(random() % 1000) +
+              ",\"r\": 1.5e" + std::to_string(random() % 9) + ", \"list\": [1, {\"a\": null}]}";
       if (n > 1 || coin(2)) text += line_end(random);
       while (n > 1 && coin(5)) text += line_end(random);
     }
@@ -139,7 +142,8 @@ inline std::vector<random_source> random_sources(std::mt19937& random) {
   const auto token_bytes = [&](std::size_t n, bool wide, std::vector<std::uint64_t>* separators) {
     std::string all;
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t id = separators != nullptr && coin(9) ? 7 : 10 + static_cast<std::uint32_t>(random() % 1000);
+      const std::uint32_t id =
+          separators != nullptr && coin(9) ? 7 : 10 + static_cast<std::uint32_t>(random() % 1000);
       if (id == 7 && separators != nullptr) separators->push_back(i);
       all.append(reinterpret_cast<const char*>(&id), wide ? 4 : 2);
     }
@@ -168,7 +172,8 @@ inline std::vector<random_source> random_sources(std::mt19937& random) {
     documents.objects[key(".bin", o)] =
         std::string(reinterpret_cast<const char*>(header.data()), 1024) + ids;
     const bool last = documents.about.document_token_last;
-    documents.rows += at.size() + (last ? at.empty() || at.back() + 1 < n : at.empty() || at[0] > 0);
+    documents.rows +=
+        at.size() + (last ? at.empty() || at.back() + 1 < n : at.empty() || at[0] > 0);
   }
   out.push_back(documents);
 

@@ -53,7 +53,8 @@ inline raw::row_index index_of(const raw::source_format& format, const source& o
     const std::string& bytes = objects.at(scanned->key);
     const std::uint64_t size = builder.objects()[i].file.bytes;
     raw::column_inference columns;
-    if (builder.infers()) format.get().infer({0, mds::as_bytes(bytes), true, size}, columns);
+    if (builder.infers())
+      columns = raw::infer_columns(format, scanned->key, {0, mds::as_bytes(bytes), true, size});
     raw::object_cutter cutter(format, scanned->key, size);
     builder.add(i, cut_by(cutter, bytes, most), columns);
   }

@@ -27,7 +27,7 @@ namespace mdstream::inline v0::raw {
 ///     index_builder builder(format, listing);
 ///     for (std::size_t i = 0; i < builder.objects().size(); ++i)
 ///       if (const listed_object* scanned = builder.to_scan(i)) {
-///         column_inference columns = ...;      // where builder.infers()
+///         column_inference columns = ...;      // by infer_columns, where builder.infers()
 ///         builder.add(i, cuts_of(*scanned), columns);  // by an object_cutter
 ///       }
 ///     row_index index = builder.finish();

@@ -148,6 +148,21 @@ class object_cutter {
   return cutter.finish();
 }
 
+/// The columns that an object's first rows have. No rows: more bytes are needed, unless the
+/// object ends with them. Throws what the format refuses, naming object and byte.
+[[nodiscard]] inline column_inference infer_columns(const source_format& format,
+                                                    std::string_view key, const window& in) {
+  column_inference out;
+  try {
+    format.get().infer(in, out);
+  } catch (const error& e) {
+    diagnostics where = e.where();
+    where.url = key;
+    throw error(e.code(), std::move(where));
+  }
+  return out;
+}
+
 /// How many stretches of an object of so many plain bytes can be cut in parallel: stretch k is
 /// [k, k + 1) times `shard_bytes`. 1 where the format has to begin at the object's beginning.
 [[nodiscard]] inline std::uint64_t stretches(const source_format& format, std::uint64_t bytes) {

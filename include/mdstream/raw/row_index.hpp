@@ -82,9 +82,7 @@ struct row_index {
   /// itself or names a key that leaves the source; errc::unsupported for another version.
   [[nodiscard]] static row_index parse(std::string_view text);
 
-  friend bool operator==(const row_index& a, const row_index& b) {
-    return a.dump() == b.dump();
-  }
+  friend bool operator==(const row_index& a, const row_index& b) { return a.dump() == b.dump(); }
 
   /// What a saved state notes of the source: changes with keys, tags, cuts, columns and options.
   [[nodiscard]] std::uint64_t fingerprint() const { return fnv1a().add(dump()).value(); }

@@ -95,7 +95,7 @@ class webdataset {
       ++rows;
       out.add("__key__", "str");
       for (const std::string& each : fields)
-        out.add(each, detail::encoding_of_extension(detail::extension_of(each)));
+        out.add(each, detail::encoding_of_extension(each.substr(each.rfind('.') + 1)));
       fields.clear();
     };
     while (at < in.bytes.size() && rows < column_inference::rows_of_an_object) {

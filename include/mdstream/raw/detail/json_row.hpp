@@ -92,9 +92,11 @@ class json_array_reader {
 /// errc::corrupt, naming the byte of the text, where it is none of the column's encoding.
 inline void read_json_value(json::reader& in, std::string_view row, const encoding& type,
                             std::size_t i, row_values& out) {
-  const auto wrong = [&](json::kind found) {
-    in.fail(std::string(json::to_string(found)) + " does not go into a column of encoding " +
-            to_string(type));
+  const json::kind found = in.peek();
+  const std::size_t begin = in.offset();
+  const auto wrong = [&] {
+    in.fail_at(begin, std::string(json::to_string(found)) +
+                          " does not go into a column of encoding " + to_string(type));
   };
   const auto is_own = [&](std::string_view value) {
     return value.data() < row.data() || value.data() >= row.data() + row.size();
@@ -105,10 +107,9 @@ inline void read_json_value(json::reader& in, std::string_view row, const encodi
     if (is_own(value) && first_invalid_utf8(value) != value.size()) in.fail("a text is not UTF-8");
     return value;
   };
-  const json::kind found = in.peek();
   if (type.kind == encoding_kind::json) return out.set_value(i, in.skip());
   if (type.kind == encoding_kind::ndarray) {
-    if (found != json::kind::array) wrong(found);
+    if (found != json::kind::array) wrong();
     if (type.type == dtype::none) in.fail("an array in JSON needs a dtype, as ndarray:int32");
     json_array_reader array(type.type);
     array.read(in);
@@ -126,10 +127,10 @@ inline void read_json_value(json::reader& in, std::string_view row, const encodi
         if (!value) in.fail("the text is not a decimal number");
         return out.set_value(i, *value);
       }
-      wrong(found);
+      wrong();
       return;
     case json::kind::boolean:
-      if (!is_number || is_floating(scalar_dtype(type.kind))) wrong(found);
+      if (!is_number || is_floating(scalar_dtype(type.kind))) wrong();
       return out.set_value(i, std::int64_t{in.boolean()});
     case json::kind::integer:
     case json::kind::real: {
@@ -148,10 +149,10 @@ inline void read_json_value(json::reader& in, std::string_view row, const encodi
           return out.set_number(i, *whole);
         if (is_number) return out.set_value(i, json::big_integer{std::string(digits)});
       }
-      wrong(found);
+      wrong();
       return;
     }
-    default: wrong(found);
+    default: wrong();
   }
 }
 
@@ -209,10 +210,12 @@ class json_columns {
       if (current_ == nullptr) throw;
       diagnostics where = e.where();
       where.column = current_->name;
-      throw error(e.code(), std::move(where));
+      const bool has_place = e.code() == errc::corrupt && where.byte;
+      if (!has_place) where.byte = current_begin_;
+      throw error(e.code() == errc::invalid_argument ? errc::corrupt : e.code(), std::move(where));
     }
     for (std::size_t i = 0; i < layout_->size(); ++i)
-      if (!out.is_set(i) && null_value_) set_null_value(*null_value_, *layout_, i, out);
+      if (!out.is_set(i)) set_missing(i, out);
   }
 
  private:
@@ -292,13 +295,11 @@ class json_columns {
   void read_column(json::reader& in, node& at, std::string_view row, row_values& out) {
     const std::size_t begin = in.offset();
     current_ = &(*layout_)[*at.column];
+    current_begin_ = begin;
     if (in.take_null()) {
       if (!null_value_ && current_->type.kind != encoding_kind::json)
         in.fail("the value is null: say what stands for it, or make the column json");
-      if (null_value_)
-        set_null_value(*null_value_, *layout_, *at.column, out);
-      else
-        out.set_value(*at.column, std::string_view("null"));
+      set_missing(*at.column, out);
     } else {
       read_json_value(in, row, current_->type, *at.column, out);
     }
@@ -310,9 +311,18 @@ class json_columns {
     at.column = column;
   }
 
+  /// Null, or the value that stands for it. What has none stays without.
+  void set_missing(std::size_t i, row_values& out) {
+    if (null_value_)
+      set_null_value(*null_value_, *layout_, i, out);
+    else if ((*layout_)[i].type.kind == encoding_kind::json)
+      out.set_value(i, std::string_view("null"));
+  }
+
   const sample_layout* layout_;
   std::optional<std::string> null_value_;
   node root_;
+  std::size_t current_begin_ = 0;
   const column_layout* current_ = nullptr;
 };
 
