@@ -73,11 +73,12 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
             {"x", each.range.offset,
              mds::as_bytes(
                  (each.beside ? beside : object).substr(each.range.offset, each.range.bytes))});
-      const raw::cut& cut = index.objects[0].cuts[place.cut];
-      const raw::transcoded made =
-          raw::transcode(format, index.options.columns, cut,
-                         {.parts = parts, .note = cuts.note, .extra = cut.extra});
-      check(made.samples + made.skipped == cut.samples);
+      raw::cut cut = index.objects[0].cuts[place.cut];
+      const raw::cut_source from{.parts = parts, .note = cuts.note, .extra = cut.extra};
+      const std::uint64_t rows = cut.samples;
+      if (about.skip_bad) cut.samples = raw::readable_samples(format, index.options.columns, from);
+      const raw::transcoded made = raw::transcode(format, index.options.columns, cut, from);
+      check(made.samples + made.skipped == rows);
     }
   } catch (const mds::error& e) {
     check(!e.where().what.empty());

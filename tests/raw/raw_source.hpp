@@ -77,9 +77,11 @@ inline raw::transcoded shard_of(const raw::source_format& format, const raw::row
                      mds::as_bytes(bytes.substr(each.range.offset, each.range.bytes)),
                      labels[each.object]});
   }
-  const raw::cut& cut = object.cuts[place.cut];
-  return raw::transcode(format, index.options.columns, cut,
-                        {.parts = parts, .note = object.note, .extra = cut.extra});
+  raw::cut cut = object.cuts[place.cut];
+  const raw::cut_source from{.parts = parts, .note = object.note, .extra = cut.extra};
+  if (format.settings().skip_bad)
+    cut.samples = raw::readable_samples(format, index.options.columns, from);
+  return raw::transcode(format, index.options.columns, cut, from);
 }
 
 /// The samples of a shard, in MDS form.

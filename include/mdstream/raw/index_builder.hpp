@@ -113,9 +113,10 @@ class index_builder {
     for (indexed_object& each : objects_) {
       if (!each.file.key.ends_with(".bin")) continue;
       const std::string wanted = each.file.key.substr(0, each.file.key.size() - 4) + ".idx";
-      const auto found = std::find_if(beside_.begin(), beside_.end(),
-                                      [&](const auto& one) { return one.key == wanted; });
-      if (found != beside_.end()) each.beside = *found;
+      const auto found = std::lower_bound(
+          beside_.begin(), beside_.end(), wanted,
+          [](const listed_object& one, const std::string& key) { return one.key < key; });
+      if (found != beside_.end() && found->key == wanted) each.beside = *found;
     }
   }
 

@@ -20,11 +20,21 @@ struct transcoded {
   std::uint64_t skipped = 0;  ///< rows that were left out, where the options allow it
 };
 
+/// How many rows of a cut can be read, where the options have others left out: what an index has to
+/// tell as the cut's samples then.
+[[nodiscard]] inline std::uint64_t readable_samples(const source_format& format,
+                                                    const std::vector<column>& columns,
+                                                    const cut_source& source) {
+  sample_sink out(format.settings(), columns, std::string(source.first().key));
+  format.get().transcode(source, out);
+  return out.samples();
+}
+
 /// Adds the samples of a cut, whose bytes `source` has, to `out`. Throws errc::corrupt, naming the
 /// object, if the bytes are not those that were cut, or make another number of samples.
 inline void transcode_into(const source_format& format, const cut& expected,
                            const cut_source& source, sample_sink& out) {
-  const std::uint64_t before = out.samples() + out.skipped();
+  const std::uint64_t before = out.samples();
   diagnostics where{.url = std::string(source.first().key), .byte = source.first().offset};
   if (expected.crc32c && mdstream::crc32c(source.bytes()) != *expected.crc32c) {
     where.what = "the object has changed since it was indexed: the checksum of " +
@@ -32,7 +42,7 @@ inline void transcode_into(const source_format& format, const cut& expected,
     throw error(errc::corrupt, std::move(where));
   }
   format.get().transcode(source, out);
-  const std::uint64_t found = out.samples() + out.skipped() - before;
+  const std::uint64_t found = out.samples() - before;
   if (found == expected.samples) return;
   where.what = "the index says that " + std::to_string(expected.samples) +
                " samples begin here, but there are " + std::to_string(found);
