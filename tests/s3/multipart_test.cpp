@@ -52,6 +52,36 @@ bool is_end(const question& asked) {
 std::string stored(fake_s3::server& fake) { return fake.objects()["large"]; }
 std::string sent() { return std::string(mds::as_text(large)); }
 
+TEST_CASE("what no signature covers is uploaded with its CRC32C", "[s3]") {
+  for (const bool service_knows : {true, false}) {
+    fake_s3::server fake;
+    fake.afterwards = [&](const question& asked, answer& out) {
+      if (service_knows && asked.query.count("uploads") != 0) {
+        out.headers += "x-amz-checksum-algorithm: CRC32C\r\n";
+      }
+    };
+    mds::runtime threads(1);
+    s3_options options = in_parts(fake);
+    options.payload = s3_payload::none;
+    const s3 store(threads, fake.s3_url(), options);
+    mds::store_write(store, "large", large);
+    mds::store_write(store, "small", mds::bytes_view(large).first(50));
+    CHECK(stored(fake) == sent());
+    for (const auto& each : fake.requests()) {
+      const auto asks = [&](const char* what) {
+        return each.target.find(what) != std::string::npos;
+      };
+      const bool carries = each.method == "PUT" && (service_knows || !asks("partNumber="));
+      INFO(each.method << ' ' << each.target);
+      CHECK(each.header("x-amz-checksum-crc32c") ==
+            (carries ? mds::store::cloud_detail::crc32c_text(mds::as_bytes(each.body), {}) : ""));
+      CHECK((each.header("x-amz-checksum-algorithm") == "CRC32C") == asks("?uploads"));
+      const bool ends = each.method == "POST" && asks("uploadId=");
+      CHECK((each.body.find("<ChecksumCRC32C>") != std::string::npos) == (ends && service_knows));
+    }
+  }
+}
+
 TEST_CASE("parts are large enough that S3 takes their number", "[s3]") {
   const mds::store::upload_plan plan{.part_bytes = 16 << 20};
   CHECK(plan.part_size(1) == 16 << 20);

@@ -182,6 +182,8 @@ class Service(scripted.Handler):
         if (space, bucket) != ("testns", "test"):
             return self.no(404, "BucketNotFound", f"no bucket {bucket} in {space}")
         name = urllib.parse.unquote(name or "")
+        if self.command == "PUT" and base64.b64encode(hashlib.md5(self.body).digest()).decode() != self.headers["Content-MD5"]:
+            return self.no(400, "UnmatchedContentMD5", "every part and object comes with the MD5 of its bytes here")
         with lock:
             return self.upload(name, query) if kind == "u" else self.object(name, query)
 

@@ -8,6 +8,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/xml.hpp>
 #include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/cloud/checksums.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/upload.hpp>
 #include <mdstream/store/detail/http_range.hpp>
@@ -124,6 +125,7 @@ class azure_api final : public cloud_api {
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
     cloud_refusal out = azure_detail::parse_refusal(answer);
+    if (out.code == "Md5Mismatch") out.failure = errc::unavailable;  // lost on the way
     if (out.code == "InvalidBlockList") {  // of this upload's own blocks: see `block_steps`
       out.failure = errc::unavailable;
       out.begins_anew = true;
@@ -185,6 +187,7 @@ class azure_api final : public cloud_api {
     cloud_call put = call("PUT", key);
     put.headers.push_back({"x-ms-blob-type", "BlockBlob"});
     put.body = bytes;
+    put.checksum = &cloud_detail::content_md5;
     client.async_send(std::move(put), std::move(stop), where,
                       [done = std::move(done)](std::error_code code,
                                                const net::http_response&) mutable { done(code); });
@@ -225,6 +228,7 @@ class azure_api final : public cloud_api {
       cloud_call out = put;
       out.url += "?comp=block&blockid=" + net::percent_encode(id(number));
       out.body = part;
+      out.checksum = &cloud_detail::content_md5;
       return out;
     };
     steps.took = [](std::size_t, std::uint64_t, bytes_view, const net::http_response&) {};
@@ -232,6 +236,7 @@ class azure_api final : public cloud_api {
       cloud_call out = put;
       out.url += "?comp=blocklist";
       out.text = names;
+      out.is_slow = true;
       return out;
     };
     return steps;

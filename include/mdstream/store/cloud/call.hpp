@@ -34,6 +34,12 @@ struct cloud_call {
   std::string key{};  ///< whole, for messages
   std::vector<net::http_header> headers{};
   std::optional<bytes_view> body{};
+  /// Makes a header of `body`, by which the service refuses other bytes than these; one without a
+  /// value is not sent. Tells of each block that was read. Called once, on the pool for large
+  /// bodies.
+  using checksum_function =
+      std::function<net::http_header(bytes_view, const std::function<void(bytes_view)>&)>;
+  checksum_function checksum{};
   std::shared_ptr<const std::string> text{};  ///< a body that the call owns, in place of `body`
   std::optional<net::http_sink> sink{};
   head_function on_head{};
@@ -44,8 +50,10 @@ struct cloud_call {
   bool keyless = false;           ///< the URL lets it in by itself
   bool secret_query = false;      ///< no message may quote it; that of a keyless call is one anyway
   std::optional<std::chrono::milliseconds> most_time{};  ///< in all, where it is less than usual
-  /// Set: the service answers 200 before it knows how the call ends, and may be silent for minutes
-  /// then. Gives the status that it would have answered.
+  /// The service works for minutes before it answers, or goes on to: its silence is no failure.
+  bool is_slow = false;
+  /// Set: the service answers 200 before it knows how the call ends. Gives the status that it would
+  /// have answered.
   std::function<int(const net::http_response&)> late_status{};
   std::string region{};  ///< for which the call was made, where a cloud tells regions apart
 };

@@ -145,8 +145,10 @@ class cloud_client {
     /// What takes long is signed on the pool: an io thread would hold up all transfers.
     void submit() {
       constexpr std::size_t quick = 128 * 1024;  // about 0.1 ms
-      const bool large = call.body && call.body->size() > quick && common->api->signs_bodies();
-      if (call.keyless || keys.anonymous() || !(keys.is_slow || large)) return send();
+      const bool is_signed = !call.keyless && !keys.anonymous();
+      const bool reads_body = call.checksum || (is_signed && common->api->signs_bodies());
+      const bool large = call.body && call.body->size() > quick && reads_body;
+      if (!large && !(is_signed && keys.is_slow)) return send();
       common->threads.post([self = this->shared_from_this()] { self->send(); });
     }
 
@@ -166,6 +168,10 @@ class cloud_client {
     }
 
     [[nodiscard]] net::http_request make_request() {
+      if (const auto checksum = std::exchange(call.checksum, nullptr)) {
+        net::http_header made = checksum(*call.body, common->http.options().body_read);
+        if (!made.value.empty()) call.headers.push_back(std::move(made));
+      }
       net::http_request request{.method = call.method,
                                 .url = call.url,
                                 .name = common->api->url(call.key),
@@ -185,7 +191,7 @@ class cloud_client {
       request.most_text = call.most_text;
       request.redirects = call.redirects;
       request.redirects_within = call.redirects_within;
-      if (call.most_time || call.late_status) request.time = time_of_call();
+      if (call.most_time || call.is_slow) request.time = time_of_call();
       sent_at = common->now();
       if (keys.authorize) keys.authorize(request, sent_at);
       return request;
@@ -194,7 +200,7 @@ class cloud_client {
     [[nodiscard]] net::http_time_limits time_of_call() const {
       net::http_time_limits out = common->http.options().time;
       if (call.most_time) out.total = *call.most_time;
-      if (call.late_status && out.window.count() != 0) {
+      if (call.is_slow && out.window.count() != 0) {
         out.window = std::max<std::chrono::seconds>(out.window, std::chrono::minutes(10));
       }
       return out;

@@ -97,9 +97,9 @@ struct upload_steps {
   /// Whether the finish failed because of another object that was not to be replaced. The upload is
   /// aborted then, and has not failed.
   std::function<bool(const net::http_response&)> stands_back{};
-  /// Where the finish found no upload, or when it was repeated another object: asks for the object,
-  /// and whether it is the uploaded one. An answer that was lost may have been of a finish that
-  /// came.
+  /// Where the finish had no answer, found no upload, or when it was repeated another object: asks
+  /// for the object, and whether it is the uploaded one. An answer that was lost may have been of a
+  /// finish that came.
   std::function<cloud_call()> look{};
   std::function<bool(const net::http_response&)> is_it{};
 };
@@ -240,8 +240,8 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
     send(make, [self = shared_from_this()](std::error_code code, const net::http_response& answer,
                                            const diagnostics& about) {
       if (!code) return self->complete();
-      const bool may_have_come =
-          code == errc::not_found || (answer.status == 412 && self->finishes_ > 1);
+      const bool may_have_come = code == errc::not_found || code == errc::unavailable ||
+                                 (answer.status == 412 && self->finishes_ > 1);
       if (self->steps_.look && may_have_come) return self->look(code, answer, about);
       self->end_failed(code, answer, about);
     });

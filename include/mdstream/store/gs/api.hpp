@@ -9,6 +9,7 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/percent.hpp>
+#include <mdstream/store/cloud/checksums.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/settings.hpp>
 #include <mdstream/store/cloud/upload.hpp>
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -56,13 +58,6 @@ namespace gs_detail {
   return md5 + (md5.empty() || crc.empty() ? "" : " ") + crc;
 }
 
-/// A checksum as the service writes it: base64 of its four bytes, the highest first.
-[[nodiscard]] inline std::string crc_text(std::uint32_t crc) {
-  std::array<std::byte, 4> out{};
-  for (std::size_t i = 0; i < 4; ++i) out[i] = static_cast<std::byte>(crc >> (24 - 8 * i) & 0xFF);
-  return to_base64(out);
-}
-
 /// `crc32c=` of the X-Goog-Hash headers.
 [[nodiscard]] inline std::optional<std::string> crc_of(const net::http_headers& headers) {
   for (const net::http_header& each : headers) {
@@ -81,7 +76,7 @@ class crc_check final : public cloud_check {
   explicit crc_check(std::string wanted) : wanted_(std::move(wanted)) {}
   void put(bytes_view bytes) override { crc_ = crc32c(bytes, crc_); }
   void finish() override {
-    if (crc_text(crc_) == wanted_) return;
+    if (cloud_detail::crc32c_text(crc_) == wanted_) return;
     throw error(errc::corrupt, "the bytes that came have another CRC32C than the object");
   }
 
@@ -118,6 +113,10 @@ class gs_api final : public cloud_api {
       const json::value said = json::parse(answer.text);
       const json::value& failure = said.at("error");
       out.message = failure.get<std::string>("message");
+      // Of an upload, whose bytes were lost on the way.
+      if (answer.status == 400 && out.message.find("CRC32C") != std::string::npos) {
+        out.failure = errc::unavailable;
+      }
     } catch (const error&) {
     }
     return out;
@@ -196,12 +195,7 @@ class gs_api final : public cloud_api {
                                                    std::move(stop), where, std::move(done))
             ->begin();
       }
-      cloud_call put{
-          .method = "POST",
-          .url = uploads_ + "?uploadType=media&fields=crc32c&name=" + net::percent_encode(key),
-          .key = key,
-          .headers = {{"Content-Type", "application/octet-stream"}},
-          .body = bytes};
+      cloud_call put = with_metadata(key, bytes, crc);
       const std::string at = url(key);
       client.async_send(std::move(put), std::move(stop), where,
                         [crc, at, &where, done = std::move(done)](
@@ -219,6 +213,24 @@ class gs_api final : public cloud_api {
   }
 
  private:
+  /// An upload that tells the checksum first: what has another never shows. Copies the bytes.
+  [[nodiscard]] cloud_call with_metadata(const std::string& key, bytes_view bytes,
+                                         const std::string& crc) const {
+    std::random_device random;  // no object has the line between by chance
+    std::string line = "--mdstream";
+    for (int i = 0; i < 4; ++i) line += '-' + std::to_string(random());
+    auto text = std::make_shared<std::string>(
+        line + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" +
+        json::dump(json::object{{"name", key}, {"crc32c", crc}}) + "\r\n" + line +
+        "\r\nContent-Type: application/octet-stream\r\n\r\n");
+    text->append(as_text(bytes)).append("\r\n" + line + "--\r\n");
+    return {.method = "POST",
+            .url = uploads_ + "?uploadType=multipart&fields=crc32c",
+            .key = key,
+            .headers = {{"Content-Type", "multipart/related; boundary=" + line.substr(2)}},
+            .text = std::move(text)};
+  }
+
   /// Throws `errc::canceled` after a stop.
   [[nodiscard]] static std::string crc_of(const cloud_client& client, bytes_view bytes,
                                           const std::stop_token& stop) {
@@ -227,7 +239,7 @@ class gs_api final : public cloud_api {
       crc = crc32c(block, crc);
       client.block_was_read(block, stop);
     });
-    return gs_detail::crc_text(crc);
+    return cloud_detail::crc32c_text(crc);
   }
 
   [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const {

@@ -110,7 +110,8 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
                             .url = url,
                             .key = key,
                             .headers = {{"Content-Type", "application/x-ndjson"}},
-                            .text = text};
+                            .text = text,
+                            .is_slow = true};
         },
         std::stop_token(),
         [self = shared_from_this(), client, group,

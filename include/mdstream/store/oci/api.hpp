@@ -7,6 +7,7 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/percent.hpp>
+#include <mdstream/store/cloud/checksums.hpp>
 #include <mdstream/store/cloud/client.hpp>
 #include <mdstream/store/cloud/json_refusal.hpp>
 #include <mdstream/store/cloud/part_digests.hpp>
@@ -61,7 +62,9 @@ class oci_api final : public cloud_api {
     return settings_.shown + (key.empty() ? "" : "/") + std::string(key);
   }
   [[nodiscard]] cloud_refusal refusal(const net::http_response& answer) const override {
-    return json_refusal(answer, "code");
+    cloud_refusal out = json_refusal(answer, "code");
+    if (out.code == "UnmatchedContentMD5") out.failure = errc::unavailable;  // lost on the way
+    return out;
   }
   [[nodiscard]] std::chrono::seconds clock_tolerance() const override {
     return std::chrono::minutes(4);  // the service's is five
@@ -180,6 +183,7 @@ class oci_api final : public cloud_api {
     cloud_call put = object("PUT", key);
     put.headers.push_back({"Content-Type", "application/octet-stream"});
     put.body = bytes;
+    put.checksum = &cloud_detail::content_md5;
     put_condition(put, std::move(unless));
     client.async_send(std::move(put), std::move(stop), where,
                       [done = std::move(done)](std::error_code code,
@@ -218,7 +222,8 @@ class oci_api final : public cloud_api {
                         .url = state->place + "?uploadId=" + state->id +
                                "&uploadPartNum=" + std::to_string(number + 1),
                         .key = key,
-                        .body = part};
+                        .body = part,
+                        .checksum = &cloud_detail::content_md5};
     };
     steps.took = [state](std::size_t number, std::uint64_t, bytes_view,
                          const net::http_response& answer) {
@@ -237,7 +242,8 @@ class oci_api final : public cloud_api {
                      .url = state->place + "?uploadId=" + state->id,
                      .key = key,
                      .text = std::make_shared<const std::string>(json::dump(
-                         json::value(json::object{{"partsToCommit", std::move(parts)}})))};
+                         json::value(json::object{{"partsToCommit", std::move(parts)}}))),
+                     .is_slow = true};
       put_condition(out, unless);
       return out;
     };

@@ -147,8 +147,10 @@ struct s3_page {
   }
 }
 
-/// The body of CompleteMultipartUpload: the tags of all parts, the first being part 1.
-[[nodiscard]] inline std::string s3_parts_message(const std::vector<std::string>& tags) {
+/// The body of CompleteMultipartUpload: the tags of all parts, the first being part 1, and their
+/// CRC32C where there are any.
+[[nodiscard]] inline std::string s3_parts_message(const std::vector<std::string>& tags,
+                                                  const std::vector<std::string>& crcs = {}) {
   std::string out = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (std::size_t i = 0; i < tags.size(); ++i) {
     out += "<Part><PartNumber>" + std::to_string(i + 1) + "</PartNumber><ETag>";
@@ -161,7 +163,9 @@ struct s3_page {
         out += c;
       }
     }
-    out += "</ETag></Part>";
+    out += "</ETag>";
+    if (!crcs.empty()) out += "<ChecksumCRC32C>" + crcs[i] + "</ChecksumCRC32C>";
+    out += "</Part>";
   }
   return out + "</CompleteMultipartUpload>";
 }

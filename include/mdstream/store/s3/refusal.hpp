@@ -58,7 +58,7 @@ class s3_refusal {
   [[nodiscard]] errc code_of_answer() const {
     if (is_one_of({"RequestTimeout", "SlowDown", "InternalError", "ServiceUnavailable",
                    "OperationAborted", "BadDigest", "ConditionalRequestConflict",
-                   "XAmzContentSHA256Mismatch", "IncompleteBody"})) {
+                   "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch", "IncompleteBody"})) {
       return errc::unavailable;
     }
     if (silent_400() ||
