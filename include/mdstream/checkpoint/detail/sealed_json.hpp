@@ -3,9 +3,9 @@
 /// The small objects of a run: JSON text that carries its own checksum, so that one of their bytes
 /// changed, missing or added never passes for what was written. Any JSON reader takes them.
 
+#include <mdstream/core/crc32c.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json.hpp>
-#include <mdstream/net/crc32c.hpp>
 
 #include <array>
 #include <charconv>
@@ -40,7 +40,7 @@ inline constexpr std::string_view seal_kind = "\"mdstream\": \"";
 inline void seal(std::string& text) {
   text += "}\n";
   const std::string crc =
-      crc_text(net::crc32c(as_bytes(std::string_view(text).substr(sealed_from))));
+      crc_text(mdstream::crc32c(as_bytes(std::string_view(text).substr(sealed_from))));
   text.replace(seal_front.size(), 8, crc);
 }
 
@@ -57,7 +57,7 @@ inline void require_sealed(std::string_view text, std::string_view kind,
       text.substr(sealed_from, front.size() - sealed_from) !=
           std::string_view(front).substr(sealed_from))
     refuse("it does not begin as one");
-  const std::string crc = crc_text(net::crc32c(as_bytes(text.substr(sealed_from))));
+  const std::string crc = crc_text(mdstream::crc32c(as_bytes(text.substr(sealed_from))));
   if (text.substr(seal_front.size(), 8) != crc) refuse("its checksum is another one");
 }
 

@@ -5,7 +5,7 @@
 
 #include <mdstream/core/base64.hpp>
 #include <mdstream/core/blocks.hpp>
-#include <mdstream/net/crc32c.hpp>
+#include <mdstream/core/crc32c.hpp>
 #include <mdstream/store/cloud/call.hpp>
 
 #include <openssl/evp.h>
@@ -31,7 +31,7 @@ using was_read = std::function<void(bytes_view)>;
 [[nodiscard]] inline std::string crc32c_text(bytes_view bytes, const was_read& told) {
   std::uint32_t crc = 0;
   for_blocks(bytes, [&](bytes_view block) {
-    crc = net::crc32c(block, crc);
+    crc = mdstream::crc32c(block, crc);
     if (told) told(block);
   });
   return crc32c_text(crc);
