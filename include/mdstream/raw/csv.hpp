@@ -10,7 +10,6 @@
 #include <mdstream/raw/format.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,7 +32,8 @@ namespace detail {
     std::uint64_t word;
     std::memcpy(&word, text.data() + at, 8);
     word ^= quotes;
-    out += static_cast<std::uint64_t>(std::popcount(~(((word & low) + low) | word | low)));
+    const std::uint64_t found = ~(((word & low) + low) | word | low);  // 0x80 for each quote
+    out += (found >> 7) * 0x0101'0101'0101'0101U >> 56;
   }
   for (; at < text.size(); ++at) out += text[at] == '"' ? 1 : 0;
   return out;

@@ -103,8 +103,11 @@ inline void read_json_value(json::reader& in, std::string_view row, const encodi
   };
   const auto text = [&] {
     const std::string_view value = in.string();
-    // what the row holds as it is has been checked; an escape may stand for half a character
-    if (is_own(value) && first_invalid_utf8(value) != value.size()) in.fail("a text is not UTF-8");
+    // the row has been checked; only an escape may stand for half a character
+    const std::string_view written = row.substr(begin, in.offset() - begin);
+    if (is_own(value) && written.find("\\u") != std::string_view::npos &&
+        first_invalid_utf8(value) != value.size())
+      in.fail("a text is not UTF-8");
     return value;
   };
   if (type.kind == encoding_kind::json) return out.set_value(i, in.skip());
