@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/checkpoint/detail/safetensors.hpp>
 #include <mdstream/checkpoint/detail/sharded_index.hpp>
 #include <mdstream/codec/full.hpp>
@@ -329,6 +330,35 @@ void safetensors(std::string_view input) {
     const sharded_index index = read_sharded_index(input);
     require(read_sharded_index(write_sharded_index(index)) == index);
   });
+}
+
+void run_text(std::string_view input) {
+  using namespace mdstream::detail;
+  const std::string_view kind = take_line(input);
+  // With a right checksum, or nothing would come past it.
+  std::string text = begin_sealed(kind);
+  text += input;
+  seal(text);
+  const save_id id{{1, 2}, 3};
+  allow_refusal([&] {
+    if (kind == "layout") {
+      const data_layout made = read_layout(text);
+      require(read_layout(write_layout(made)) == made);
+      for (const stored_tensor& each : made.tensors)
+        for (std::size_t i = 0; i < each.pieces.size(); ++i)
+          require(lies_within(each.box_of(i), each.shape));
+    } else if (kind == "record") {
+      const rank_record made = read_record(text, id, 0);
+      require(read_record(write_record(made), id, 0) == made);
+    } else if (kind == "manifest") {
+      const checkpoint_manifest made = read_manifest(text, id);
+      require(read_manifest(write_manifest(made), id) == made);
+    } else if (kind == "start") {
+      const start_record made = read_start(text, std::nullopt);
+      require(read_start(write_start(made), made.id) == made);
+    }
+  });
+  allow_refusal([&] { (void)read_layout(input); });
 }
 
 }  // namespace fuzz

@@ -31,6 +31,8 @@ void raw_csv(std::string_view input);      ///< CSV with a header
 void raw_tar(std::string_view input);      ///< a WebDataset archive
 void raw_tokens(
     std::string_view input);  ///< u32 size of a Megatron index (or 0), index, token file
+void run_text(
+    std::string_view input);  ///< "layout", "record", "manifest" or "start", then its members
 
 struct target {
   const char* name;
@@ -56,6 +58,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"raw_text", &raw_text},
                                      {"raw_csv", &raw_csv},
                                      {"raw_tar", &raw_tar},
-                                     {"raw_tokens", &raw_tokens}};
+                                     {"raw_tokens", &raw_tokens},
+                                     {"run_text", &run_text}};
 
 }  // namespace fuzz

@@ -34,6 +34,7 @@ enum class errc {
   unavailable,        ///< the store failed in a way that usually passes; trying again may help
   transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
   device_error,       ///< a GPU, its driver or its memory failed, or there is none
+  superseded,         ///< a later start of the same job has taken over; this one may save no more
 };
 
 }  // namespace mdstream::inline v0
@@ -61,6 +62,7 @@ namespace mdstream::inline v0 {
     case errc::unavailable: return "temporarily unavailable";
     case errc::transform_failed: return "transform failed";
     case errc::device_error: return "device error";
+    case errc::superseded: return "superseded by a later start";
   }
   return "unknown error";
 }

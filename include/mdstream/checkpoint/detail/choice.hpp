@@ -1,0 +1,268 @@
+#pragma once
+
+/// Which checkpoint a run goes on from.
+
+#include <mdstream/checkpoint/detail/protocol.hpp>
+#include <mdstream/checkpoint/detail/run_keys.hpp>
+#include <mdstream/checkpoint/detail/run_texts.hpp>
+#include <mdstream/core/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// The checkpoints of a line, in the order in which they are tried: those that `own` saved, the
+/// latest step first, then those of each start before it up to the step where the next went on.
+/// What else there is was rolled back, or saved by a start that another had taken over from.
+[[nodiscard]] inline std::vector<save_id> checkpoints_of_line(
+    start_id own, const std::vector<start_record::ancestor>& line,
+    const std::set<save_id>& manifests) {
+  std::vector<save_id> out;
+  const auto add = [&](start_id start, std::uint64_t through) {
+    auto at = manifests.upper_bound({start, through});
+    while (at != manifests.begin() && (--at)->start == start) out.push_back(*at);
+  };
+  add(own, ~std::uint64_t{0});
+  for (const auto& each : line) add(each.start, each.through);
+  return out;
+}
+
+/// Starts of a listing of `starts/`: with a record, or with a claim at least.
+struct listed_starts {
+  std::set<start_id> recorded{};
+  std::set<start_id> claimed{};
+
+  [[nodiscard]] static listed_starts of(const std::vector<object_info>& listing) {
+    listed_starts out;
+    for (const object_info& each : listing) {
+      for (const bool record : {true, false}) {
+        const auto name = between(each.key, "starts/", record ? ".json" : ".claim");
+        if (!name) continue;
+        if (const auto id = start_id::parse(*name))
+          (record ? out.recorded : out.claimed).insert(*id);
+      }
+    }
+    return out;
+  }
+
+  /// Another start that has this number or a higher one.
+  [[nodiscard]] std::optional<start_id> other_from(start_id own) const {
+    for (const auto* each : {&recorded, &claimed})
+      for (auto at = each->lower_bound({own.number, 0}); at != each->end(); ++at)
+        if (*at != own) return *at;
+    return std::nullopt;
+  }
+  [[nodiscard]] std::uint64_t last_number() const {
+    std::uint64_t last = 0;
+    for (const auto* each : {&recorded, &claimed})
+      if (!each->empty()) last = std::max(last, each->rbegin()->number);
+    return last;
+  }
+};
+
+[[nodiscard]] inline std::set<save_id> listed_manifests(const std::vector<object_info>& listing) {
+  std::set<save_id> out;
+  for (const object_info& each : listing)
+    if (const auto id = save_of_manifest(each.key)) out.insert(*id);
+  return out;
+}
+
+[[nodiscard]] inline std::set<save_id> listed_notes(const std::vector<object_info>& listing,
+                                                    std::string_view folder) {
+  std::set<save_id> out;
+  for (const object_info& each : listing)
+    if (const auto id = save_of_note(each.key, folder)) out.insert(*id);
+  return out;
+}
+
+/// A checkpoint that is whole, as far as that can be told without its data.
+struct chosen_checkpoint {
+  checkpoint_manifest manifest{};
+  std::string manifest_text{};
+  data_layout layout{};
+  std::vector<start_record::ancestor> line{};  ///< as of a start that goes on from it
+};
+
+using warn_function = std::function<void(const std::string&)>;
+
+/// Why a checkpoint can not be used, or nothing.
+[[nodiscard]] inline std::optional<std::string> missing_files(
+    const data_layout& layout, save_id id, const std::vector<object_info>& listing) {
+  for (const data_file& each : layout.files) {
+    const std::string key = id.directory() + each.name;
+    const auto at = std::lower_bound(
+        listing.begin(), listing.end(), key,
+        [](const object_info& object, const std::string& wanted) { return object.key < wanted; });
+    if (at == listing.end() || at->key != key) return each.name + " is missing";
+    if (at->bytes != each.bytes)
+      return each.name + " has " + std::to_string(at->bytes) + " bytes, not " +
+             std::to_string(each.bytes);
+  }
+  return std::nullopt;
+}
+
+/// The layout that a manifest names.
+[[nodiscard]] inline data_layout read_layout_of(const checkpoint_manifest& manifest,
+                                                const std::string& text) {
+  const diagnostics where{.url = manifest.id.layout()};
+  if (text.size() != manifest.layout_bytes || crc32c(as_bytes(text)) != manifest.layout_crc)
+    throw error(errc::corrupt,
+                diagnostics{.what = "the layout is not the one of the manifest", .url = where.url});
+  return read_layout(text, where);
+}
+
+/// Looks at one candidate; finds nothing, with a warning, where it can not be used: it is damaged,
+/// or a part is missing. A failure of the store is thrown. `text` is its manifest, if that is
+/// known.
+[[nodiscard]] inline protocol try_checkpoint(protocol_channel& channel, save_id id,
+                                             std::string text, const warn_function& warn,
+                                             std::optional<chosen_checkpoint>& found) {
+  chosen_checkpoint out;
+  found.reset();
+  std::string why;
+  bool known = false, read = false;
+  // What does not fit its checksum is fetched once more: it may have been damaged on the way.
+  for (int attempt = 0; attempt < 2 && !read; ++attempt) {
+    if (!known && (text.empty() || attempt > 0)) {
+      protocol_answer answer =
+          require(co_await channel.read(id.manifest()), "cannot read a manifest");
+      if (!answer.found.at(0)) {
+        why = "its manifest is gone";
+        break;
+      }
+      text = std::move(*answer.found[0]);
+    }
+    try {
+      out.manifest = read_manifest(text, id, {.url = id.manifest()});
+      known = true;
+    } catch (const error& e) {
+      if (e.code() != errc::corrupt) throw;
+      why = e.what();
+    }
+    if (!known) continue;
+    protocol_answer answer = require(co_await channel.read(id.layout()), "cannot read a layout");
+    if (!answer.found.at(0)) {
+      why = "its layout is missing";
+      break;
+    }
+    try {
+      out.layout = read_layout_of(out.manifest, *answer.found[0]);
+      read = true;
+    } catch (const error& e) {
+      if (e.code() != errc::corrupt) throw;
+      why = e.what();
+    }
+  }
+  if (read) {
+    const protocol_answer data =
+        require(co_await channel.list(id.directory()), "cannot list the files of a checkpoint");
+    if (const auto missing = missing_files(out.layout, id, data.listing)) {
+      why = *missing;
+      read = false;
+    }
+  }
+  if (!read) {
+    if (warn) warn("the checkpoint " + id.text() + " is passed over: " + why);
+    co_return;
+  }
+  out.manifest_text = std::move(text);
+  found = std::move(out);
+}
+
+/// The newest whole checkpoint of the right line, as of the starts before `before`: that of the
+/// last start that has a record. Nothing where there is none; `errc::corrupt` where there are some
+/// and none can be used.
+///
+/// A start whose record is damaged or gone, though it has checkpoints, does not say what it went on
+/// from: behind its own come those of the start before it.
+[[nodiscard]] inline protocol choose_checkpoint(protocol_channel& channel, listed_starts starts,
+                                                std::optional<start_id> before,
+                                                const warn_function& warn,
+                                                std::optional<chosen_checkpoint>& found) {
+  const protocol_answer objects =
+      require(co_await channel.list("manifest/"), "cannot list the checkpoints of the run");
+  const std::set<save_id> manifests = listed_manifests(objects.listing);
+  std::set<save_id> bad;
+  bool bad_is_known = false;
+  std::set<start_id> candidates = starts.recorded;
+  for (const save_id& each : manifests) candidates.insert(each.start);
+  std::set<save_id> tried;
+  for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
+    const start_id newest = *at;
+    if (before && newest.number >= before->number) continue;
+    start_record record;
+    bool line_is_known = false;
+    const auto unknown = [&](const std::string& why) {
+      if (warn) warn("the start " + newest.text() + " does not say what it went on from: " + why);
+    };
+    if (starts.recorded.contains(newest)) {
+      for (int attempt = 0; attempt < 2 && !line_is_known; ++attempt) {
+        const protocol_answer answer =
+            require(co_await channel.read(start_key(newest)), "cannot read the last start");
+        if (!answer.found.at(0)) break;
+        try {
+          record = read_start(*answer.found[0], newest, {.url = start_key(newest)});
+          (void)resumed_manifest(record);
+          line_is_known = true;
+        } catch (const error& e) {
+          if (e.code() != errc::corrupt) throw;
+          if (attempt == 1) unknown(e.what());
+        }
+      }
+    }
+    if (!line_is_known) record = {};
+    std::set<save_id> named = manifests;
+    std::optional<save_id> resumed;
+    if (line_is_known && !record.line.empty()) {
+      resumed = save_id{record.line.front().start, record.line.front().through};
+      named.insert(*resumed);  // its manifest stands in the record
+    }
+    const auto order = checkpoints_of_line(newest, record.line, named);
+    for (const save_id& each : order) {
+      if (!tried.insert(each).second) continue;
+      if (!bad_is_known) {
+        bad = listed_notes(
+            require(co_await channel.list("bad/"), "cannot list what is known to be damaged")
+                .listing,
+            "bad/");
+        bad_is_known = true;
+      }
+      if (bad.contains(each)) {
+        if (warn) warn("the checkpoint " + each.text() + " is passed over: its bytes are damaged");
+        continue;
+      }
+      std::string text = resumed && each == *resumed ? record.resumed : std::string();
+      co_await try_checkpoint(channel, each, std::move(text), warn, found);
+      if (!found) continue;
+      // From here on: this checkpoint, then what stands before it on the line and still exists.
+      found->line.push_back({each.start, each.step});
+      bool behind = each.start == newest;
+      for (const auto& ancestor : record.line) {
+        if (behind && ancestor.start != each.start &&
+            std::any_of(order.begin(), order.end(), [&](const save_id& other) {
+              return other.start == ancestor.start && other.step <= ancestor.through;
+            }))
+          found->line.push_back(ancestor);
+        behind = behind || ancestor.start == each.start;
+      }
+      co_return;
+    }
+    if (line_is_known) break;
+  }
+  if (!tried.empty())
+    throw error(
+        errc::corrupt,
+        "none of the run's " + std::to_string(tried.size()) +
+            " checkpoints can be used, the newest is " + tried.rbegin()->text() +
+            ": see the warnings; to train from the beginning, take another place for the run");
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,161 @@
+#pragma once
+
+/// How a job starts on a run: one of its ranks takes a number and chooses the checkpoint that all
+/// go on from; the others hear of it through the store.
+
+#include <mdstream/checkpoint/detail/choice.hpp>
+#include <mdstream/checkpoint/detail/protocol.hpp>
+#include <mdstream/checkpoint/detail/run_texts.hpp>
+#include <mdstream/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+struct start_options {
+  std::string token{};  ///< of this launch, the same on all ranks; empty: they agree by other means
+  std::uint64_t ranks = 1;
+  std::uint64_t seed = 0;  ///< of nonce and pauses: another one in each process
+  std::chrono::milliseconds patience = std::chrono::minutes(10);  ///< of those who wait for rank 0
+  warn_function warn{};
+};
+
+/// What a rank knows once the job has started.
+struct started_run {
+  start_record record{};
+  std::optional<checkpoint_manifest> manifest{};  ///< of what it goes on from
+  data_layout layout{};                           ///< of that
+};
+
+/// Pauses that double up to a limit, each cut by chance to between a half and all of it.
+class jittered_pauses {
+ public:
+  jittered_pauses(std::uint64_t seed, std::chrono::milliseconds first,
+                  std::chrono::milliseconds most)
+      : random_(seed), next_(first), most_(most) {}
+  [[nodiscard]] std::chrono::milliseconds next() {
+    const auto whole = static_cast<std::uint64_t>(next_.count());
+    next_ = std::min(2 * next_, most_);
+    return std::chrono::milliseconds(whole / 2 + random_() % (whole / 2 + 1));
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::chrono::milliseconds next_;
+  std::chrono::milliseconds most_;
+};
+
+/// For rank 0. It claims the number after the highest, and looks again: whoever finds that another
+/// has claimed this number or a higher one pauses and goes higher. As all see what was written
+/// before they look, at most one goes on with a number, and of any two that go on one is the later.
+[[nodiscard]] inline protocol begin_start(protocol_channel& channel, start_options options,
+                                          started_run& out) {
+  constexpr int most_attempts = 20;
+  const std::string agreed = options.token.empty() ? "" : token_key(options.token);
+  if (!agreed.empty()) {
+    const protocol_answer used =
+        require(co_await channel.read(agreed), "cannot look whether the launch is a new one");
+    if (used.found.at(0))
+      throw error(errc::invalid_argument,
+                  "the token \"" + options.token +
+                      "\" has started this run before; each launch, restarts too, needs another "
+                      "one: give it as an option");
+  }
+  jittered_pauses pauses(options.seed, std::chrono::milliseconds(200), std::chrono::seconds(10));
+  std::mt19937_64 nonces(options.seed ^ 0x9E3779B97F4A7C15);
+  start_id id;
+  listed_starts starts;
+  for (int attempt = 0;; ++attempt) {
+    if (attempt == most_attempts)
+      throw error(errc::unavailable,
+                  "others start the same run again and again; one job at a time may use a run");
+    protocol_answer listing =
+        require(co_await channel.list("starts/"), "cannot list the starts of the run");
+    id = {listed_starts::of(listing.listing).last_number() + 1, nonces()};
+    require(co_await channel.write(claim_key(id), "{}\n"), "cannot claim a start of the run");
+    listing = require(co_await channel.list("starts/"), "cannot list the starts of the run");
+    starts = listed_starts::of(listing.listing);
+    if (!starts.other_from(id)) {
+      if (starts.claimed.contains(id)) break;
+      throw error(errc::unsupported,
+                  "the store does not list what was just written; checkpoints need a store that "
+                  "does");
+    }
+    (void)co_await channel.pause(pauses.next());
+  }
+  std::optional<chosen_checkpoint> chosen;
+  co_await choose_checkpoint(channel, std::move(starts), id, options.warn, chosen);
+  out = {};
+  out.record.id = id;
+  out.record.ranks = options.ranks;
+  if (chosen) {
+    out.record.resumed = std::move(chosen->manifest_text);
+    out.record.line = std::move(chosen->line);
+    out.manifest = std::move(chosen->manifest);
+    out.layout = std::move(chosen->layout);
+  }
+  const std::string text = write_start(out.record);
+  require(co_await channel.write(start_key(id), text), "cannot write the start of the run");
+  if (!agreed.empty())
+    require(co_await channel.write(agreed, text), "cannot hand the start on to the other ranks");
+}
+
+/// From the text that rank 0 handed on, by `tokens/` or a communicator.
+[[nodiscard]] inline protocol join_start(protocol_channel& channel, std::string text,
+                                         start_options options, started_run& out) {
+  out = {};
+  out.record = read_start(text, std::nullopt);
+  if (out.record.ranks != options.ranks)
+    throw error(errc::invalid_argument, "this rank is one of " + std::to_string(options.ranks) +
+                                            ", the job that started has " +
+                                            std::to_string(out.record.ranks) + " ranks");
+  out.manifest = resumed_manifest(out.record);
+  for (int attempt = 0; out.manifest; ++attempt) {
+    const protocol_answer answer = require(co_await channel.read(out.manifest->id.layout()),
+                                           "cannot read the layout of the checkpoint");
+    if (!answer.found.at(0))
+      throw error(errc::not_found, diagnostics{.what = "the layout of the checkpoint is gone",
+                                               .url = out.manifest->id.layout()});
+    try {
+      out.layout = read_layout_of(*out.manifest, *answer.found[0]);
+      break;
+    } catch (const error&) {
+      if (attempt == 1) throw;  // else it may have been damaged on the way
+    }
+  }
+}
+
+/// For all other ranks: waits for what rank 0 agrees to.
+[[nodiscard]] inline protocol await_start(protocol_channel& channel, start_options options,
+                                          started_run& out) {
+  if (options.token.empty())
+    throw error(errc::invalid_argument,
+                "the ranks have no way to agree on a checkpoint: give a token of the launch, or a "
+                "communicator");
+  const std::string agreed = token_key(options.token);
+  jittered_pauses pauses(options.seed, std::chrono::milliseconds(500), std::chrono::seconds(10));
+  for (std::chrono::milliseconds waited{};;) {
+    protocol_answer answer =
+        require(co_await channel.read(agreed), "cannot read what rank 0 has chosen");
+    if (answer.found.at(0)) {
+      co_await join_start(channel, std::move(*answer.found[0]), std::move(options), out);
+      co_return;
+    }
+    if (waited >= options.patience)
+      throw error(errc::unavailable, "rank 0 has not started the run within " +
+                                         std::to_string(options.patience.count() / 1000) +
+                                         " seconds");
+    const std::chrono::milliseconds next = pauses.next();
+    waited += next;
+    (void)co_await channel.pause(next);
+  }
+}
+
+}  // namespace mdstream::inline v0::detail
