@@ -113,7 +113,8 @@ using warn_function = std::function<void(const std::string&)>;
 [[nodiscard]] inline data_layout read_layout_of(const checkpoint_manifest& manifest,
                                                 const std::string& text) {
   const diagnostics where{.url = manifest.id.layout()};
-  if (text.size() != manifest.layout_bytes || crc32c(as_bytes(text)) != manifest.layout_crc)
+  if (text.size() != manifest.layout_bytes ||
+      mdstream::crc32c(as_bytes(text)) != manifest.layout_crc)
     throw error(errc::corrupt,
                 diagnostics{.what = "the layout is not the one of the manifest", .url = where.url});
   return read_layout(text, where);

@@ -139,7 +139,7 @@ struct commit_options {
   const data_layout layout = merge_layouts(parts);
   const std::string layout_text = write_layout(layout);
   manifest.layout_bytes = layout_text.size();
-  manifest.layout_crc = crc32c(as_bytes(layout_text));
+  manifest.layout_crc = mdstream::crc32c(as_bytes(layout_text));
   manifest.data_bytes = layout.bytes();
   const std::string text = write_manifest(manifest);
   require(co_await channel.write(options.id.layout(), layout_text), "cannot write the layout");

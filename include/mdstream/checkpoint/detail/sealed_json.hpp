@@ -39,7 +39,8 @@ inline constexpr std::string_view seal_kind = "\"mdstream\": \"";
 /// Ends a sealed text and sets its checksum: CRC-32C of all that follows it.
 inline void seal(std::string& text) {
   text += "}\n";
-  const std::string crc = crc_text(crc32c(as_bytes(std::string_view(text).substr(sealed_from))));
+  const std::string crc =
+      crc_text(mdstream::crc32c(as_bytes(std::string_view(text).substr(sealed_from))));
   text.replace(seal_front.size(), 8, crc);
 }
 
@@ -56,7 +57,7 @@ inline void require_sealed(std::string_view text, std::string_view kind,
       text.substr(sealed_from, front.size() - sealed_from) !=
           std::string_view(front).substr(sealed_from))
     refuse("it does not begin as one");
-  const std::string crc = crc_text(crc32c(as_bytes(text.substr(sealed_from))));
+  const std::string crc = crc_text(mdstream::crc32c(as_bytes(text.substr(sealed_from))));
   if (text.substr(seal_front.size(), 8) != crc) refuse("its checksum is another one");
 }
 
