@@ -61,6 +61,7 @@ class epoch_builder {
   }
 
   [[nodiscard]] epoch_order build() const {
+    if (request_.start.finished) return {any_sequence{}, global_batch_};
     switch (request_.options.batching) {
       case batching_method::random: return random();
       case batching_method::stratified: return stratified();
@@ -68,6 +69,16 @@ class epoch_builder {
       case batching_method::device_per_stream: return device_per_stream();
     }
     refuse("an unknown batching method");
+  }
+
+  /// As `build`, without what costs most: samples enough for all canonical nodes can be shuffled.
+  void check() const {
+    if (request_.options.batching == batching_method::random &&
+        request_.mix.epoch_size >= request_.start.num_canonical_nodes) {
+      static_cast<void>(random_deal());
+    } else {
+      static_cast<void>(build());
+    }
   }
 
  private:
@@ -96,11 +107,15 @@ class epoch_builder {
                   .plans = request_.plans});
   }
 
-  [[nodiscard]] epoch_order random() const {
-    const unit_list units = resample_.units(0, streams(), request_.mix.choose);
+  [[nodiscard]] partition random_deal() const {
     partition_request wanted = deal_of(request_.mix.epoch_size);
     wanted.drop_first = request_.start.sample_in_epoch;
-    const partition deal(wanted);
+    return partition(wanted);
+  }
+
+  [[nodiscard]] epoch_order random() const {
+    const unit_list units = resample_.units(0, streams(), request_.mix.choose);
+    const partition deal = random_deal();
     return {dealt_sequence(deal, open(units, request_.start.shuffle_block_size)),
             deal.global_batch_size(), deal_of_batches(deal)};
   }
@@ -278,6 +293,11 @@ class epoch_builder {
 [[nodiscard]] inline epoch_order make_epoch(const epoch_request& request,
                                             const open_shuffle& open) {
   return detail::epoch_builder(request, open).build();
+}
+
+/// Throws as `make_epoch`; where one deal says it all, costs only that.
+inline void check_epoch(const epoch_request& request, const open_shuffle& open) {
+  detail::epoch_builder(request, open).check();
 }
 
 }  // namespace mdstream::inline v0

@@ -57,18 +57,29 @@ class order_engine {
   [[nodiscard]] epoch_order epoch(const world& parallel, std::uint64_t batch_size,
                                   const epoch_start& start,
                                   const plan_store* plans = nullptr) const {
-    return make_epoch(
-        epoch_request{.shards = shards_,
-                      .mix = mix_,
-                      .options = options_,
-                      .parallel = parallel,
-                      .batch_size = batch_size,
-                      .start = start,
-                      .plans = plans},
-        [this](const shuffle_task& task) -> any_sequence { return shuffler_.open(task); });
+    return make_epoch(request(parallel, batch_size, start, plans), opener());
+  }
+
+  /// Throws as `epoch` where the world is none for this dataset; costs less.
+  void check(const world& parallel, std::uint64_t batch_size, const epoch_start& start) const {
+    check_epoch(request(parallel, batch_size, start, nullptr), opener());
   }
 
  private:
+  [[nodiscard]] epoch_request request(const world& parallel, std::uint64_t batch_size,
+                                      const epoch_start& start, const plan_store* plans) const {
+    return {.shards = shards_,
+            .mix = mix_,
+            .options = options_,
+            .parallel = parallel,
+            .batch_size = batch_size,
+            .start = start,
+            .plans = plans};
+  }
+  [[nodiscard]] open_shuffle opener() const {
+    return [this](const shuffle_task& task) -> any_sequence { return shuffler_.open(task); };
+  }
+
   [[nodiscard]] stream_mix mix_of(std::span<const stream_shards> streams) const {
     std::vector<stream_weight> weights;
     std::vector<std::uint64_t> sizes;

@@ -13,6 +13,13 @@
 
 namespace mdstream::inline v0 {
 
+/// Positions after which, in any world, an epoch only repeats samples that it has dealt before.
+/// Precondition: `samples` and `num_canonical_nodes` are those of a partition.
+[[nodiscard]] constexpr std::uint64_t positions_of_all(std::uint64_t samples,
+                                                       std::uint64_t num_canonical_nodes) noexcept {
+  return detail::ceil_div(samples, num_canonical_nodes) * num_canonical_nodes;
+}
+
 /// What a partition is made for: `nodes` x `ranks_per_node` x `workers_per_rank`, batches of
 /// `batch_size` for each rank.
 struct partition_request {
@@ -172,7 +179,9 @@ class partition {
     const std::uint64_t available = clip(pad + ratio - 1) - pad_from_;
     if (available != pad && available != 1)
       detail::refuse("a canonical node of " + std::to_string(filled_) +
-                     " samples is too small to be shared by " + std::to_string(ratio) + " nodes");
+                     " samples is too small to be shared by " + std::to_string(ratio) + " nodes; " +
+                     (samples_ < nodes_ ? "use at most " + std::to_string(samples_) + " nodes"
+                                        : "set num_canonical_nodes = " + std::to_string(nodes_)));
     pad_step_ = available == pad;
   }
 

@@ -33,6 +33,7 @@ struct epoch_start {
   std::uint64_t shuffle_seed = 9176;
   std::uint64_t shuffle_block_size = 1 << 18;
   std::optional<std::uint64_t> initial_physical_nodes{};
+  bool finished = false;  ///< another world had all of it: nothing is left
 
   friend bool operator==(const epoch_start&, const epoch_start&) = default;
 };
@@ -57,9 +58,10 @@ class progress {
         block_size_(options.shuffle_block_size),
         factor_(default_nodes_factor) {}
 
-  /// Keeps a state for the next `begin_epoch`.
-  void load(const resume_point& state) {
+  /// Keeps a state for the next `begin_epoch`. `finished`: it is from the end of its epoch.
+  void load(const resume_point& state, bool finished = false) {
     loaded_ = state;
+    finished_ = finished;
     waiting_ = true;
   }
 
@@ -70,7 +72,8 @@ class progress {
   /// Begins the next epoch. `parallel` is the world that the order is made for (after replication).
   epoch_start begin_epoch(const world& parallel) {
     resume_point at{.epoch = next_};
-    if (loaded_ && !loaded_is_stale()) {
+    const bool goes_on = loaded_ && !loaded_is_stale();
+    if (goes_on) {
       at = *loaded_;
       ncn_ = at.num_canonical_nodes;
       seed_ = at.shuffle_seed;
@@ -88,7 +91,8 @@ class progress {
             .num_canonical_nodes = ncn_,
             .shuffle_seed = seed_,
             .shuffle_block_size = *block_size_,
-            .initial_physical_nodes = initial_nodes_};
+            .initial_physical_nodes = initial_nodes_,
+            .finished = goes_on && finished_};
   }
 
   /// What to save when `samples` of the current epoch have been handed out, over all distinct
@@ -130,6 +134,7 @@ class progress {
   std::uint64_t factor_;
   std::optional<std::uint64_t> initial_nodes_{};
   std::optional<resume_point> loaded_{};
+  bool finished_ = false;     // `loaded_` is from the end of its epoch
   bool waiting_ = false;      // `loaded_` came after the last epoch had begun
   std::uint64_t offset_ = 0;  // where the current epoch was begun
   std::int64_t next_ = 0;

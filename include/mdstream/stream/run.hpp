@@ -111,6 +111,7 @@ class batch_engine {
   /// Begins the next epoch and returns its ticket; an epoch at hand ends.
   std::uint64_t begin_epoch() {
     require_idle();
+    if (ticket_ == 0) order_.check(position_, batch_size_, progress_);
     progress begun = progress_;  // kept only once the order is there: a failure begins nothing
     const epoch_start start = begun.begin_epoch(position_);
     const substitutions bad = excluded();
@@ -197,12 +198,13 @@ class batch_engine {
     resume_point at = saved.at;
     if (saved.identity && at.epoch < 0) at.epoch = 0;  // saved before the first batch
     progress loaded = progress_;
-    loaded.load(at);
+    loaded.load(at, saved.identity && order_.is_finished(at));
     if (loaded.loaded_is_stale()) {
       handed_out_->watched.tell(
           observe::stale_state{.epoch = at.epoch, .next_epoch = progress_.next_epoch()});
       return false;
     }
+    order_.check(position_, batch_size_, loaded);
     substitutions bad = excluded();
     for (const std::uint32_t shard : saved.substituted) bad.add(shard);
     progress_ = loaded;

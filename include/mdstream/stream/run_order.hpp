@@ -61,6 +61,26 @@ class run_order {
     return {schedule_->order(place, parallel, batch_size, start), place.batches_left};
   }
 
+  /// Whether every sample of the epoch comes before the place: then nothing is left of it in any
+  /// world. What a world repeats to deal all ranks the same is less than a few global batches.
+  [[nodiscard]] bool is_finished(const resume_point& at) const {
+    if (!single_ || single_->options().batching != batching_method::random) return false;
+    const std::uint64_t samples = single_->epoch_size();
+    return at.sample_in_epoch >= positions_of_all(samples, at.num_canonical_nodes) &&
+           at.sample_in_epoch <= samples + at.num_canonical_nodes + 4 * global_batch_size_;
+  }
+
+  /// Throws `errc::invalid_argument` where the world is none for what `run` does next: the epoch
+  /// at hand, or the first one of a later phase.
+  void check(const world& parallel, std::uint64_t batch_size, progress run) const {
+    epoch_start start = run.begin_epoch(parallel);
+    if (start.finished || schedule_) start.sample_in_epoch = 0;
+    start.finished = false;
+    const std::size_t phases = single_ ? 1 : schedule_->phases();
+    for (std::size_t i = phase_of(start.epoch); i < phases; ++i)
+      engine(i).check(parallel, batch_size, start);
+  }
+
   /// Makes the plan of the epoch after those of `run`, where it is one to keep; a single worker is
   /// left to fetches, which would wait for the seconds that it takes.
   void prepare(const plan_keeper& plans, runtime& threads, const world& parallel,
