@@ -6,6 +6,7 @@
 #include <mdstream/async/asio.hpp>
 #include <mdstream/async/pool.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/core/unique_function.hpp>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ namespace mdstream::inline v0 {
 /// Io threads, one unless more are asked for, and a pool of workers; several loaders may share one.
 /// All members may be called from any thread. Outlives everything that was given a reference to it.
 /// Its destructor runs what the pool has queued and the completion handlers that are due then; it
-/// drops timers that have not expired and requests under way, with their handlers.
+/// drops timers that have not expired and requests under way, with their handlers. A forked child
+/// has none of the threads: there nothing runs, and the destructor waits for nothing.
 ///
 /// Each io thread has an `io_context` of its own, so that what lives on it needs no locks. More
 /// than one pays where the network is faster than a processor moves its bytes, above 1 to 2 GB/s.
@@ -44,43 +46,47 @@ class runtime {
 
   /// `threads` workers beside the io threads; 0 means as many as the machine has cores.
   explicit runtime(unsigned threads = 0, unsigned io_threads = 1)
-      : lanes_(std::max(io_threads, 1U)),
-        pool_(threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads) {
-    for (lane& each : lanes_) each.thread = std::thread([&each] { each.io.run(); });
+      : lanes_(detail::make_where_made<std::vector<lane>>(std::max(io_threads, 1U))),
+        pool_(detail::make_where_made<thread_pool>(
+            threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads)) {
+    for (lane& each : *lanes_) each.thread = std::thread([&each] { each.io.run(); });
   }
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   ~runtime() {
-    pool_.finish();  // its work may wait for the io threads, and hands them its completions
-    for (lane& each : lanes_) asio::post(each.io, [&each] { each.io.stop(); });
-    for (lane& each : lanes_) each.thread.join();
+    if (!lanes_.get_deleter().made.is_here()) return;
+    pool_->finish();  // its work may wait for the io threads, and hands them its completions
+    for (lane& each : *lanes_) asio::post(each.io, [&each] { each.io.stop(); });
+    for (lane& each : *lanes_) each.thread.join();
   }
 
   /// Where completion handlers without an executor of their own run: the first io thread.
   [[nodiscard]] executor_type get_executor() noexcept { return io().get_executor(); }
-  [[nodiscard]] asio::io_context& io(std::size_t number = 0) noexcept { return lanes_[number].io; }
-  [[nodiscard]] std::size_t io_threads() const noexcept { return lanes_.size(); }
+  [[nodiscard]] asio::io_context& io(std::size_t number = 0) noexcept {
+    return (*lanes_)[number].io;
+  }
+  [[nodiscard]] std::size_t io_threads() const noexcept { return lanes_->size(); }
 
   /// Whether the caller is one of these threads: there, nothing may wait for their work, nor
   /// destroy this.
   [[nodiscard]] bool runs_here() const noexcept {
-    return pool_.runs_here() || std::ranges::any_of(lanes_, [](const lane& each) {
+    return pool_->runs_here() || std::ranges::any_of(*lanes_, [](const lane& each) {
              return each.thread.get_id() == std::this_thread::get_id();
            });
   }
 
   /// Number of workers in the pool.
-  [[nodiscard]] unsigned threads() const noexcept { return pool_.size(); }
+  [[nodiscard]] unsigned threads() const noexcept { return pool_->size(); }
 
   /// Runs `work` on the pool; it must not throw.
-  void post(unique_function<void()> work) { pool_.post(std::move(work)); }
+  void post(unique_function<void()> work) { pool_->post(std::move(work)); }
 
   /// The one `Service` of an io thread, made as `Service(io_context&)` by the first call. It lives
   /// as long as the runtime and ends after the threads, before the io_context and what waits in it.
   template <class Service>
   [[nodiscard]] Service& service(std::size_t io_thread = 0) {
     static constexpr char key = 0;  // its address is the type's
-    lane& its = lanes_[io_thread];
+    lane& its = (*lanes_)[io_thread];
     const std::lock_guard lock(services_mutex_);
     for (const auto& [type, each] : its.services) {
       if (type == &key) return *static_cast<Service*>(each.get());
@@ -135,8 +141,8 @@ class runtime {
   };
 
   std::mutex services_mutex_;
-  std::vector<lane> lanes_;
-  thread_pool pool_;
+  detail::unique_where_made<std::vector<lane>> lanes_;
+  detail::unique_where_made<thread_pool> pool_;
 };
 
 }  // namespace mdstream::inline v0

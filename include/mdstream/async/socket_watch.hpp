@@ -3,6 +3,7 @@
 /// Sockets that another library opens and closes, watched on an io thread.
 
 #include <mdstream/async/asio.hpp>
+#include <mdstream/core/process.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -21,11 +22,12 @@ namespace mdstream::inline v0 {
 class socket_watch {
  public:
   socket_watch(asio::io_context& io, int socket) : descriptor_(io) {
-    const int own = ::fcntl(socket, F_DUPFD_CLOEXEC, 0);
+    const int own =
+        detail::own_descriptors::add([socket] { return ::fcntl(socket, F_DUPFD_CLOEXEC, 0); });
     if (own < 0) throw std::system_error(errno, std::generic_category(), "cannot watch a socket");
     std::error_code failure;
     if (descriptor_.assign(own, failure); failure) {
-      ::close(own);
+      detail::own_descriptors::close(own);
       throw std::system_error(failure, "cannot watch a socket");
     }
   }
@@ -35,7 +37,7 @@ class socket_watch {
 
   /// Ends all waits, with an error, and lets go of the socket.
   void release() {
-    if (descriptor_.is_open()) ::close(descriptor_.release());
+    if (descriptor_.is_open()) detail::own_descriptors::close(descriptor_.release());
   }
 
   /// Calls `ready(std::error_code)` once, when the socket can be read (written).

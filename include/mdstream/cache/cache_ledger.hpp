@@ -170,7 +170,7 @@ class cache_ledger {
         throw system_failure(failure, "cannot make the cache's directory", own_ + part);
       }
     }
-    lock_ = detail::open_file(own_ + "/lock", O_RDWR | O_CREAT);
+    lock_ = detail::open_lock(own_ + "/lock");
     journal_.emplace(own_ + "/journal");
   }
 

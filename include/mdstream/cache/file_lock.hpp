@@ -3,6 +3,7 @@
 /// flock(2) locks: held by an open file description, dropped by the kernel with the process.
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <fcntl.h>
@@ -30,6 +31,14 @@ namespace detail {
   throw system_failure(value, "cannot lock", path);
 }
 
+/// Opens (and makes) a file whose lock will be this process's: forked children do not hold it.
+[[nodiscard]] inline unique_fd open_lock(const std::string& path, int flags = 0) {
+  unique_fd fd(
+      own_descriptors::add([&] { return try_open(path, O_RDWR | O_CREAT | flags).release(); }));
+  if (!fd) throw system_failure(errno, "cannot open", path);
+  return fd;
+}
+
 /// Waits for the lock.
 inline void lock_file(int fd, lock_kind kind, const std::string& path) {
   while (::flock(fd, kind == lock_kind::shared ? LOCK_SH : LOCK_EX) != 0) {
@@ -51,7 +60,7 @@ inline void lock_file(int fd, lock_kind kind, const std::string& path) {
 /// descriptor when it can not. A file that was unlinked between the two is made anew.
 [[nodiscard]] inline unique_fd try_lock_path(const std::string& path, lock_kind kind) {
   while (true) {
-    unique_fd fd = open_file(path, O_RDWR | O_CREAT);
+    unique_fd fd = open_lock(path);
     if (!try_lock_file(fd.get(), kind, path)) return {};
     if (is_linked(fd.get())) return fd;
   }

@@ -60,7 +60,7 @@ class cache_members {
       : directory_(std::move(directory)),
         id_(std::to_string(::getpid()) + '-' + detail::unique_name()),
         path_(directory_ + '/' + id_) {
-    file_ = detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL);
+    file_ = detail::open_lock(path_, O_EXCL);
     detail::lock_file(file_.get(), lock_kind::exclusive, path_);
     streams_ = streams.size();
     update(facts);

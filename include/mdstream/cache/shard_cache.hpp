@@ -86,6 +86,9 @@ class shard_cache {
     work_.when_idle(std::move(ended));
   }
 
+  /// In a forked child, which has none of the threads: unmaps what nobody there uses.
+  void abandon() noexcept { here_.slots().abandon(); }
+
   /// Number of shards of all streams.
   [[nodiscard]] std::uint32_t shards() const noexcept { return catalog_.shards(); }
 

@@ -8,6 +8,7 @@
 #include <mdstream/cache/shard_ref.hpp>
 #include <mdstream/cache/thread_counts.hpp>
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <algorithm>
@@ -106,6 +107,18 @@ class slot_table final : public detail::counted_table {
     unmap_idle(unused);
     std::erase_if(resident_, [this](std::uint32_t shard) { return !slot_of(shard).is_mapped(); });
     return resident_.size();
+  }
+
+  /// In a forked child: unmaps what nobody there holds. Where another thread was changing the
+  /// table at the fork, everything stays as it is.
+  void abandon() noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    for (const std::uint32_t shard : resident_) {
+      detail::shard_slot& slot = slot_of(shard);
+      if (references(slot) == 0) drop_mapping(slot);
+    }
+    resident_.clear();
   }
 
   [[nodiscard]] std::size_t mapped() const {
@@ -312,6 +325,7 @@ class slot_table final : public detail::counted_table {
 
   /// Unmaps a shard of a table without an owner once its last reference is gone.
   [[gnu::noinline]] void reap(detail::shard_slot& slot) noexcept {
+    if (!made_.is_here()) return;         // the lock may be a thread's that is not there
     std::shared_ptr<counted_table> last;  // goes after the lock
     const std::lock_guard lock(mutex_);
     if (!slot.is_mapped() || references(slot) != 0) return;
@@ -319,6 +333,7 @@ class slot_table final : public detail::counted_table {
     if (--orphans_ == 0) last = std::move(keep_alive_);
   }
 
+  detail::maker made_;
   const bool asymmetric_;
   const std::size_t shards_;
   std::vector<std::atomic<block*>> blocks_;

@@ -5,6 +5,7 @@
 /// takes off.
 
 #include <mdstream/core/pages.hpp>
+#include <mdstream/core/process.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -112,6 +113,7 @@ class thread_tables {
   ~thread_tables() {
     recent_ = {};
     ended_ = true;
+    if (!made_.is_here()) return;  // the tables' locks may be threads' that are not there
     for (const entry& each : entries_) each.table->dismiss(each.counts);
   }
 
@@ -137,6 +139,7 @@ class thread_tables {
   static inline constinit thread_local recent_table recent_{};
   static inline constinit thread_local bool ended_ = false;
 
+  maker made_;
   std::vector<entry> entries_;
 };
 

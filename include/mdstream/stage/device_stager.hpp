@@ -5,6 +5,7 @@
 
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/stage_block.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/stage/copy_crew.hpp>
 #include <mdstream/stage/device_ring.hpp>
 #include <mdstream/stage/stager.hpp>
@@ -80,7 +81,7 @@ class basic_pinned {
 
   /// `copies` is the number of threads that copy, see `copy_threads`.
   explicit basic_pinned(Api api, std::size_t copies = 0)
-      : crew_(std::make_unique<copy_crew>(copy_threads(copies, api.devices()))),
+      : crew_(v0::detail::make_where_made<copy_crew>(copy_threads(copies, api.devices()))),
         ring_(std::make_shared<ring>(std::move(api), detail::no_device_memory{}, Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
@@ -90,7 +91,7 @@ class basic_pinned {
   }
 
  private:
-  std::unique_ptr<copy_crew> crew_;
+  v0::detail::unique_where_made<copy_crew> crew_;
   std::shared_ptr<ring> ring_;
 };
 
@@ -107,7 +108,7 @@ class basic_device {
 
   /// `copies` is the number of threads that copy, see `copy_threads`.
   basic_device(Api api, Memory memory, std::size_t copies = 0)
-      : crew_(std::make_unique<copy_crew>(copy_threads(copies, api.devices()))),
+      : crew_(v0::detail::make_where_made<copy_crew>(copy_threads(copies, api.devices()))),
         ring_(std::make_shared<ring>(std::move(api), std::move(memory), Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
@@ -125,7 +126,7 @@ class basic_device {
   [[nodiscard]] copy_crew& crew() noexcept { return *crew_; }
 
  private:
-  std::unique_ptr<copy_crew> crew_;
+  v0::detail::unique_where_made<copy_crew> crew_;
   std::shared_ptr<ring> ring_;
 };
 

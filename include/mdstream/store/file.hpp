@@ -6,6 +6,7 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/hex.hpp>
+#include <mdstream/core/process.hpp>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -44,7 +45,7 @@ class unique_fd {
   [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset() noexcept {
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0) detail::own_descriptors::close(fd_);
     fd_ = -1;
   }
 

@@ -174,6 +174,9 @@ class corpus {
     return where;
   }
 
+  /// In a forked child: unmaps what nobody there uses.
+  void abandon() noexcept { cache_->abandon(); }
+
  private:
   static_assert(detail::checked_policies<Policies>::value);
 

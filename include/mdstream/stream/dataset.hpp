@@ -2,6 +2,7 @@
 
 /// Random access to the samples of one or more streams.
 
+#include <mdstream/core/process.hpp>
 #include <mdstream/stream/corpus.hpp>
 #include <mdstream/stream/sample.hpp>
 #include <mdstream/stream/sample_ranges.hpp>
@@ -74,6 +75,7 @@ class dataset {
   auto async_get(std::uint64_t i, Token&& token) const {
     using signature = void(std::exception_ptr, std::optional<sample_type>);
     return initiate<signature>(std::forward<Token>(token), [this, i](auto handler) {
+      corpus_.get_deleter().made.require_here("dataset");
       auto call = std::make_shared<get_call>();
       stop_on_cancel(handler, call->stop);
       call->done = deliver_on<signature>(corpus_->threads().get_executor(), std::move(handler));
@@ -88,7 +90,7 @@ class dataset {
   dataset(opened_streams<typename Policies::store>* opened, options given)
       : ranges_cost_(given.range_request_cost.value) {
     corpus_.reset(new corpus<Policies>(std::move(given), opened));
-    if (ranges_cost_ != 0) ranges_ = std::make_unique<ranges>(*corpus_, ranges_cost_);
+    if (ranges_cost_ != 0) ranges_ = detail::make_where_made<ranges>(*corpus_, ranges_cost_);
   }
 
   /// A handler that holds the last reference destroys the dataset on one of its own threads, which
@@ -124,6 +126,7 @@ class dataset {
     const sample_location at = located(i);
     if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard))
       return make(*std::move(shard), at);
+    corpus_.get_deleter().made.require_here("dataset");
     if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);
     return make(corpus_->cache().acquire(at.shard), at);
   }
@@ -197,8 +200,8 @@ class dataset {
   using ranges = sample_ranges<corpus<Policies>>;
 
   std::uint64_t ranges_cost_;
-  std::unique_ptr<corpus<Policies>, off_own_threads> corpus_;
-  std::unique_ptr<ranges> ranges_;  // where samples may be read by themselves
+  detail::unique_where_made<corpus<Policies>, off_own_threads> corpus_;
+  detail::unique_where_made<ranges> ranges_;  // where samples may be read by themselves
 };
 
 }  // namespace mdstream::inline v0

@@ -5,6 +5,7 @@
 
 #include <mdstream/async/asio.hpp>
 #include <mdstream/batch.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/policies.hpp>
@@ -169,7 +170,8 @@ class loader {
     }
   };
 
-  std::unique_ptr<engine, ends_anywhere> engine_;  // stays where it is when a loader is moved
+  detail::unique_where_made<engine, ends_anywhere>
+      engine_;  // stays where it is when a loader is moved
 };
 
 }  // namespace mdstream::inline v0

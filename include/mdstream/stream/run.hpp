@@ -5,6 +5,7 @@
 
 #include <mdstream/async/asio.hpp>
 #include <mdstream/batch.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/policies.hpp>
 #include <mdstream/stream/assembler.hpp>
 #include <mdstream/stream/corpus.hpp>
@@ -88,6 +89,9 @@ class batch_engine {
     next_.take_any().reset();  // it asks the epoch at hand what that needs
   }
 
+  /// In a forked child, which has none of the threads: unmaps what nobody there uses.
+  void abandon() noexcept { corpus_.abandon(); }
+
   /// Cancels what is in progress and calls `ended`, which may destroy this, when nothing is left
   /// that the destructor would wait for. The last call of all.
   void async_end(unique_function<void()> ended) {
@@ -151,6 +155,7 @@ class batch_engine {
     using signature = void(std::exception_ptr, batch_type);
     return initiate<signature>(std::forward<Token>(token), [this, ticket](auto handler) {
       auto call = std::make_shared<next_call>();
+      made_.require_here("loader");  // the failure could not be posted either
       stop_on_cancel(handler, call->stop);
       call->done = deliver_on<signature>(corpus_.threads().get_executor(),
                                          counted(std::move(handler), *call));
@@ -170,6 +175,7 @@ class batch_engine {
   }
 
   [[nodiscard]] run_state state() const {
+    made_.require_here("loader");
     const resume_point at =
         progress_.state(handed_out_->samples * position_.num_ranks(), position_);
     return {.at = at, .identity = identity(at), .substituted = excluded().bad()};
@@ -189,6 +195,7 @@ class batch_engine {
   }
 
   bool load_state(const run_state& saved) {
+    made_.require_here("loader");
     if (saved.identity) {
       require_same_run(*saved.identity, identity(saved.at));
       require_same("seed", saved.at.shuffle_seed, engine().options().shuffle_seed);
@@ -369,6 +376,7 @@ class batch_engine {
   }
 
   void require_idle() const {
+    made_.require_here("loader");
     if (handed_out_->outstanding)
       throw error(errc::invalid_argument, "another call for a batch has not completed yet");
   }
@@ -462,6 +470,7 @@ class batch_engine {
             .phase = phase};
   }
 
+  detail::maker made_;
   world position_;
   std::uint64_t batch_size_;
   std::uint64_t predownload_;

@@ -5,6 +5,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/async/socket_watch.hpp>
+#include <mdstream/core/process.hpp>
 #include <mdstream/net/curl/transfer.hpp>
 
 #include <arpa/inet.h>
@@ -182,12 +183,13 @@ class basic_curl_loop {
 
   static curl_socket_t on_open(void* self, curlsocktype, curl_sockaddr* to) noexcept {
     auto& loop = *static_cast<basic_curl_loop*>(self);
-    const int opened = ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+    const int opened = v0::detail::own_descriptors::add(
+        [to] { return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol); });
     if (opened < 0) return CURL_SOCKET_BAD;
     try {
       loop.connections_.emplace(opened, text_of(to->addr));
     } catch (const std::exception&) {
-      ::close(opened);
+      v0::detail::own_descriptors::close(opened);
       return CURL_SOCKET_BAD;
     }
     return opened;
@@ -210,7 +212,7 @@ class basic_curl_loop {
     auto& loop = *static_cast<basic_curl_loop*>(self);
     loop.connections_.erase(socket);
     loop.forget(socket);
-    return ::close(socket);
+    return v0::detail::own_descriptors::close(socket);
   }
 
   void cancel(http_transfer& transfer) {

@@ -2,6 +2,7 @@
 
 /// What writers of all formats share: the place, what was there before, shards on their way.
 
+#include <mdstream/core/process.hpp>
 #include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/format/mds_shard_builder.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
@@ -38,8 +39,8 @@ class dataset_sink {
   dataset_sink(Options& opts, shard_format format, json::object config, const sample_layout& layout,
                std::function<std::unique_ptr<Builder>()> make)
       : make_(std::move(make)),
-        uploader_(std::move(opts.out).open(), format, std::move(config), opts.compression,
-                  opts.hashes, opts.max_workers),
+        uploader_(make_where_made<uploader>(std::move(opts.out).open(), format, std::move(config),
+                                            opts.compression, opts.hashes, opts.max_workers)),
         builder_(make_()) {
     if (opts.exist_ok && opts.existing == existing_dataset::append)
       throw error(
@@ -54,6 +55,7 @@ class dataset_sink {
   [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
 
   void require_open() const {
+    uploader_.get_deleter().made.require_here("writer");
     if (finished_) throw error(errc::invalid_argument, "the writer is already finished");
   }
 
@@ -69,20 +71,22 @@ class dataset_sink {
     };
     builder_ = std::move(next);
     ++shards_;
-    uploader_.submit(std::move(shard));
+    uploader_->submit(std::move(shard));
   }
 
   void finish() {
     require_open();
     if (builder_->samples() != 0) flush();
-    uploader_.wait();
-    uploader_.publish_index(before_);
+    uploader_->wait();
+    uploader_->publish_index(before_);
     finished_ = true;
   }
 
  private:
+  using uploader = shard_uploader<Store, Codec, Hash>;
+
   void prepare(existing_dataset mode, const sample_layout& layout) {
-    const Store& target = uploader_.store();
+    const Store& target = uploader_->store();
     const bool has_index = exists(target, index_file_name);
     if (mode == existing_dataset::append && has_index) {
       before_ = read_entries(layout);
@@ -100,7 +104,7 @@ class dataset_sink {
 
   /// The entries of the index that is there; shards are numbered on from its last.
   std::vector<std::string> read_entries(const sample_layout& layout) {
-    const Store& target = uploader_.store();
+    const Store& target = uploader_->store();
     const std::vector<std::byte> bytes = read_all(target, index_file_name);
     const diagnostics where{.url = target.url(index_file_name)};
     const dataset_index index =
@@ -131,7 +135,7 @@ class dataset_sink {
   std::function<std::unique_ptr<Builder>()> make_;
   std::mutex spare_mutex_;
   std::vector<std::unique_ptr<Builder>> spare_;
-  shard_uploader<Store, Codec, Hash> uploader_;
+  unique_where_made<uploader> uploader_;
   std::unique_ptr<Builder> builder_;
   std::vector<std::string> before_;  // entries of the index that is appended to
   std::uint64_t first_ = 0;
