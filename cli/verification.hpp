@@ -24,6 +24,14 @@ struct verification_rules {
   std::function<void(std::size_t)> on_fault{};  ///< called once with each shard that has one
 };
 
+/// What a check without faults says: what has no hash may hold any bytes.
+inline std::string verdict(std::size_t uncheckable) {
+  if (uncheckable == 0) return "all is well";
+  return "no faults; uncheckable: " + std::to_string(uncheckable) +
+         (uncheckable == 1 ? " shard, of whose contents" : " shards, of whose contents") +
+         " the index records no hash";
+}
+
 class verification {
  public:
   verification(const dataset_files& dataset, verification_rules rules)
@@ -35,9 +43,11 @@ class verification {
     for (std::size_t shard = 0; shard < index.shards(); ++shard) {
       if (rules_.partial && !is_there(shard)) continue;
       ++checked_;
+      lacks_hash_ = false;
       const std::size_t before = faults_;
       attempt(shard, [&] { check_files(shard); });
       attempt(shard, [&] { check_samples(shard); });
+      if (lacks_hash_) ++uncheckable_;
       if (faults_ > before && rules_.on_fault) rules_.on_fault(shard);
       if (isatty(STDERR_FILENO) == 1) {
         std::fprintf(stderr, "\rshard %zu of %zu%s", shard + 1, index.shards(),
@@ -49,6 +59,8 @@ class verification {
 
   /// Shards that `run` found there.
   [[nodiscard]] std::size_t checked() const { return checked_; }
+  /// Those of them with a file whose bytes nothing can check: the index records no hash of it.
+  [[nodiscard]] std::size_t uncheckable() const { return uncheckable_; }
 
  private:
   [[nodiscard]] bool is_there(std::size_t shard) const {
@@ -94,6 +106,7 @@ class verification {
       fail("the file has " + std::to_string(bytes->size()) + " bytes, the index says " +
            std::to_string(file.bytes));
     }
+    lacks_hash_ = lacks_hash_ || file.hashes.empty();
     for (const mds::file_hash& expected : file.hashes) {
       auto hash = mds::full_hash::open(expected.name);
       hash.update(*bytes);
@@ -132,6 +145,8 @@ class verification {
   const dataset_files& dataset_;
   verification_rules rules_;
   std::size_t checked_ = 0;
+  std::size_t uncheckable_ = 0;
+  bool lacks_hash_ = false;  // a file of the shard at hand
   std::size_t faults_ = 0;
 };
 

@@ -34,10 +34,12 @@ struct verify_arguments {
 
 void verify_dataset(const verify_arguments& args) {
   const dataset_files dataset = args.of.open();
-  const std::size_t faults = verification(dataset, {.all = args.all}).run();
+  verification check(dataset, {.all = args.all});
+  const std::size_t faults = check.run();
   if (faults > 0) fail(faults, dataset.url(""));
-  std::printf("%zu shards, %llu samples: all is well\n", dataset.index().shards(),
-              static_cast<unsigned long long>(dataset.index().samples()));
+  std::printf("%zu shards, %llu samples: %s\n", dataset.index().shards(),
+              static_cast<unsigned long long>(dataset.index().samples()),
+              verdict(check.uncheckable()).c_str());
 }
 
 /// The shards that lie in one directory of a cache.
@@ -51,8 +53,8 @@ class cached_dataset {
   std::size_t verify() {
     const std::optional<dataset_files> dataset = open();
     if (!dataset) return faults_;
-    const mds::shard_catalog catalog(
-        root_, {mds::detail::stream_of_index(dataset->index(), directory_, directory_)});
+    const mds::shard_catalog catalog(root_, {mds::detail::stream_of_index<mds::full_hash>(
+                                                dataset->index(), directory_, directory_, "")});
     std::optional<mds::cache_directory> cache;
     if (args_.repair) cache.emplace(root_, 0, catalog, mds::cache_directory::hooks{});
     verification check(*dataset,
@@ -60,12 +62,14 @@ class cached_dataset {
                           if (cache) repair(*cache, shard);
                         }});
     faults_ += check.run();
+    uncheckable_ += check.uncheckable();
     std::printf("%s: %zu of %zu shards are there\n", directory_.c_str(), check.checked(),
                 dataset->index().shards());
     return faults_;
   }
 
   [[nodiscard]] std::size_t repaired() const { return repaired_; }
+  [[nodiscard]] std::size_t uncheckable() const { return uncheckable_; }
 
  private:
   [[nodiscard]] std::optional<dataset_files> open() {
@@ -91,23 +95,24 @@ class cached_dataset {
 
   std::string root_, directory_;
   const verify_arguments& args_;
-  std::size_t faults_ = 0, repaired_ = 0;
+  std::size_t faults_ = 0, repaired_ = 0, uncheckable_ = 0;
 };
 
 void verify_cache(const std::string& root, const verify_arguments& args) {
   const mds::registered_streams streams(root);
-  std::size_t faults = 0, repaired = 0;
+  std::size_t faults = 0, repaired = 0, uncheckable = 0;
   for (const std::string& path : streams.paths()) {
     cached_dataset dataset(root, streams.directory_of(path), args);
     faults += dataset.verify();
     repaired += dataset.repaired();
+    uncheckable += dataset.uncheckable();
   }
   if (repaired > 0) {
     std::printf("%zu deleted: what a loader needs of it, it will fetch again\n", repaired);
   } else if (faults > 0) {
     fail(faults, root);
   } else {
-    std::printf("all is well\n");
+    std::printf("%s\n", verdict(uncheckable).c_str());
   }
 }
 

@@ -24,7 +24,7 @@ namespace {
 struct write_arguments {
   std::string out, format = "mds", compression, size_limit = "64mb", separator, newline = "\n",
                    existing = "refuse";
-  std::vector<std::string> columns, hashes;
+  std::vector<std::string> columns, hashes{"xxh64"};
   unsigned threads = 2;
   bool typed = false;
 };
@@ -76,6 +76,7 @@ Options common_options(const write_arguments& args) {
   out.columns = columns_of(args);
   out.compression = args.compression;
   out.hashes = args.hashes;
+  if (out.hashes == std::vector<std::string>{"none"}) out.hashes.clear();
   out.size_limit = mds::byte_size(std::string_view(args.size_limit));
   out.max_workers = args.threads;
   out.existing = existing_of(args.existing);
@@ -188,7 +189,10 @@ void add_write(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--compression", args->compression,
                       "zstd, gz, bz2, br or snappy, with a level as in zstd:3 [none]");
-  command->add_option("--hashes", args->hashes, "Hashes for the index, such as sha1,xxh64")
+  command
+      ->add_option("--hashes", args->hashes,
+                   "Hashes for the index, such as sha1,xxh64; none: no hash")
+      ->capture_default_str()
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--size-limit", args->size_limit, "Bytes of a raw shard; 0: no limit")

@@ -29,7 +29,7 @@ struct default_policies {
   using schema = dynamic_schema;          ///< columns by name, when the program runs
   using store = any_store<store::local>;  ///< local paths
   using codec = any_codec<codec::none>;   ///< uncompressed shards
-  using hash = any_hash<>;                ///< no checks beyond sizes
+  using hash = any_hash<>;                ///< none beyond xxh64
   using shuffler = shuffle::any;          ///< by name; py1e unless told otherwise
   using collator = collate::ragged;       ///< any columns
   using stager = stage::host;             ///< batches in host memory

@@ -143,7 +143,7 @@ inline std::vector<std::string> files_in(const std::string& directory) {
   std::vector<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
     const std::string relative = entry.path().lexically_relative(directory).native();
-    if (entry.is_regular_file() && !relative.starts_with(".mdstream/") &&
+    if (entry.is_regular_file() && relative.find(".mdstream/") == std::string::npos &&
         !relative.ends_with("index.json")) {
       names.push_back(relative);
     }

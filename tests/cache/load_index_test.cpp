@@ -1,5 +1,7 @@
 #include <mdstream/cache/load_index.hpp>
 
+#include <mdstream/async/event.hpp>
+#include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "cache/fault_store.hpp"
 #include "cache/fixture.hpp"
+#include "store/forwarding.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -17,6 +20,25 @@ using namespace cache_test;
 using mds::errc;
 using support::expect_error;
 using faulty = fault_store::store;
+
+/// Waits for an index.
+template <class Store>
+mds::loaded_index load(const Store& remote, mds::index_source source) {
+  mds::runtime threads{2};
+  mds::one_time_event ended;
+  std::exception_ptr failure;
+  mds::loaded_index found;
+  mds::index_loading::start(threads, mds::any_async_store(mds::make_async(threads, remote)),
+                            std::move(source), {},
+                            [&](std::exception_ptr why, mds::loaded_index loaded) {
+                              failure = std::move(why);
+                              found = std::move(loaded);
+                              ended.set();
+                            });
+  ended.wait();
+  if (failure) std::rethrow_exception(failure);
+  return found;
+}
 
 struct place {
   dataset data{{.shards = 3}};
@@ -32,25 +54,167 @@ struct place {
             .attempts = 3,
             .pause = 1us};
   }
+  [[nodiscard]] mds::loaded_index load() const { return load_index_test::load(remote, source()); }
+  [[nodiscard]] std::string shard(std::uint32_t i) const {
+    return root / ("train/" + dataset::name(i, false));
+  }
+  /// As a run leaves it: opened, with one shard.
+  void fill() const {
+    (void)load();
+    write_file(shard(1), data.raw(1));
+  }
 };
 
-TEST_CASE("an index is fetched once and then read where it lies", "[cache]") {
+/// A store with tags, of the last part of the name of the key.
+struct tagged : store_test::forwarding<mds::blocking<faulty>> {
+  std::shared_ptr<std::string> tag;
+  void async_version(std::string key, std::stop_token stop, mds::diagnostics& where,
+                     mds::store_handler<mds::object_version> done) const {
+    inner.async_size(
+        std::move(key), std::move(stop), where,
+        [tag = *tag, done = std::move(done)](std::error_code code, std::uint64_t bytes) mutable {
+          done(code, {.bytes = bytes, .tag = tag});
+        });
+  }
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_read_version(std::string key, const mds::object_version&, std::uint64_t offset,
+                          mds::mutable_bytes into, std::stop_token stop, mds::diagnostics& where,
+                          mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+};
+
+TEST_CASE("an index is fetched once, and the remote asked by its tag whether it changed",
+          "[cache]") {
   const place here;
-  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  mds::runtime threads{1};
+  const tagged remote{{{threads, here.remote}}, std::make_shared<std::string>("\"1\"")};
+  CHECK(load(remote, here.source()).index.shards() == 3);
   CHECK(read_file(here.path).size() == here.data.text().size());
-  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  CHECK(load(remote, here.source()).index.shards() == 3);
   CHECK(here.remote.reads() == 1);
-  const faulty* none = nullptr;
-  CHECK(mds::load_index(none, here.source()).shards() == 3);
+  CHECK(mds::load_index(here.source()).shards() == 3);
+  *remote.tag = "\"2\"";  // the same bytes once more
+  CHECK(load(remote, here.source()).notice.empty());
+  CHECK(here.remote.reads() == 2);
+  CHECK(load(remote, here.source()).notice.empty());
+  CHECK(here.remote.reads() == 2);
+}
+
+TEST_CASE("a dataset that was rewritten is taken anew, and nothing of the old one stays",
+          "[cache]") {
+  const bool hashed = GENERATE(true, false);
+  const place here;
+  const dataset before({.shards = 3, .hashed = hashed}),
+      after({.shards = 4, .hashed = hashed, .seed = 2});
+  before.put(here.remote, "train");
+  const mds::loaded_index first = here.load();
+  CHECK(first.notice.empty());
+  for (std::uint32_t i = 0; i < 3; ++i) write_file(here.shard(i), before.raw(i));
+  write_file(here.root / "train/mine.txt", mds::as_bytes("not of any index"));
+  after.put(here.remote, "train");
+  const mds::loaded_index second = here.load();
+  CHECK(second.index.shards() == 4);
+  CHECK(second.version != first.version);
+  CHECK(second.notice.find("rewritten") != std::string::npos);
+  CHECK(second.notice.find("3 were of another version") != std::string::npos);
+  CHECK(files_in(here.root / "train") == std::vector<std::string>{"mine.txt"});
+  CHECK(read_file(here.path).size() == after.text().size());
+  CHECK(here.load().notice.empty());
+}
+
+TEST_CASE("shards that were appended to stay where hashes tell that they are the same", "[cache]") {
+  const bool hashed = GENERATE(true, false);
+  const place here;
+  const dataset before({.shards = 3, .hashed = hashed}), after({.shards = 5, .hashed = hashed});
+  before.put(here.remote, "train");
+  (void)here.load();
+  write_file(here.shard(1), before.raw(1));
+  after.put(here.remote, "train");
+  const mds::loaded_index found = here.load();
+  CHECK(found.index.shards() == 5);
+  CHECK(found.notice.find(hashed ? "1 are in both" : "1 were of another") != std::string::npos);
+  CHECK(fs::exists(here.shard(1)) == hashed);
+}
+
+TEST_CASE("a directory that holds shards of another remote is refused with both names", "[cache]") {
+  const place here;
+  here.fill();
+  const scratch other;
+  const mds::store::local elsewhere(other.path());
+  const dataset data({.shards = 3, .seed = 2});
+  data.put(elsewhere, "train");
+  expect_error([&] { (void)load(elsewhere, here.source()); }, errc::invalid_argument,
+               {here.remote.url("train"), other / "train", here.root / "train", "local"});
+  CHECK(fs::exists(here.shard(1)));
+  CHECK(here.load().index.shards() == 3);
+  fs::remove(here.shard(1));  // with nothing to lose it is another's
+  CHECK(load(elsewhere, here.source()).index.shards() == 3);
+}
+
+TEST_CASE("a dataset that moved is known by its hashes", "[cache]") {
+  const bool hashed = GENERATE(true, false);
+  const place here;
+  const dataset data({.shards = 3, .hashed = hashed});
+  data.put(here.remote, "train");
+  here.fill();
+  const scratch other;
+  const mds::store::local elsewhere(other.path());
+  data.put(elsewhere, "train");
+  if (hashed) {
+    CHECK(load(elsewhere, here.source()).notice.empty());
+    CHECK(load(elsewhere, here.source()).notice.empty());
+    CHECK(fs::exists(here.shard(1)));
+  } else {
+    expect_error([&] { (void)load(elsewhere, here.source()); }, errc::invalid_argument,
+                 {other / "train"});
+  }
+}
+
+TEST_CASE("what others put there is taken where it is of this dataset", "[cache]") {
+  const bool hashed = GENERATE(true, false);
+  const bool same = GENERATE(true, false);
+  const place here;
+  const dataset ours({.shards = 3, .hashed = hashed, .seed = 7}),
+      theirs({.shards = 3, .hashed = hashed, .seed = same ? 7U : 8U});
+  ours.put(here.remote, "train");
+  fs::create_directories(here.root / "train");
+  write_file(here.path, mds::as_bytes(theirs.text()));
+  write_file(here.shard(2), theirs.raw(2));
+  REQUIRE((ours.text() == theirs.text()) == (same || !hashed));
+  if (same) {
+    const mds::loaded_index found = here.load();
+    CHECK(found.adopted != 0);
+    CHECK(here.load().adopted == found.adopted);
+  } else {
+    expect_error([&] { (void)here.load(); }, errc::invalid_argument,
+                 {here.remote.url("train"), "another dataset"});
+  }
+  CHECK(fs::exists(here.shard(2)));
+}
+
+TEST_CASE("a remote that does not answer ends nothing where its dataset lies here", "[cache]") {
+  const place here;
+  here.fill();
+  here.remote.remove("train/index.json");
+  const mds::loaded_index found = here.load();
+  CHECK(found.index.shards() == 3);
+  CHECK(found.notice.find("no such object") != std::string::npos);
+  here.remote.write("train/index.json", mds::as_bytes("half an ind"));
+  CHECK(here.load().notice.find(here.remote.url("train")) != std::string::npos);
+  CHECK(fs::exists(here.shard(1)));
 }
 
 TEST_CASE("an index that can not be had says which and why", "[cache]") {
   const place here;
-  const faulty* none = nullptr;
-  expect_error([&] { (void)mds::load_index(none, here.source()); }, errc::not_found,
+  expect_error([&] { (void)mds::load_index(here.source()); }, errc::not_found,
                {"\"text\"", here.path, "no remote"});
   here.remote.remove("train/index.json");
-  expect_error([&] { (void)mds::load_index(&here.remote, here.source()); }, errc::not_found,
+  expect_error([&] { (void)here.load(); }, errc::not_found,
                {"\"text\"", "train/index.json", "no such object"});
   CHECK_FALSE(fs::exists(here.path));
 }
@@ -59,7 +223,7 @@ TEST_CASE("a store that fails is asked again", "[cache]") {
   const place here;
   here.remote.script(0, fault_store::fault::error);
   here.remote.script(1, fault_store::fault::short_read);
-  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  CHECK(here.load().index.shards() == 3);
   CHECK(here.remote.reads() == 3);
 }
 
@@ -68,17 +232,15 @@ TEST_CASE("an index that is cut short is not kept, and one that lies there is re
   const place here;
   const std::string half = here.data.text().substr(0, here.data.text().size() / 2);
   here.remote.write("train/index.json", mds::as_bytes(half));
-  expect_error([&] { (void)mds::load_index(&here.remote, here.source()); }, errc::corrupt,
-               {"\"text\"", "train/index.json"});
+  expect_error([&] { (void)here.load(); }, errc::corrupt, {"\"text\"", "train/index.json"});
   CHECK_FALSE(fs::exists(here.path));
 
   fs::create_directories(here.root / "train");
   write_file(here.path, mds::as_bytes(half));
-  const faulty* none = nullptr;
-  expect_error([&] { (void)mds::load_index(none, here.source()); }, errc::corrupt, {here.path});
+  expect_error([&] { (void)mds::load_index(here.source()); }, errc::corrupt, {here.path});
   CHECK(fs::exists(here.path));
   here.data.put(here.remote, "train");
-  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  CHECK(here.load().index.shards() == 3);
   CHECK(read_file(here.path).size() == here.data.text().size());
 }
 
@@ -91,7 +253,7 @@ TEST_CASE("what a killed process left of an index is deleted, what a live one ma
   write_file(dead, mds::as_bytes("half an ind"));
   const mds::unique_fd held = mds::detail::try_lock_path(live, mds::lock_kind::exclusive);
   REQUIRE(held);
-  CHECK(mds::load_index(&here.remote, here.source()).shards() == 3);
+  CHECK(here.load().index.shards() == 3);
   CHECK_FALSE(fs::exists(dead));
   CHECK(fs::exists(live));
   CHECK(fs::exists(here.path));
@@ -102,8 +264,7 @@ TEST_CASE("many may load the same index at once", "[cache]") {
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (int i = 0; i < 8; ++i) {
-    threads.emplace_back(
-        [&] { right += mds::load_index(&here.remote, here.source()).shards() == 3 ? 1 : 0; });
+    threads.emplace_back([&] { right += here.load().index.shards() == 3 ? 1 : 0; });
   }
   for (std::thread& each : threads) each.join();
   CHECK(right == 8);

@@ -61,9 +61,10 @@ TEST_CASE("a fault of any kind at any attempt is tried again and never served", 
   const bool zipped = GENERATE(false, true);
   const fault what = GENERATE(fault::error, fault::throw_other, fault::short_read,
                               fault::wrong_byte, fault::longer);
+  const std::string hash = GENERATE("xxh64", "");  // by default what the index has is checked
   const dataset data({.shards = 3, .zipped = zipped});
   for (std::uint64_t first = 0; first < 3; ++first) {
-    setting here(data);
+    setting here(data, 3, hash);
     here.remote.script(first, what);
     here.open();
     for (std::uint32_t i = 0; i < 3; ++i) CHECK(data.is_right(i, here.shards->acquire(i).bytes()));
@@ -127,7 +128,7 @@ struct streamed_setting {
   std::vector<std::byte> expected = data.raw(0);
   mds::shard_file files{.raw_name = dataset::name(0, false),
                         .raw_bytes = expected.size(),
-                        .raw_digest = mds::hash_of<mds::hash::xxh64>("xxh64", expected)};
+                        .raw_digest = {"xxh64", mds::hash_of<mds::hash::xxh64>("xxh64", expected)}};
   scratch root;
   mds::fetch_rules rules{.validate_hash = "xxh64",
                          .retry = {.attempts = 3, .pause = 20us},
@@ -347,6 +348,15 @@ TEST_CASE("a hash that the index does not record is an error", "[cache]") {
   CHECK(here.remote.reads() == 0);
   here.stream.validate_hash = "sha1";
   expect_error([&] { here.open(); }, errc::unsupported, {"sha1"});
+}
+
+TEST_CASE("with no hash in the index, or none wanted, sizes are checked alone", "[cache]") {
+  const bool hashed = GENERATE(false, true);
+  const dataset data({.shards = 1, .hashed = hashed});
+  setting here(data, 1, hashed ? std::string(mds::no_hash) : "");
+  here.remote.script(0, fault::wrong_byte);
+  here.open();
+  CHECK_FALSE(data.is_right(0, here.shards->acquire(0).bytes()));
 }
 
 TEST_CASE("a shard that was replaced on the remote is said to differ", "[cache]") {

@@ -1,5 +1,6 @@
 #include <mdstream/hash/hash.hpp>
 
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/hash/xxhash.hpp>
 
 #include "support/catch.hpp"

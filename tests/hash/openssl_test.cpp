@@ -1,5 +1,7 @@
 #include <mdstream/hash/openssl.hpp>
 
+#include <mdstream/hash/choice.hpp>
+
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>

@@ -187,8 +187,7 @@ def write_ours(program, about, typed_samples, out, threads):
     args = [program, 'write', '--typed', '--out', out, '--threads', str(threads), '--format', about['format'],
             '--size-limit', str(options['size_limit'] or 0)]
     args += ['--column=%s=%s' % column for column in about['columns'].items()]
-    if options['hashes']:
-        args += ['--hashes', ','.join(options['hashes'])]
+    args += ['--hashes', ','.join(options['hashes']) or 'none']
     args += ['--%s=%s' % (name, options[name]) for name in ('compression', 'separator', 'newline') if name in options]
     lines = ''.join(json.dumps(sample) + '\n' for sample in typed_samples)
     subprocess.run(args, input=lines.encode(), stdout=subprocess.DEVNULL, check=True)

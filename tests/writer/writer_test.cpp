@@ -35,6 +35,10 @@ struct typed_policies : dynamic_policies {
                                   mdstream::column<"tokens", mdstream::ndarray<std::uint16_t, 3>>>;
 };
 
+struct unhashed_policies : typed_policies {
+  using hash = mdstream::any_hash<>;
+};
+
 std::string text_of(const memory& store, std::string_view key) {
   return std::string(mdstream::as_text(mdstream::read_all(store, key)));
 }
@@ -105,6 +109,25 @@ TEST_CASE("typed values are written in the schema's order and read back", "[writ
   CHECK(schema::get<"text">(shard[0]) == "first");
   CHECK(schema::get<"id">(shard[1]) == -2);
   CHECK(schema::get<"tokens">(shard[0])[2] == 9);
+}
+
+TEST_CASE("a writer that is not told otherwise records xxh64", "[writer]") {
+  using namespace writer_test;
+  const memory store;
+  const bool asked = GENERATE(false, true);
+  {
+    mdstream::writer_options<memory> options{.out = store};
+    if (asked) options.hashes = {};
+    mdstream::writer<unhashed_policies> out(std::move(options));
+    out.write("first", 1, std::vector<std::uint16_t>{7, 8, 9});
+    out.finish();
+  }
+  const auto index = index_of(store);
+  const std::string bytes = text_of(store, index.raw(0).name);
+  const std::string* const found = index.raw(0).hash("xxh64");
+  REQUIRE((found == nullptr) == asked);
+  if (found != nullptr)
+    CHECK(*found == mdstream::hash_of<mdstream::any_xxhash>("xxh64", mdstream::as_bytes(bytes)));
 }
 
 TEST_CASE("named values and typed values make the same dataset", "[writer]") {

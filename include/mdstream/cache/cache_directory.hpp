@@ -14,9 +14,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +35,7 @@ struct shard_claim {
 
 enum class claim_result {
   claimed,  ///< this process is to fetch it
+  check,    ///< it lies there, and this process is to check it: see `checked`
   there,    ///< it is complete
   busy,     ///< another process fetches or evicts it
   no_room,  ///< what could be evicted is pinned, or is needed sooner than what is asked for
@@ -40,6 +44,21 @@ enum class claim_result {
 /// All calls are thread-safe.
 class cache_directory {
  public:
+  /// Of a shard whose files lie there; none where one is missing.
+  [[nodiscard]] static std::optional<detail::shard_stamp> stamp_of(const catalog_stream& stream,
+                                                                   const shard_files& files) {
+    struct stat info{};
+    const auto found = [&](const shard_file& file) {
+      return ::stat(shard_catalog::path(stream, file.raw_name).c_str(), &info) == 0;
+    };
+    if (!found(files)) return std::nullopt;
+    detail::shard_stamp stamp{detail::file_stamp::of(info)};
+    if (!files.meta) return stamp;
+    if (!found(*files.meta)) return std::nullopt;
+    stamp.meta = detail::file_stamp::of(info);
+    return stamp;
+  }
+
   struct hooks {
     /// The first use of a shard at or after a place in the order, 0 being now; `never` when there
     /// is none.
@@ -90,7 +109,9 @@ class cache_directory {
     cache_ledger::transaction change(ledger_);
     change.unreserve(claim.reserved);
     try {
+      const detail::shard_facts facts = catalog_.facts(catalog_.stream_of(shard));
       file_mapping mapping = name_files(shard, std::move(fetched), change);
+      record(shard, facts, change);
       unique_fd pin = pin_published(shard, std::move(claim.lock));
       change.finish();
       return {std::move(mapping), std::move(pin)};
@@ -106,6 +127,56 @@ class cache_directory {
     change.unreserve(claim.reserved);
     ::unlink(ledger_.lock_path(shard).c_str());
     change.finish();
+  }
+
+  /// Ends a claim to check a shard. `stamp`: of the files when their contents were read. What is
+  /// not right is deleted.
+  void checked(std::uint32_t shard, shard_claim claim, const detail::shard_stamp& stamp,
+               bool is_right) {
+    cache_ledger::transaction change(ledger_);
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const shard_files files = catalog_.files(shard);
+    if (is_right) {
+      catalog_.facts(stream).record(shard - stream.first, stamp, files.can_check(),
+                                    detail::unflushed);
+    } else {
+      remove_raw(stream, files, change);
+    }
+    ::unlink(ledger_.lock_path(shard).c_str());
+    claim.lock.reset();
+    change.finish();
+  }
+
+  /// Has a shard flushed when `flush_due` is called so much later.
+  void flush_later(std::uint32_t shard) {
+    const std::lock_guard guard(flush_mutex_);
+    if (to_flush_.empty() || to_flush_.back().shard != shard)
+      to_flush_.push_back({shard, std::chrono::steady_clock::now()});
+  }
+
+  /// Whether `flush_due` has something to do.
+  [[nodiscard]] bool has_due(std::chrono::nanoseconds after) const {
+    const std::lock_guard guard(flush_mutex_);
+    return !to_flush_.empty() &&
+           to_flush_.front().since + after <= std::chrono::steady_clock::now();
+  }
+
+  /// Flushes one shard of those that have waited so long, and writes that down. Waits for the disk.
+  void flush_due(std::chrono::nanoseconds after) {
+    if (!has_due(after)) return;
+    std::uint32_t shard = 0;
+    {
+      const std::lock_guard guard(flush_mutex_);
+      shard = to_flush_.front().shard;
+      to_flush_.pop_front();
+    }
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const shard_files files = catalog_.files(shard);
+    const std::optional<detail::shard_stamp> stamp = stamp_of(stream, files);
+    if (!stamp) return;  // evicted
+    flush_file(stream, files);
+    if (files.meta) flush_file(stream, *files.meta);
+    catalog_.facts(stream).record(shard - stream.first, *stamp, files.can_check(), detail::flushed);
   }
 
   /// Deletes a damaged file of a stream that has a remote.
@@ -180,7 +251,12 @@ class cache_directory {
                                        cache_ledger::transaction& change, shard_claim& out) {
     unique_fd lock = detail::try_lock_path(ledger_.lock_path(shard), lock_kind::exclusive);
     if (!lock) return claim_result::busy;
-    if (is_there(shard, change)) return claim_result::there;
+    const detail::standing found = standing_of(shard, change);
+    if (found == detail::standing::trusted) return claim_result::there;
+    if (found == detail::standing::to_check) {
+      out = {.lock = std::move(lock)};
+      return claim_result::check;
+    }
     if (!make_room(shard, bytes, why, change)) {
       ::unlink(ledger_.lock_path(shard).c_str());
       return claim_result::no_room;
@@ -190,12 +266,49 @@ class cache_directory {
     return claim_result::claimed;
   }
 
-  /// Whether the raw file lies there with the right size; one of another size is deleted.
-  [[nodiscard]] bool is_there(std::uint32_t shard, cache_ledger::transaction& change) const {
+  /// What of a shard lies there is worth. Files of another size, and those that nothing vouches
+  /// for, are deleted.
+  [[nodiscard]] detail::standing standing_of(std::uint32_t shard,
+                                             cache_ledger::transaction& change) const {
     const shard_files files = catalog_.files(shard);
     const catalog_stream& stream = catalog_.stream_of(shard);
     const bool data = file_is_there(stream, files, change);
-    return (!files.meta || file_is_there(stream, *files.meta, change)) && data;
+    const bool all = (!files.meta || file_is_there(stream, *files.meta, change)) && data;
+    const std::optional<detail::shard_stamp> stamp = all ? stamp_of(stream, files) : std::nullopt;
+    if (!stamp) return detail::standing::to_fetch;
+    const detail::standing found = catalog_.facts(stream).standing_of(
+        shard - stream.first, *stamp, files.can_check(), stream.adopted);
+    if (found == detail::standing::to_fetch) remove_raw(stream, files, change);
+    return found;
+  }
+
+  static void remove_raw(const catalog_stream& stream, const shard_files& files,
+                         cache_ledger::transaction& change) {
+    change.remove_file(shard_catalog::path(stream, files.raw_name));
+    if (files.meta) change.remove_file(shard_catalog::path(stream, files.meta->raw_name));
+  }
+
+  /// Writes down that a shard was fetched. It goes again where the directory has got another
+  /// version of the dataset meanwhile.
+  void record(std::uint32_t shard, const detail::shard_facts& facts,
+              cache_ledger::transaction& change) {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    const shard_files files = catalog_.files(shard);
+    if (!facts.is_present()) {
+      remove_raw(stream, files, change);
+      change.note(shard, absent);
+      detail::shard_facts::fail_replaced(stream.directory);
+    }
+    const std::optional<detail::shard_stamp> stamp = stamp_of(stream, files);
+    if (!stamp) return;
+    facts.record(shard - stream.first, *stamp, files.can_check(), detail::unflushed);
+    if (!files.can_check()) flush_later(shard);
+  }
+
+  static void flush_file(const catalog_stream& stream, const shard_file& file) {
+    const std::string path = shard_catalog::path(stream, file.raw_name);
+    detail::make_durable(detail::open_file(path, O_RDONLY).get(), path);
+    detail::make_directory_durable(detail::parent_of(path));
   }
 
   [[nodiscard]] static bool file_is_there(const catalog_stream& stream, const shard_file& file,
@@ -357,10 +470,17 @@ class cache_directory {
 
   static constexpr std::size_t most_published = 4096;
 
+  struct waiting_flush {
+    std::uint32_t shard;
+    std::chrono::steady_clock::time_point since;
+  };
+
   cache_ledger ledger_;
   const shard_catalog& catalog_;
   hooks hooks_;
   std::atomic<std::uint64_t> evicted_{0};
+  mutable std::mutex flush_mutex_;
+  std::deque<waiting_flush> to_flush_;
 };
 
 }  // namespace mdstream::inline v0

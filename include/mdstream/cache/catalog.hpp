@@ -2,6 +2,7 @@
 
 /// The shards of all streams of a cache under one numbering, and where their files lie.
 
+#include <mdstream/cache/detail/shard_facts.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/store/store.hpp>
@@ -17,14 +18,22 @@
 
 namespace mdstream::inline v0 {
 
+/// What a file is checked by; without a name nothing checks it.
+struct known_digest {
+  std::string hash{};  ///< "xxh64"
+  std::string hex{};
+
+  [[nodiscard]] bool empty() const noexcept { return hash.empty(); }
+};
+
 /// A file of a shard, raw and compressed, as the index names it.
 struct shard_file {
   std::string raw_name{};
   std::uint64_t raw_bytes{};
-  std::string raw_digest{};  ///< of the hash that is to be checked; empty: not recorded
-  std::string zip_name{};    ///< empty: the shard has no compressed form
+  known_digest raw_digest{};
+  std::string zip_name{};  ///< empty: the shard has no compressed form
   std::uint64_t zip_bytes{};
-  std::string zip_digest{};
+  known_digest zip_digest{};
   std::string compression{};  ///< codec and level of the compressed form
 
   [[nodiscard]] bool zipped() const noexcept { return !zip_name.empty(); }
@@ -34,6 +43,11 @@ struct shard_file {
 /// fetched and evicted together, the meta file first and last: where the data is, so is it.
 struct shard_files : shard_file {
   std::optional<shard_file> meta{};
+
+  /// Whether the index records what the raw files are checked by.
+  [[nodiscard]] bool can_check() const noexcept {
+    return !raw_digest.empty() && (!meta || !meta->raw_digest.empty());
+  }
 };
 
 struct shard_sizes {
@@ -50,16 +64,19 @@ struct catalog_stream {
   std::uint32_t shards{};
   std::function<shard_files(std::uint32_t)> files{};  ///< by number in the stream; thread-safe
   std::function<shard_sizes(std::uint32_t)> sizes{};  ///< the same without names: cheap
-  std::uint64_t key{};    ///< the same in every process that uses the same directory
-  std::uint32_t first{};  ///< number of its first shard in the cache
+  std::uint64_t version{};  ///< of the index; 0: nobody settled whose shards the directory holds
+  std::int64_t adopted{};   ///< what was written there before is others', see `stream_origin`
+  std::uint64_t key{};      ///< the same in every process that uses the same directory
+  std::uint32_t first{};    ///< number of its first shard in the cache
 };
 
 /// Immutable after it was made; thread-safe. A look-up is a binary search over the streams.
 class shard_catalog {
  public:
   /// Stream keys come from the directories relative to `root`.
-  shard_catalog(std::string_view root, std::vector<catalog_stream> streams)
-      : streams_(std::move(streams)) {
+  shard_catalog(std::string_view root, std::vector<catalog_stream> streams,
+                const boot_identity& boot = boot_identity::present())
+      : streams_(std::move(streams)), boot_(boot) {
     std::uint64_t total = 0;
     for (catalog_stream& stream : streams_) {
       stream.first = static_cast<std::uint32_t>(total);
@@ -111,6 +128,11 @@ class shard_catalog {
     where.shard = shard - stream.first;
   }
 
+  /// What is known of the files of a stream.
+  [[nodiscard]] detail::shard_facts facts(const catalog_stream& stream) const {
+    return {stream.directory, stream.version, boot_};
+  }
+
   /// The key of the stream whose directory is `relative` to the root.
   [[nodiscard]] static std::uint64_t key_of(std::string_view relative) {
     return fnv1a().add(relative).value();
@@ -132,6 +154,7 @@ class shard_catalog {
 
  private:
   std::vector<catalog_stream> streams_;
+  boot_identity boot_;
   std::uint32_t shards_ = 0;
 };
 

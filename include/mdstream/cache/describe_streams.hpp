@@ -3,6 +3,7 @@
 /// From the streams that a cache is made of to its catalog.
 
 #include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/choose_hash.hpp>
 #include <mdstream/cache/options.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/index.hpp>
@@ -27,11 +28,13 @@ namespace mdstream::inline v0::detail {
   return text;
 }
 
-[[nodiscard]] inline shard_files files_of(const dataset_index& index, std::uint32_t shard,
-                                          const std::string& hash) {
+/// `hash`: the name of the one to check, `no_hash`, or empty for the cheapest that is recorded.
+template <hash_policy Hash>
+[[nodiscard]] shard_files files_of(const dataset_index& index, std::uint32_t shard,
+                                   const std::string& hash) {
   const auto digest = [&hash](const file_info& file) {
-    const std::string* const found = hash.empty() ? nullptr : file.hash(hash);
-    return found != nullptr ? *found : std::string();
+    const file_hash* const found = choose_hash<Hash>(file, hash);
+    return found != nullptr ? known_digest{found->name, found->hex} : known_digest{};
   };
   const auto file_of = [&](const file_info& raw, const std::optional<file_info>& zip) {
     shard_file file{.raw_name = raw.name, .raw_bytes = raw.bytes, .raw_digest = digest(raw)};
@@ -50,15 +53,15 @@ namespace mdstream::inline v0::detail {
 }
 
 /// `index` has to outlive the catalog.
-[[nodiscard]] inline catalog_stream stream_of_index(const dataset_index& index, std::string name,
-                                                    std::string directory,
-                                                    const std::string& hash = {}) {
+template <hash_policy Hash>
+[[nodiscard]] catalog_stream stream_of_index(const dataset_index& index, std::string name,
+                                             std::string directory, const std::string& hash) {
   return {.name = std::move(name),
           .directory = std::move(directory),
           .has_remote = true,
           .keep_zip = true,
           .shards = static_cast<std::uint32_t>(index.shards()),
-          .files = [&index, hash](std::uint32_t i) { return files_of(index, i, hash); },
+          .files = [&index, hash](std::uint32_t i) { return files_of<Hash>(index, i, hash); },
           .sizes =
               [&index](std::uint32_t i) {
                 return shard_sizes{index.file_bytes(i, file_role::raw_data) +
@@ -104,11 +107,14 @@ template <hash_policy Hash, object_store Store>
   all.reserve(streams.size());
   for (const cache_stream<Store>& each : streams) {
     check_stream(each);
-    if (!each.validate_hash.empty()) (void)Hash::open(each.validate_hash);
+    if (!each.validate_hash.empty() && each.validate_hash != no_hash)
+      require_hash<Hash>(each.validate_hash);
     std::string directory = normal_path(each.directory);
     const bool has_remote = each.remote && !is_same_place(*each.remote, each.prefix, directory);
     catalog_stream known =
-        stream_of_index(*each.index, each.name, std::move(directory), each.validate_hash);
+        stream_of_index<Hash>(*each.index, each.name, std::move(directory), each.validate_hash);
+    known.version = each.version;
+    known.adopted = each.adopted;
     known.has_remote = has_remote;
     known.keep_zip = each.keep_zip || !has_remote;
     all.push_back(std::move(known));

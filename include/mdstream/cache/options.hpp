@@ -2,6 +2,7 @@
 
 /// What a shard cache is made from.
 
+#include <mdstream/cache/detail/shard_facts.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
@@ -32,6 +33,12 @@ struct cache_options {
   /// How long an acquire waits for room that others keep pinned before it fails with
   /// `errc::cache_too_small`.
   std::chrono::nanoseconds room_timeout = std::chrono::seconds(60);
+
+  /// A shard that nothing can check is flushed to the disk so long after it was fetched.
+  std::chrono::nanoseconds flush_after = std::chrono::seconds(5);
+
+  /// Unset: the machine's.
+  std::optional<boot_identity> boot{};
 };
 
 /// One stream of a cache: a dataset's directory and where its shards come from.
@@ -42,9 +49,12 @@ struct cache_stream {
   std::optional<Store> remote{};         ///< none: what is missing can not be fetched
   std::string prefix{};                  ///< put before the keys in `remote`: the split
   const dataset_index* index = nullptr;  ///< stays until the cache is gone
+  std::uint64_t version = 0;             ///< as `loaded_index` says
+  std::int64_t adopted = 0;              ///< as `loaded_index` says
   bool keep_zip = false;                 ///< keep compressed files beside the raw ones
-  std::string validate_hash{};           ///< name of the hash to check; empty: none
-  unsigned download_retry = 2;           ///< attempts in all, at least 1
+  /// Name of the hash to check; empty: the cheapest that the index records; "none": none.
+  std::string validate_hash{};
+  unsigned download_retry = 2;  ///< attempts in all, at least 1
   std::chrono::nanoseconds download_timeout = std::chrono::seconds(60);  ///< for one attempt
 };
 

@@ -53,7 +53,8 @@ class resident_shards {
 
   /// The shard if it lies there complete, mapped; none when it has to be fetched, or another
   /// process is at it. Throws `errc::corrupt` for a file of a wrong size that can not be fetched.
-  [[nodiscard]] std::optional<shard_ref> find(std::uint32_t shard) {
+  /// What has to be checked before is not found, unless it `was_checked`.
+  [[nodiscard]] std::optional<shard_ref> find(std::uint32_t shard, bool was_checked = false) {
     if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
     const shard_files files = catalog_.files(shard);
     const std::string raw = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
@@ -61,6 +62,7 @@ class resident_shards {
     if (!fd) return std::nullopt;
     unique_fd meta;
     if (files.meta && !(meta = open_complete(shard, *files.meta))) return std::nullopt;
+    if (!was_checked && !is_trusted(shard, files, fd.get(), meta.get())) return std::nullopt;
     make_place();
     std::optional<unique_fd> pin = pin_of(shard);
     if (!pin || !detail::is_linked(fd.get())) return std::nullopt;  // being evicted
@@ -149,6 +151,25 @@ class resident_shards {
     throw error(errc::corrupt, {.what = "has " + std::to_string(size) + " bytes, the index says " +
                                         std::to_string(file.raw_bytes),
                                 .url = raw});
+  }
+
+  /// Whether open files of a shard may be read as they are. Only of streams that can fetch them.
+  [[nodiscard]] bool is_trusted(std::uint32_t shard, const shard_files& files, int data,
+                                int meta) const {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    if (!stream.has_remote || directory == nullptr) return true;
+    struct stat info{};
+    if (::fstat(data, &info) != 0) return false;
+    detail::shard_stamp stamp{detail::file_stamp::of(info)};
+    if (files.meta && ::fstat(meta, &info) != 0) return false;
+    if (files.meta) stamp.meta = detail::file_stamp::of(info);
+    const detail::shard_facts facts = catalog_.facts(stream);
+    const std::uint32_t number = shard - stream.first;
+    const bool can_check = files.can_check();
+    if (facts.standing_of(number, stamp, can_check, stream.adopted) != detail::standing::trusted)
+      return false;
+    if (facts.wants_flush(number, stamp, can_check, stream.adopted)) directory->flush_later(shard);
+    return true;
   }
 
   [[nodiscard]] std::optional<unique_fd> pin_of(std::uint32_t shard) const {

@@ -62,7 +62,8 @@ class shard_cache {
   shard_cache(runtime& threads, cache_options options, std::vector<stream> streams)
       : threads_(threads),
         options_(std::move(options)),
-        catalog_(detail::normal_path(options_.root), detail::describe_streams<Hash>(streams)),
+        catalog_(detail::normal_path(options_.root), detail::describe_streams<Hash>(streams),
+                 options_.boot.value_or(boot_identity::present())),
         here_(catalog_, options_.max_mappings),
         claims_(threads) {
     for (stream& each : streams) adopt(std::move(each));
@@ -138,10 +139,10 @@ class shard_cache {
   }
 
   /// Whether parts of the shard can be read from its remote as they lie in the raw shard: it has
-  /// one file, which is not compressed, no hash of it is to be checked, and it does not lie here.
+  /// one file, which is not compressed, no hash was asked for by name, and it does not lie here.
   [[nodiscard]] bool serves_ranges(std::uint32_t shard) const {
     const source& from = sources_[catalog_.stream_number(shard)];
-    if (!from.remote || !from.rules.validate_hash.empty()) return false;
+    if (!from.remote || from.rules.names_hash()) return false;
     const shard_files files = catalog_.files(shard);
     if (files.zipped() || files.meta) return false;
     return !here_.has_file(shard);
@@ -332,6 +333,7 @@ class shard_cache {
       };
       switch (claims_.claim(trip->turn, why, claim_room)) {
         case claim_result::claimed: return fetch(trip, std::move(claim));
+        case claim_result::check: return check(trip, std::move(claim));
         case claim_result::there:
         case claim_result::busy: return again(trip);
         case claim_result::no_room:
@@ -352,6 +354,34 @@ class shard_cache {
     return {.what = "there is no room in the cache of " + std::to_string(directory_->limit()) +
                     " bytes: what it holds is in use or needed sooner",
             .url = options_.root};
+  }
+
+  /// Checks what lies there from before. What is not right is fetched again.
+  void check(const std::shared_ptr<journey>& trip, shard_claim claim) {
+    const catalog_stream& stream = catalog_.stream_of(trip->shard);
+    const shard_files files = catalog_.files(trip->shard);
+    const std::optional<detail::shard_stamp> stamp = cache_directory::stamp_of(stream, files);
+    const bool is_right = stamp && has_right_bytes(stream, files) &&
+                          (!files.meta || has_right_bytes(stream, *files.meta));
+    directory_->checked(trip->shard, std::move(claim), stamp.value_or(detail::shard_stamp{}),
+                        is_right);
+    if (!is_right) failed_.fetch_add(1, std::memory_order_relaxed);
+    if (is_right)
+      if (std::optional<shard_ref> ready = here_.find(trip->shard, true))
+        return finish(*trip, {}, *std::move(ready));
+    go_on(trip);
+  }
+
+  /// Whether a raw file holds what the index says. A disk that does not give it is as bad.
+  [[nodiscard]] static bool has_right_bytes(const catalog_stream& stream, const shard_file& file) {
+    const std::string path = shard_catalog::path(stream, file.raw_name);
+    try {
+      const unique_fd fd = detail::open_file(path, O_RDONLY);
+      return detail::hash_of_file<Hash>(file.raw_digest.hash, fd.get(), path) ==
+             file.raw_digest.hex;
+    } catch (const error&) {
+      return false;
+    }
   }
 
   /// Looks again after a pause, because another process is at it.
@@ -454,6 +484,7 @@ class shard_cache {
     threads_.after(sweep_every, stop_.get_token(), [this](std::error_code canceled) {
       if (canceled) return work_.end();
       threads_.post([this] {
+        flush();
         try {
           directory_->ledger().notice_members();
           if (directory_->limited() && directory_->ledger().others() > 0) {
@@ -466,6 +497,22 @@ class shard_cache {
         if (!stop_.stop_requested()) tick();
         work_.end();
       });
+    });
+  }
+
+  /// Flushes one shard that nothing could check after a power loss, if one waits for that.
+  void flush() {
+    if (stop_.stop_requested() || !directory_->has_due(options_.flush_after)) return;
+    if (flushing_.exchange(true)) return;
+    work_.begin();
+    threads_.post([this] {
+      try {
+        directory_->flush_due(options_.flush_after);
+      } catch (...) {
+        // After another boot it counts as lost, and is fetched again.
+      }
+      flushing_ = false;
+      work_.end();
     });
   }
 
@@ -483,6 +530,7 @@ class shard_cache {
   work_count work_;
   std::stop_source stop_;
 
+  std::atomic<bool> flushing_{false};
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::uint64_t> failed_{0};

@@ -5,12 +5,13 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/catalog.hpp>
+#include <mdstream/cache/choose_hash.hpp>
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/temporary_file.hpp>
 #include <mdstream/codec/codec.hpp>
 #include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/pages.hpp>
-#include <mdstream/hash/hash.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/schedule/retry_budget.hpp>
 #include <mdstream/store/blocking.hpp>
@@ -37,8 +38,9 @@ namespace mdstream::inline v0 {
 
 /// How a stream's shards are fetched.
 struct fetch_rules {
-  std::string prefix{};         ///< put before the keys in the remote
-  std::string validate_hash{};  ///< name of the hash to check; empty: none
+  std::string prefix{};  ///< put before the keys in the remote
+  /// Name of the hash to check; empty: the cheapest that the index records; `no_hash`: none.
+  std::string validate_hash{};
   bool keep_zip = false;
   retry_policy retry{};
   std::uint64_t ranged_from = std::uint64_t{32} << 20;  ///< bytes; smaller objects come in one read
@@ -47,6 +49,11 @@ struct fetch_rules {
   /// For the ranges of all its objects.
   shared_retry_budget budget{retry_budget::of_many()};
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+
+  /// Whether a file that has no such hash is refused.
+  [[nodiscard]] bool names_hash() const noexcept {
+    return !validate_hash.empty() && validate_hash != no_hash;
+  }
 };
 
 /// A fetched shard, complete and checked, that has not got its names yet.
@@ -123,7 +130,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
 
   void check_rules() const {
     const shard_file& files = request_.files;
-    if (request_.rules->validate_hash.empty()) return;
+    if (!request_.rules->names_hash()) return;
     if ((files.zipped() ? files.zip_digest : files.raw_digest).empty()) {
       throw error(
           errc::invalid_argument,
@@ -165,7 +172,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     }
     download(request_.files.raw_name, size, std::move(into), [this, size](const std::string& url) {
       raw_->shrink(static_cast<std::size_t>(size));
-      if (!request_.rules->validate_hash.empty())
+      if (!request_.files.raw_digest.empty())
         check_hash(raw_->view(), request_.files.raw_digest, url);
     });
   }
@@ -316,18 +323,16 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
                  .url = url});
   }
 
-  void check_hash(bytes_view bytes, std::string_view expected, const std::string& url) const {
-    const std::string& name = request_.rules->validate_hash;
-    if (name.empty()) return;
-    const std::string found = hash_of<Hash>(name, bytes);
-    if (found == expected) return;
-    throw error(errc::corrupt, {.what = "the " + name + " hash is " + found + ", the index says " +
-                                        std::string(expected),
+  static void check_hash(bytes_view bytes, const known_digest& expected, const std::string& url) {
+    const std::string found = hash_of<Hash>(expected.hash, bytes);
+    if (found == expected.hex) return;
+    throw error(errc::corrupt, {.what = "the " + expected.hash + " hash is " + found +
+                                        ", the index says " + expected.hex,
                                 .url = url});
   }
 
   void unzip(bytes_view zip, const std::string& url) {
-    check_hash(zip, request_.files.zip_digest, url);
+    if (!request_.files.zip_digest.empty()) check_hash(zip, request_.files.zip_digest, url);
     diagnostics where{.url = url};
     const std::error_code code =
         with_codec(Codec::open(request_.files.compression),
@@ -336,6 +341,8 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
       if (where.url.empty()) where.url = url;
       throw error(code, std::move(where));
     }
+    if (request_.files.zip_digest.empty() && !request_.files.raw_digest.empty())
+      check_hash(raw_->view(), request_.files.raw_digest, url);
   }
 
   /// Nothing takes memory of a whole shard beside the file.

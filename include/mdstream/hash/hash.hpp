@@ -136,12 +136,4 @@ class any_hash {
   std::variant<std::monostate, Hashes...> hash_;
 };
 
-/// The digest of `bytes` under the hash of that name. Throws errc::unsupported as `H::open` does.
-template <hash_policy H>
-[[nodiscard]] std::string hash_of(std::string_view name, bytes_view bytes) {
-  H hash = H::open(name);
-  hash.update(bytes);
-  return hash.hex();
-}
-
 }  // namespace mdstream::inline v0

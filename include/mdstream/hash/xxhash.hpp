@@ -12,6 +12,7 @@
 #define XXH_INLINE_ALL
 #endif
 #include <mdstream/hash/hash.hpp>
+#include <mdstream/hash/xxh64.hpp>
 
 #include <xxhash.h>
 
@@ -29,19 +30,6 @@ struct xxh32_family {
   static XXH32_canonical_t digest(const state& s) noexcept {
     XXH32_canonical_t out;
     XXH32_canonicalFromHash(&out, XXH32_digest(&s));
-    return out;
-  }
-};
-
-struct xxh64_family {
-  static constexpr std::string_view name = "xxh64";
-  static constexpr std::string_view alias = name;
-  using state = XXH64_state_t;
-  static void reset(state& s) noexcept { XXH64_reset(&s, 0); }
-  static void update(state& s, bytes_view b) noexcept { XXH64_update(&s, b.data(), b.size()); }
-  static XXH64_canonical_t digest(const state& s) noexcept {
-    XXH64_canonical_t out;
-    XXH64_canonicalFromHash(&out, XXH64_digest(&s));
     return out;
   }
 };
@@ -106,13 +94,11 @@ class xx {
 }  // namespace detail
 
 using xxh32 = detail::xx<detail::xxh32_family>;
-using xxh64 = detail::xx<detail::xxh64_family>;
 using xxh3_64 = detail::xx<detail::xxh3_64_family>;
 using xxh3_128 = detail::xx<detail::xxh3_128_family>;
 using xxh128 = xxh3_128;  ///< the same hash under its other name
 
-static_assert(hash_policy<xxh32> && hash_policy<xxh64> && hash_policy<xxh3_64> &&
-              hash_policy<xxh3_128>);
+static_assert(hash_policy<xxh32> && hash_policy<xxh3_64> && hash_policy<xxh3_128>);
 
 }  // namespace hash
 

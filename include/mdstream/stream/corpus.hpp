@@ -219,6 +219,8 @@ class corpus {
             .remote = std::move(opened.remote),
             .prefix = place.split,
             .index = index.get(),
+            .version = opened.version,
+            .adopted = opened.adopted,
             .keep_zip = opened.keep_zip,
             .validate_hash = std::move(opened.validate_hash),
             .download_retry = opened.download_retry,

@@ -2,7 +2,9 @@
 
 /// The streams of a dataset, opened: their stores and indexes.
 
+#include <mdstream/async/event.hpp>
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/describe_streams.hpp>
 #include <mdstream/cache/load_index.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
@@ -10,7 +12,6 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/blocking.hpp>
-#include <mdstream/store/retrying.hpp>
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/places.hpp>
 
@@ -18,12 +19,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -37,6 +41,8 @@ struct opened_stream {
   stream_place place{};
   std::optional<Store> remote{};
   std::shared_ptr<const dataset_index> index{};
+  std::uint64_t version = 0;  ///< this and the next as `loaded_index` says
+  std::int64_t adopted = 0;
   bool keep_zip = false;
   std::string validate_hash{};
   unsigned download_retry = 2;
@@ -51,7 +57,8 @@ class opened_streams {
 
   /// Settles where everything lies and opens the stores; nothing is fetched yet.
   /// Throws `errc::invalid_argument` for options that contradict each other.
-  opened_streams(const options& given, runtime& threads) : threads_(threads) {
+  opened_streams(const options& given, runtime& threads)
+      : threads_(threads), warn_(warn_of(given)) {
     std::vector<stream_options<Store>> streams = streams_of(given);
     dataset_places places =
         settle_places(requests(streams), local_of(given),
@@ -61,17 +68,23 @@ class opened_streams {
       streams_.push_back(open(given, std::move(streams[i]), std::move(places.streams[i])));
   }
 
-  /// Loads the index of every stream, see `load_index`. Blocks; never on a thread of the runtime.
+  /// Loads the index of every stream, see `load_index` and `index_loading`. Blocks; never on a
+  /// thread of the runtime.
   void load() {
-    for (opened_stream<Store>& each : streams_)
-      each.index = std::make_shared<const dataset_index>(
-          load_index<Store>(each.remote ? &*each.remote : nullptr, source_of(each)));
+    std::exception_ptr failure;
+    one_time_event ended;
+    async_load({}, [&](std::exception_ptr why) {
+      failure = std::move(why);
+      ended.set();
+    });
+    ended.wait();
+    if (failure) std::rethrow_exception(failure);
   }
 
   /// The same without blocking: completes once, on the pool, with nothing or what `load` throws,
   /// `errc::canceled` after a stop. To be called on the pool; this has to stay until then.
   void async_load(std::stop_token stop, unique_function<void(std::exception_ptr)> done) {
-    std::make_shared<loading>(*this, std::move(stop), std::move(done))->go_on();
+    std::make_shared<loading>(*this, std::move(stop), std::move(done))->begin();
   }
 
   [[nodiscard]] std::vector<opened_stream<Store>>& streams() noexcept { return streams_; }
@@ -83,89 +96,87 @@ class opened_streams {
   }
 
  private:
-  /// Stream after stream; its steps run on the pool.
+  /// Some streams at a time; its steps run on the pool.
   struct loading : std::enable_shared_from_this<loading> {
-    using store = retrying<async_store_t<Store>>;
-
     loading(opened_streams& streams, std::stop_token token,
             unique_function<void(std::exception_ptr)> handler)
         : all(streams), stop(std::move(token)), done(std::move(handler)) {}
 
+    void begin() {
+      const std::size_t lanes = std::clamp<std::size_t>(all.streams_.size(), 1, most_at_a_time);
+      going = lanes;
+      for (std::size_t i = 0; i < lanes; ++i) go_on();
+    }
+
+    /// The next stream, or the end of one of those that go side by side.
     void go_on() {
+      while (true) {
+        const std::size_t number = next.fetch_add(1, std::memory_order_relaxed);
+        if (number >= all.streams_.size() || failed()) return leave();
+        if (begin(number)) return;
+      }
+    }
+
+    /// False when it has ended already.
+    bool begin(std::size_t number) {
+      opened_stream<Store>& each = all.streams_[number];
       try {
-        for (; at < all.streams_.size(); ++at) {
-          if (stop.stop_requested()) throw error(errc::canceled, "opening was canceled");
-          opened_stream<Store>& each = all.streams_[at];
-          std::optional<dataset_index> here =
-              find_index(all.source_of(each), each.remote.has_value());
-          if (!here) return fetch(each);
-          each.index = std::make_shared<const dataset_index>(*std::move(here));
+        if (stop.stop_requested()) throw error(errc::canceled, "opening was canceled");
+        index_source source = all.source_of(each);
+        if (!each.remote || detail::is_same_place(*each.remote, source.prefix,
+                                                  detail::normal_path(source.directory))) {
+          each.index = std::make_shared<const dataset_index>(load_index(source));
+          return false;
         }
+        index_loading::start(
+            all.threads_, any_async_store(make_async(all.threads_, *each.remote)),
+            std::move(source), stop,
+            [self = this->shared_from_this(), &each](std::exception_ptr why, loaded_index loaded) {
+              why ? self->fail(std::move(why)) : self->take(each, std::move(loaded));
+              self->go_on();
+            });
+        return true;
       } catch (...) {
-        return done(std::current_exception());
+        fail(std::current_exception());
+        return false;
       }
-      done(nullptr);
     }
 
-    void fetch(const opened_stream<Store>& each) {
-      from.emplace(all.threads_, make_async(all.threads_, *each.remote),
-                   retry_policy{.attempts = each.download_retry});
-      key = join_key(each.place.split, "index.json");
-      from->async_size(key, stop, where,
-                       [self = this->shared_from_this()](std::error_code code, std::uint64_t size) {
-                         if (code) return self->fetched(code, 0);
-                         self->bytes.resize(static_cast<std::size_t>(size));
-                         self->from->async_read(self->key, 0, self->bytes, self->stop, self->where,
-                                                [self](std::error_code failure, std::size_t got) {
-                                                  self->fetched(failure, got);
-                                                });
-                       });
+    void take(opened_stream<Store>& stream, loaded_index loaded) {
+      stream.index = std::make_shared<const dataset_index>(std::move(loaded.index));
+      stream.version = loaded.version;
+      stream.adopted = loaded.adopted;
+      if (!loaded.notice.empty())
+        all.warn_("stream \"" + stream.place.name + "\": " + loaded.notice);
     }
 
-    /// On any thread.
-    void fetched(std::error_code code, std::size_t got) {
-      all.threads_.post([self = this->shared_from_this(), code, got] {
-        try {
-          self->accept(code, got);
-        } catch (...) {
-          return self->done(std::current_exception());
-        }
-        ++self->at;
-        self->go_on();
-      });
+    [[nodiscard]] bool failed() {
+      const std::lock_guard lock(mutex);
+      return failure != nullptr;
+    }
+    void fail(std::exception_ptr why) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::move(why);
+    }
+    void leave() {
+      if (going.fetch_sub(1) == 1) done(std::exchange(failure, nullptr));
     }
 
-    void accept(std::error_code code, std::size_t got) {
-      opened_stream<Store>& each = all.streams_[at];
-      const index_source source = all.source_of(each);
-      const std::string url = each.remote->url(key);
-      if (stop.stop_requested()) throw error(errc::canceled, "opening was canceled");
-      if (code) {
-        const error cause(code, std::move(where));
-        throw error(code, diagnostics{.what = "cannot fetch the index",
-                                      .stream = source.name,
-                                      .url = url,
-                                      .cause = cause.what()});
-      }
-      if (got != bytes.size())
-        throw error(errc::corrupt,
-                    {.what = "the object became shorter while it was read", .url = url});
-      each.index = std::make_shared<const dataset_index>(accept_index(bytes, source, url));
-    }
+    static constexpr std::size_t most_at_a_time = 32;
 
     opened_streams& all;
     std::stop_token stop;
     unique_function<void(std::exception_ptr)> done;
-    std::size_t at = 0;
-    std::optional<store> from;
-    std::string key;
-    std::vector<std::byte> bytes;
-    diagnostics where;
+    std::atomic<std::size_t> next{0};
+    std::atomic<std::size_t> going{0};
+    std::mutex mutex;
+    std::exception_ptr failure;
   };
 
-  [[nodiscard]] static index_source source_of(const opened_stream<Store>& stream) {
+  [[nodiscard]] index_source source_of(const opened_stream<Store>& stream) const {
     return {.name = stream.place.name,
             .directory = stream.place.directory,
+            .root = root_,
             .prefix = stream.place.split,
             .attempts = stream.download_retry};
   }
@@ -183,7 +194,7 @@ class opened_streams {
                   diagnostics{.what = "download_retry counts all attempts, so it is at least 1",
                               .stream = place.name});
     if (!out.remote && !place.remote.empty())
-      out.remote = open_store<Store>(place.remote, threads_, warn_of(given));
+      out.remote = open_store<Store>(place.remote, threads_, warn_);
     out.place = std::move(place);
     return out;
   }
@@ -248,6 +259,7 @@ class opened_streams {
 
   runtime& threads_;
   std::shared_ptr<kept_warnings> warnings_ = std::make_shared<kept_warnings>();
+  warning_function warn_;
   std::string root_;
   std::vector<opened_stream<Store>> streams_;
 };

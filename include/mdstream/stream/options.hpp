@@ -64,7 +64,8 @@ struct dataset_options {
   unsigned download_retry = 2;
   /// One attempt to fetch a shard may take this long.
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
-  /// Name of a hash in the index to check fetched files by; empty: sizes only.
+  /// Name of the hash in the index to check files by; one that the index does not have is an error.
+  /// Empty: the cheapest that the index has and the program computes. "none": sizes only.
   std::string validate_hash{};
   /// Keep compressed shards beside the raw ones.
   bool keep_zip = false;

@@ -8,7 +8,7 @@
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/format/file_info.hpp>
 #include <mdstream/format/index.hpp>
-#include <mdstream/hash/hash.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 
@@ -50,7 +50,7 @@ class shard_uploader {
         hashes_(std::move(hashes)),
         workers_(workers) {
     if (!compression.empty()) codec_.emplace(Codec::open(compression));
-    for (const std::string& name : hashes_) (void)Hash::open(name);
+    for (const std::string& name : hashes_) require_hash<Hash>(name);
     if (workers_ > 0) pool_ = std::make_unique<thread_pool>(workers_);
   }
 
