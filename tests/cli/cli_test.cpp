@@ -132,7 +132,16 @@ TEST_CASE("inspect tells what a dataset is", "[cli]") {
 TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
   const folder files;
   write_rows(files / "rows", 0, 50);
-  CHECK(run("verify " + (files / "rows")).status == 0);
+  CHECK(run("verify " + (files / "rows")).out.find("all is well") != std::string::npos);
+  {
+    mds::writer<rows> out({.out = files / "plain", .hashes = {}});
+    out.write(std::uint32_t{0}, "row");
+    out.finish();
+    const auto got = run("verify " + (files / "plain"));
+    CHECK(got.status == 0);
+    CHECK(got.out.find("uncheckable: 1 shard") != std::string::npos);
+    CHECK(got.out.find("well") == std::string::npos);
+  }
 
   SECTION("a shard cut short") {
     const std::string shard = files / "rows/shard.00001.mds";
@@ -149,7 +158,7 @@ TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
     CHECK(got.out.find("shard.00000.mds") != std::string::npos);
   }
   SECTION("offsets that run backwards, in every sample") {
-    mds::writer<rows> out({.out = files / "many"});
+    mds::writer<rows> out({.out = files / "many", .hashes = {}});
     for (std::uint32_t i = 0; i < 40; ++i) out.write(i, "row");
     out.finish();
     std::fstream shard(files / "many/shard.00000.mds",

@@ -19,6 +19,7 @@ inline std::string write_arguments(const json& about) {
   for (const auto& [name, encoding] : about["columns"].items())
     out += " '--column=" + name + "=" + encoding.get<std::string>() + "'";
   const json& given = about["writer_kwargs"];
+  if (!given.contains("hashes")) out += " --hashes none";
   for (const auto& [name, value] : given.items()) {
     std::string text = value.is_null()     ? "0"
                        : value.is_string() ? value.get<std::string>()
