@@ -116,8 +116,7 @@ class raw_samples {
  public:
   explicit raw_samples(const std::string& where) {
     const std::string path = where + "/index.json";
-    const mds::dataset_index index =
-        mds::load_index({.directory = where});
+    const mds::dataset_index index = mds::load_index({.directory = where});
     for (std::size_t k = 0; k < index.shards(); ++k) {
       const std::string file = where + '/' + std::string(index.raw(k).name);
       const mds::unique_fd fd(::open(file.c_str(), O_RDONLY));

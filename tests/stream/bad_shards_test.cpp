@@ -128,10 +128,10 @@ TEST_CASE("a cached shard with damaged bytes is fetched once more") {
     mds::loader<> first(data.options());
     return rest_of(first);
   }();
-  SECTION("its number of samples") { damage(data.dir / "cache/a/shard.00002.mds", 0, '\x7f'); }
+  SECTION("its number of samples") { damage(data.dir / "cache/a/shard.00007.mds", 0, '\x7f'); }
   SECTION("an offset") { damage(data.dir / "cache/b/shard.00006.mds", 4 + 4 * 5, '\x01'); }
   SECTION("both, and a limit") {
-    damage(data.dir / "cache/a/shard.00002.mds", 0, '\x7f');
+    damage(data.dir / "cache/a/shard.00007.mds", 0, '\x7f');
     damage(data.dir / "cache/b/shard.00006.mds", 4 + 4 * 5, '\x01');
   }
   mds::loader<> again(data.options());

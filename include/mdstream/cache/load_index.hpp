@@ -387,10 +387,12 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
         detail::drop_other_versions(source_.directory, before, index_);
     if (files.dropped + files.kept == 0) return;
     detail::count_anew(source_.root);
-    notice_ = "the dataset was rewritten since " + source_.directory + " was filled from it (" +
-              offered_.remote + "): of the files there, " + std::to_string(files.dropped) +
-              " were of another version and were deleted, " + std::to_string(files.kept) +
-              " are in both";
+    const bool same_index = held_.version == offered_.version;
+    notice_ = std::string("the dataset was rewritten") +
+              (same_index ? ", or files here were damaged," : "") + " since " + source_.directory +
+              " was filled from it (" + offered_.remote + "): of the files there, " +
+              std::to_string(files.dropped) + " were of another version and were deleted, " +
+              std::to_string(files.kept) + " are in both";
   }
 
   [[noreturn]] void refuse() const {
