@@ -1,10 +1,11 @@
 #include <mdstream/hash/xxh64.hpp>
 
 #include <mdstream/hash/choice.hpp>
+#include <mdstream/hash/xxhash.hpp>
 
-#include <xxhash.h>
-
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
