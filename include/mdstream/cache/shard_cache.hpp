@@ -358,11 +358,11 @@ class shard_cache {
 
   /// Checks what lies there from before. What is not right is fetched again.
   void check(const std::shared_ptr<journey>& trip, shard_claim claim) {
-    const catalog_stream& stream = catalog_.stream_of(trip->shard);
+    const catalog_stream& owner = catalog_.stream_of(trip->shard);
     const shard_files files = catalog_.files(trip->shard);
-    const std::optional<detail::shard_stamp> stamp = cache_directory::stamp_of(stream, files);
-    const bool is_right = stamp && has_right_bytes(stream, files) &&
-                          (!files.meta || has_right_bytes(stream, *files.meta));
+    const std::optional<detail::shard_stamp> stamp = cache_directory::stamp_of(owner, files);
+    const bool is_right = stamp && has_right_bytes(owner, files) &&
+                          (!files.meta || has_right_bytes(owner, *files.meta));
     directory_->checked(trip->shard, std::move(claim), stamp.value_or(detail::shard_stamp{}),
                         is_right);
     if (!is_right) failed_.fetch_add(1, std::memory_order_relaxed);
@@ -373,8 +373,8 @@ class shard_cache {
   }
 
   /// Whether a raw file holds what the index says. A disk that does not give it is as bad.
-  [[nodiscard]] static bool has_right_bytes(const catalog_stream& stream, const shard_file& file) {
-    const std::string path = shard_catalog::path(stream, file.raw_name);
+  [[nodiscard]] static bool has_right_bytes(const catalog_stream& owner, const shard_file& file) {
+    const std::string path = shard_catalog::path(owner, file.raw_name);
     try {
       const unique_fd fd = detail::open_file(path, O_RDONLY);
       return detail::hash_of_file<Hash>(file.raw_digest.hash, fd.get(), path) ==
