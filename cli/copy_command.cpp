@@ -44,13 +44,13 @@ class copy_run {
       : plan_(plan), copier_(copier), stop_(std::move(stop)) {}
 
   // After a failure or a stop nothing new is begun, and it is thrown when what is under way has
-  // ended. An object that goes on changing does not keep the others from being copied.
+  // ended. Failures of single objects do not keep the others from being copied.
   void wait_for_all(unsigned jobs) {
     std::vector<lane> lanes(std::clamp<std::size_t>(plan_.items.size(), 1, jobs));
     open_ = lanes.size();
     for (lane& each : lanes) go_on(each);
     ended_.wait();
-    if (changed_ && (!failure_ || mds::code_of(failure_) == mds::errc::canceled)) throw_changed();
+    if (first_ && (!failure_ || mds::code_of(failure_) == mds::errc::canceled)) throw_first();
     if (failure_) std::rethrow_exception(failure_);
     if (next_ < plan_.items.size()) throw mds::error(mds::errc::canceled, "stopped");
   }
@@ -78,20 +78,22 @@ class copy_run {
     const std::lock_guard lock(mutex_);
     try {
       std::rethrow_exception(failure);
-    } catch (const changed_object& e) {
-      if (changed_count_++ == 0) changed_ = e;
+    } catch (const object_failure& e) {
+      if (failed_++ == 0) first_ = e;
     } catch (...) {
       if (!failure_) failure_ = failure;
       next_ = plan_.items.size();
     }
   }
 
-  [[noreturn]] void throw_changed() const {
-    mds::diagnostics where = changed_->where();
-    if (const std::size_t others = changed_count_ - 1; others > 0) {
-      where.what += "; so did " + std::to_string(others) + (others == 1 ? " other" : " others");
+  [[noreturn]] void throw_first() const {
+    mds::diagnostics where = first_->where();
+    if (const std::size_t others = failed_ - 1; others > 0) {
+      where.what += "; " + std::to_string(others) +
+                    (others == 1 ? " other object was" : " other objects were") +
+                    " not copied either";
     }
-    throw changed_object(changed_->code(), std::move(where));
+    throw object_failure(first_->code(), std::move(where));
   }
 
   void close() {
@@ -104,8 +106,8 @@ class copy_run {
   std::atomic<std::size_t> next_{0}, open_{0};
   std::mutex mutex_;
   std::exception_ptr failure_;
-  std::optional<changed_object> changed_;  // the first one
-  std::size_t changed_count_ = 0;
+  std::optional<object_failure> first_;  // of single objects
+  std::size_t failed_ = 0;
   mds::one_time_event ended_;
 };
 

@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace cli {
 
@@ -22,9 +24,10 @@ class mapped_uploads {
   /// The upload of a whole mapping.
   class upload {
    public:
-    upload(mapped_uploads& all, mds::bytes_view mapping) : all_(all), mapping_(mapping) {
+    upload(mapped_uploads& all, mds::bytes_view mapping, std::function<void()> check = {})
+        : all_(all), mapping_(mapping) {
       const std::lock_guard lock(all_.mutex_);
-      all_.mappings_[mapping_.data()] = mapping_.size();
+      all_.mappings_[mapping_.data()] = {mapping_.size(), std::move(check)};
     }
     upload(const upload&) = delete;
     upload& operator=(const upload&) = delete;
@@ -38,27 +41,34 @@ class mapped_uploads {
     mds::bytes_view mapping_;
   };
 
-  /// For any bytes that a store has read; those of no mapping stay.
+  /// For any bytes that a store has read; those of no mapping stay. Throws what the check of their
+  /// upload throws.
   void was_read(mds::bytes_view some) {
     const std::lock_guard lock(mutex_);
     auto at = mappings_.upper_bound(some.data());
     if (at == mappings_.begin()) return;
     --at;
-    const mds::bytes_view mapping(at->first, at->second);
+    const mds::bytes_view mapping(at->first, at->second.bytes);
     const auto begin = static_cast<std::size_t>(some.data() - mapping.data());
     if (begin + some.size() > mapping.size()) return;
     const std::size_t first = begin / at_once * at_once,
                       last = std::min((begin + some.size() + at_once - 1) / at_once * at_once,
                                       mapping.size());
     let_go(mapping.subspan(first, last - first));
+    if (at->second.check) at->second.check();
   }
 
  private:
   /// A read brings in up to so much around it.
   static constexpr std::size_t at_once = 64 << 10;
 
+  struct mapped {
+    std::size_t bytes = 0;
+    std::function<void()> check{};
+  };
+
   std::mutex mutex_;
-  std::map<const std::byte*, std::size_t> mappings_;
+  std::map<const std::byte*, mapped> mappings_;
 };
 
 }  // namespace cli

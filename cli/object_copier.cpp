@@ -59,6 +59,16 @@ changed_object other_size(std::string url) {
   throw mds::error(failure);
 }
 
+// Throws a `changed_object` where `check` finds that.
+template <class Check>
+void check_changed(const Check& check) {
+  try {
+    check();
+  } catch (const mds::error& e) {
+    throw_read_failure(e);
+  }
+}
+
 // Whether an object is another than the plan has, as far as both can be told apart.
 bool is_another(const copy_item& planned, const mds::object_info& now) {
   if (planned.bytes && *planned.bytes != now.bytes) return true;
@@ -170,7 +180,10 @@ void object_copier::async_copy(const copy_item& item, handler done) {
 void object_copier::begin(const job_ptr& one) {
   comparison seen = comparison::different;
   try {
-    if (one->begun++ == 0) seen = first_look(one->item);
+    if (one->begun++ == 0) {
+      require_keys(one->item);
+      seen = first_look(one->item);
+    }
     if (is_left(seen)) {
       leave(*one, seen);
       return one->done({});
@@ -279,6 +292,15 @@ std::optional<copy_end> object_copier::target(const copy_item& item) const {
   return at == there_->end() ? std::nullopt : std::optional(at->second);
 }
 
+void object_copier::require_keys(const copy_item& item) const {
+  try {
+    mds::require_safe_key(item.from, mds::net::redacted_url(item.store));
+    mds::require_safe_key(item.to, mds::net::redacted_url(destination_url_));
+  } catch (const mds::error& e) {
+    throw object_failure(e);
+  }
+}
+
 // Without asking another machine or reading: `unread` where that has to be done.
 comparison object_copier::first_look(const copy_item& item) const {
   if (!into_files_ && !there_) return comparison::unread;
@@ -373,9 +395,26 @@ void object_copier::copy_mapped(job& one) {
   const mds::unique_fd file = mds::detail::open_file(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(mds::detail::file_size(file.get(), path));
   if (item.bytes && size != *item.bytes) throw other_size(path);
+  const mds::detail::file_state state(file.get(), path);
   one.expect(size);
-  const auto bytes = mds::file_mapping::of(file.get(), size, path);
-  destination_.write_mapped(item.to, bytes.bytes());
+  // Zeros in place of what a shorter file has lost: `check` sees to it that they become no object.
+  const auto bytes =
+      mds::file_mapping::of(file.get(), size, path, mds::detail::mapped_fault::zeros);
+  const auto check = [&] {
+    if (!(mds::detail::file_state(file.get(), path) == state)) state.fail(path);
+    if (mds::detail::mapped_files::instance().lost(bytes.bytes().data())) {
+      throw mds::error(
+          mds::errc::io_error,
+          {.what = "the file cannot be read where it is mapped", .url = path, .is_final = true});
+    }
+  };
+  try {
+    destination_.write_mapped(item.to, bytes.bytes(), check);
+    check();
+  } catch (const mds::error& e) {
+    check_changed(check);  // whatever a mixture led to
+    throw;
+  }
   one.bring(size);
   copied(one);
 }
@@ -383,7 +422,13 @@ void object_copier::copy_mapped(job& one) {
 void object_copier::copy_small(job& one) {
   const copy_item& item = one.item;
   const std::size_t room = item.bytes ? static_cast<std::size_t>(*item.bytes) + 1 : small_bytes + 1;
-  const std::size_t got = one.from->read(item.from, 0, buffer().first(room));
+  const std::size_t got = [&] {
+    try {
+      return one.from->read(item.from, 0, buffer().first(room));
+    } catch (const mds::error& e) {
+      throw_read_failure(e);
+    }
+  }();
   if (got > small_bytes) return copy_beyond(one);
   if (item.bytes && got != *item.bytes) throw other_size(one.from->url(item.from));
   one.expect(got);

@@ -31,12 +31,17 @@ struct copy_options {
   unsigned at_once = 1;  ///< copies that may be under way without waiting for each other
 };
 
-/// An object that may be another than it was when its copy was begun. Nothing is wrong with the
-/// others.
-class changed_object : public mds::error {
+/// A failure of one object that keeps no other from being copied.
+class object_failure : public mds::error {
  public:
   using mds::error::error;
-  explicit changed_object(const mds::error& failure) : mds::error(failure) {}
+  explicit object_failure(const mds::error& failure) : mds::error(failure) {}
+};
+
+/// An object that may be another than it was when its copy was begun.
+class changed_object : public object_failure {
+ public:
+  using object_failure::object_failure;
 };
 
 /// What lies at the destination already is left as it is. After a stop, copies fail with
@@ -69,6 +74,7 @@ class object_copier {
   void on_a_thread(const job_ptr& one, mds::unique_function<void()> work);
   void copy(job& one, comparison seen);
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
+  void require_keys(const copy_item& item) const;
   [[nodiscard]] comparison first_look(const copy_item& item) const;
   [[nodiscard]] std::optional<copy_end> looked_at(const copy_item& item) const;
   [[nodiscard]] std::optional<copy_end> target(const copy_item& item) const;

@@ -60,9 +60,10 @@ patient_store::bearable patient_store::bounded(mds::runtime& threads,
 }
 
 std::vector<mds::object_info> patient_store::list(const std::string& prefix) const {
-  if (!remote_) return store_.list(prefix);
-  return mds::detail::wait_for<std::vector<mds::object_info>>(
-      [&](auto& where, auto done) { remote_->async_list(prefix, stop_, where, std::move(done)); });
+  return mds::detail::wait_for<std::vector<mds::object_info>>([&](auto& where, auto done) {
+    remote_ ? remote_->async_list(prefix, stop_, where, std::move(done))
+            : async_.async_list(prefix, stop_, where, std::move(done));
+  });
 }
 mds::object_version patient_store::version(const std::string& key) const {
   return mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
@@ -96,8 +97,9 @@ void patient_store::write(const std::string& key, mds::bytes_view bytes) const {
     remote_->async_write(key, bytes, stop_, where, std::move(done));
   });
 }
-void patient_store::write_mapped(const std::string& key, mds::bytes_view bytes) const {
-  const mapped_uploads::upload under_way(*uploads_, bytes);
+void patient_store::write_mapped(const std::string& key, mds::bytes_view bytes,
+                                 std::function<void()> check) const {
+  const mapped_uploads::upload under_way(*uploads_, bytes, std::move(check));
   write(key, bytes);
 }
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -57,7 +58,10 @@ class patient_store {
   std::size_t read(const std::string& key, std::uint64_t offset, mds::mutable_bytes into) const;
   void write(const std::string& key, mds::bytes_view bytes) const;
   /// The same for the bytes of a mapped file, of which few are in this process's memory at a time.
-  void write_mapped(const std::string& key, mds::bytes_view bytes) const;
+  /// `check` is called after each read of them, on any thread; what it throws ends the upload, and
+  /// no object is made.
+  void write_mapped(const std::string& key, mds::bytes_view bytes,
+                    std::function<void()> check = {}) const;
   [[nodiscard]] std::string url(const std::string& key) const { return store_.url(key); }
   /// The asynchronous face, which does not try again by itself; who does takes from the budget.
   [[nodiscard]] const mds::any_async_store& async() const { return async_; }

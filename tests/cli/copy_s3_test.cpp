@@ -6,7 +6,9 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -412,6 +414,67 @@ TEST_CASE("a copy that is stopped tells what had failed before", "[cli]") {
       ended.err.find("stopped by a signal; started again, it goes on; before that: ");
   CHECK(before != std::string::npos);
   CHECK(ended.err.find("s3://bucket/d/a", before) != std::string::npos);
+}
+
+TEST_CASE("a large file that is changed while it is sent is begun anew, and no mixture shows",
+          "[cli]") {
+  fake_s3::server fake;
+  const scratch from;
+  const std::string path = from / "large", before = noise(90 * mib, 1), after = noise(90 * mib, 2);
+  write(path, before);
+  std::atomic<int> begun{0};
+  int most = 1;
+  bool cuts = false;
+  std::mutex mutex;
+  fake.instead = [&](const fake_s3::question& asked) {
+    const std::lock_guard lock(mutex);
+    if (asked.query.count("uploads") != 0) ++begun;
+    if (asked.query.count("partNumber") != 0 && begun <= most) {
+      if (cuts) {
+        fs::resize_file(path, 20 * mib + 5);
+      } else {
+        std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << after;
+      }
+    }
+    return std::optional<fake_s3::answer>();
+  };
+  SECTION("overwritten") {
+    const outcome up = copy(fake, {path, fake.s3_url("d")});
+    INFO(up.err);
+    CHECK(up.status == 0);
+    CHECK((fake.objects().at("d") == after));
+    CHECK(begun == 2);
+  }
+  SECTION("cut short") {
+    cuts = true;
+    const outcome up = copy(fake, {path, fake.s3_url("d")});
+    INFO(up.err);
+    CHECK(up.status == 0);
+    CHECK((fake.objects().at("d") == before.substr(0, 20 * mib + 5)));
+  }
+  SECTION("each time") {
+    most = 1000;
+    const outcome up = copy(fake, {path, fake.s3_url("d")});
+    CHECK(up.status == 1);
+    CHECK(up.err.find("changed while it was read, each of 3 times") != std::string::npos);
+    CHECK(up.err.find(path) != std::string::npos);
+    CHECK(fake.objects().empty());
+  }
+  CHECK(fake.uploads() == 0);
+}
+
+TEST_CASE("objects whose keys lead out of a directory are named, and all others are copied",
+          "[cli]") {
+  fake_s3::server fake;
+  const scratch to;
+  for (const char* key : {"d/a", "d/trav/..", "d/x//y", "d/z"}) fake.put(key, "text");
+  const outcome down = copy(fake, {fake.s3_url("d"), to / "in/here", "--jobs", "1"});
+  INFO(down.err);
+  CHECK(down.status == 1);
+  CHECK(down.err.find("the key \"trav/..\" leaves the store") != std::string::npos);
+  CHECK(down.err.find("1 other object was not copied either") != std::string::npos);
+  CHECK(tree(to.path()) ==
+        std::map<std::string, std::string>{{"in/here/a", "text"}, {"in/here/z", "text"}});
 }
 
 TEST_CASE("a file that grows while it is copied is begun anew", "[cli]") {

@@ -71,6 +71,16 @@ TEST_CASE("of files of one size those with other bytes are copied, or left by --
   CHECK(copy(from.path() + " " + to.path() + " --compare time").status == 2);
 }
 
+TEST_CASE("a link to a directory above is not followed round and round", "[cli]") {
+  const scratch from, to;
+  write(from / "a/x", "one");
+  fs::create_directory_symlink("..", from / "a/up");
+  fs::create_directory_symlink("..", from / "a/up too");
+  const answer got = copy(from.path() + " " + to.path());
+  CHECK(got.json()["copied"] == 1);
+  CHECK(tree(to.path()) == std::map<std::string, std::string>{{"a/x", "one"}});
+}
+
 TEST_CASE("an object is copied to a name or into a directory", "[cli]") {
   const scratch from, to;
   write(from / "object", "text");

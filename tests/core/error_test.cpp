@@ -23,6 +23,7 @@ TEST_CASE("an error names what, where and the cause, one line a layer") {
 
 TEST_CASE("system failures keep their meaning") {
   CHECK(mds::system_failure(ENOSPC, "cannot write", "/x").code() == mds::errc::no_space);
+  CHECK(mds::system_failure(EDQUOT, "cannot write", "/x").code() == mds::errc::no_space);
   CHECK(mds::system_failure(ENOENT, "cannot open", "/x").code() == mds::errc::not_found);
   CHECK(mds::system_failure(EACCES, "cannot open", "/x").code() == mds::errc::permission_denied);
   CHECK(mds::system_failure(EIO, "cannot read", "/x").code() == mds::errc::io_error);

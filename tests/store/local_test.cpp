@@ -1,7 +1,12 @@
 #include <mdstream/store/local.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "store/conformance.hpp"
 #include "store/scratch.hpp"
@@ -57,6 +62,50 @@ TEST_CASE("which URLs are local paths", "[store]") {
   CHECK_FALSE(mds::store::local::serves("file:///data"));
   CHECK_FALSE(mds::store::local::serves(""));
   expect_error([] { (void)mds::store::local::open(""); }, errc::invalid_argument);
+}
+
+TEST_CASE("a file is of another version when it was written to or replaced", "[store]") {
+  const scratch root;
+  const mds::store::local store(root.path());
+  store.write("x", mds::as_bytes("one"));
+  const mds::object_version first = store.version("x");
+  CHECK(first.bytes == 3);
+  CHECK(first == store.version("x"));
+  std::byte into[8];
+  CHECK(store.read_version("x", first, 1, into) == 2);
+  SECTION("replaced") { store.write("x", mds::as_bytes("two")); }
+  SECTION("written to") {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a tick of the file's clock
+    std::fstream(root / "x", std::ios::in | std::ios::out) << "two";
+  }
+  SECTION("longer") { std::ofstream(root / "x", std::ios::app) << "!"; }
+  CHECK_FALSE(first == store.version("x"));
+  expect_error([&] { (void)store.read_version("x", first, 0, into); }, errc::corrupt,
+               {"changed while it was read", root / "x"});
+  CHECK(store.read("x", 0, into) >= 3);
+}
+
+TEST_CASE("links to directories above list nothing twice and end", "[store]") {
+  namespace fs = std::filesystem;
+  const scratch root;
+  const mds::store::local store(root.path());
+  store.write("a/x", mds::as_bytes("1"));
+  store.write("b/y", mds::as_bytes("2"));
+  fs::create_directory_symlink("..", root / "a/up");
+  fs::create_directory_symlink(root.path(), root / "b/top");
+  fs::create_directory_symlink("../a", root / "b/a");
+  fs::create_directory_symlink("../b", root / "a/b");
+  fs::create_symlink("x", root / "a/same");
+  fs::create_symlink("nowhere", root / "a/broken");
+  std::vector<std::string> keys;
+  for (const mds::object_info& each : store.list("")) keys.push_back(each.key);
+  CHECK(keys == std::vector<std::string>{"a/b/y", "a/same", "a/x", "b/a/same", "b/a/x", "b/y"});
+  CHECK(store.list("b/a/").size() == 2);
+  CHECK(store.list("b/a").size() == 2);
+  CHECK(store.list("c").empty());
+  std::stop_source stop;
+  stop.request_stop();
+  expect_error([&] { (void)store.list("", stop.get_token()); }, errc::canceled);
 }
 
 }  // namespace local_test

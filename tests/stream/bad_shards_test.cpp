@@ -285,3 +285,34 @@ TEST_CASE("a stream without one good shard fails, whatever the options") {
   mds::loader<> loader(options);
   support::expect_error([&] { rest_of(loader); }, mds::errc::not_found, {"/b"});
 }
+
+TEST_CASE(
+    "a shard that is cut short while it is mapped is an error that names it, or fetched again",
+    "[loader]") {
+  using namespace bad_shards_test;
+  const scratch dir;
+  support::write_plain_dataset(dir / "data", std::vector<std::uint64_t>(4, 3000));
+  const bool has_remote = GENERATE(false, true);
+  mds::loader<>::options given{
+      .local = dir / "data", .batch_size = 100, .shuffle = false, .world = mds::world{}};
+  if (has_remote) {
+    given.remote = dir / "data";
+    given.local = dir / "cache";
+  }
+  const std::string shard = *given.local.begin() == '/' ? given.local + "/shard.00002.mds" : "";
+  mds::loader<> loader(given);
+  std::int64_t next = 0;
+  const auto read_all = [&] {
+    for (const auto& batch : loader.epoch()) {
+      for (const std::int64_t id : batch.dense<std::int64_t>("id").span()) CHECK(id == next++);
+      if (next == 6100) std::filesystem::resize_file(shard, 4096);  // mapped by now
+    }
+  };
+  if (has_remote) {
+    read_all();
+    CHECK(next == 12'000);
+  } else {
+    support::expect_error(read_all, mds::errc::io_error, {"cut short", shard});
+    CHECK(next > 6000);
+  }
+}

@@ -3,6 +3,7 @@
 /// Files mapped into memory for reading.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/core/error.hpp>
 
 #include <sys/mman.h>
@@ -15,9 +16,9 @@
 
 namespace mdstream::inline v0 {
 
-/// A read-only mapping of a whole file. Stays valid when the file is unlinked; the file must not
-/// shrink, which is why the library never changes a shard in place. An empty file has no mapping
-/// and empty bytes.
+/// A read-only mapping of a whole file. Stays valid when the file is unlinked; the library never
+/// changes a shard in place. Where another program cuts the file, `detail::read_mapped` throws. An
+/// empty file has no mapping and empty bytes.
 class file_mapping {
  public:
   file_mapping() = default;
@@ -29,15 +30,20 @@ class file_mapping {
     return *this;
   }
   ~file_mapping() {
-    if (base_ != nullptr) ::munmap(const_cast<std::byte*>(base_), size_);
+    if (base_ == nullptr) return;
+    detail::mapped_files::instance().remove(base_);
+    ::munmap(const_cast<std::byte*>(base_), size_);
   }
 
   /// Maps `size` bytes of an open file. Throws with `path` in the text.
-  [[nodiscard]] static file_mapping of(int fd, std::size_t size, const std::string& path) {
+  [[nodiscard]] static file_mapping of(int fd, std::size_t size, const std::string& path,
+                                       detail::mapped_fault fault = detail::mapped_fault::error) {
     if (size == 0) return {};
     void* const at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED) throw system_failure(errno, "cannot map", path);
-    return adopt(static_cast<const std::byte*>(at), size);
+    file_mapping made = adopt(static_cast<const std::byte*>(at), size);
+    detail::mapped_files::instance().add(made.base_, size, path, fault);
+    return made;
   }
 
   /// Maps two files one behind the other, the second from the next page on. Throws as `of`.
@@ -55,6 +61,7 @@ class file_mapping {
     };
     put(0, first_size, first);
     put(begin, second_size, second);
+    detail::mapped_files::instance().add(both.base_, both.size_, path);
     return both;
   }
 

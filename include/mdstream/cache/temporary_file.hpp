@@ -108,7 +108,12 @@ class temporary_file {
     }
     path_.clear();
     fd_.reset();
-    return file_mapping::adopt(std::exchange(base_, nullptr), std::exchange(size_, 0));
+    file_mapping whole =
+        file_mapping::adopt(std::exchange(base_, nullptr), std::exchange(size_, 0));
+    if (!whole.bytes().empty()) {
+      detail::mapped_files::instance().add(whole.bytes().data(), whole.bytes().size(), path);
+    }
+    return whole;
   }
 
  private:

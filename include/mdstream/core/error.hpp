@@ -28,7 +28,7 @@ enum class errc {
   unsupported,        ///< well-formed, but not something this build can read or write
   state_mismatch,     ///< a saved state that belongs to another dataset, mix or order
   cache_too_small,    ///< the cache limit can not hold what one batch needs
-  no_space,           ///< the disk is full
+  no_space,           ///< the disk or its owner's quota is full
   permission_denied,  ///< the store or file system refuses
   io_error,           ///< the store or file system failed; trying again may not help
   unavailable,        ///< the store failed in a way that usually passes; trying again may help
@@ -158,6 +158,7 @@ class error : public std::exception {
 
 /// Maps what the operating system reported (an `errno` value) to the library's codes.
 [[nodiscard]] inline errc errc_from_errno(int value) noexcept {
+  if (value == EDQUOT) return errc::no_space;  // which std::errc has no name for
   switch (static_cast<std::errc>(value)) {
     case std::errc::no_such_file_or_directory:
     case std::errc::not_a_directory: return errc::not_found;

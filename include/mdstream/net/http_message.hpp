@@ -117,7 +117,8 @@ struct http_client_options {
   /// Told of each stretch of a request's body that was read where it lies, to be hashed or sent:
   /// who mapped a file lets go of its pages there. It is read again where a request is repeated.
   /// A body that is pulled lies nowhere; whoever makes it out of memory tells.
-  /// Called on any thread; must not throw and not wait.
+  /// Called on any thread; must not wait. What it throws ends the request, before the last of
+  /// its bytes are sent: who finds that the bytes are no longer those of one file throws.
   std::function<void(bytes_view)> body_read{};
 };
 

@@ -4,6 +4,7 @@
 /// to a device does.
 
 #include <mdstream/collate/parts.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
 
 #include <sched.h>
 
@@ -117,6 +118,7 @@ class copy_crew {
   }
 
   void serve() {
+    const mdstream::detail::mapped_files::inside for_who_waits;
     while (true) {
       if (take_part()) continue;
       if (wait(open_, [](std::uint32_t open) { return open != 0; }) == ended) return;

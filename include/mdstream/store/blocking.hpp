@@ -24,6 +24,14 @@ namespace mdstream::inline v0 {
 
 namespace detail {
 
+/// A blocking store that tells versions of an object apart, as `versioned_store`.
+template <class S>
+concept holds_versions = requires(const S& store, std::string_view key, const object_version& held,
+                                  std::uint64_t offset, mutable_bytes into) {
+  { store.version(key) } -> std::convertible_to<object_version>;
+  { store.read_version(key, held, offset, into) } -> std::convertible_to<std::size_t>;
+};
+
 /// Writes what an exception of a store says into `where`; returns its code.
 inline std::error_code describe_failure(const std::exception_ptr& failure, diagnostics& where,
                                         std::string url) {
@@ -64,7 +72,32 @@ class blocking {
                   diagnostics& where, store_handler<std::size_t> done) const {
     run<std::size_t>(std::move(key), std::move(stop), where, std::move(done),
                      [offset, into](const S& s, const std::string& k, const std::stop_token& st) {
-                       return read_in_parts(s, k, offset, into, st);
+                       return in_parts(into, st, [&](std::size_t at, mutable_bytes part) {
+                         return s.read(k, offset + at, part);
+                       });
+                     });
+  }
+
+  void async_version(std::string key, std::stop_token stop, diagnostics& where,
+                     store_handler<object_version> done) const
+    requires detail::holds_versions<S>
+  {
+    run<object_version>(
+        std::move(key), std::move(stop), where, std::move(done),
+        [](const S& s, const std::string& k, const std::stop_token&) { return s.version(k); });
+  }
+
+  void async_read_version(std::string key, object_version held, std::uint64_t offset,
+                          mutable_bytes into, std::stop_token stop, diagnostics& where,
+                          store_handler<std::size_t> done) const
+    requires detail::holds_versions<S>
+  {
+    run<std::size_t>(std::move(key), std::move(stop), where, std::move(done),
+                     [held = std::move(held), offset, into](const S& s, const std::string& k,
+                                                            const std::stop_token& st) {
+                       return in_parts(into, st, [&](std::size_t at, mutable_bytes part) {
+                         return s.read_version(k, held, offset + at, part);
+                       });
                      });
   }
 
@@ -77,9 +110,14 @@ class blocking {
 
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
                   store_handler<std::vector<object_info>> done) const {
-    run<std::vector<object_info>>(
-        std::move(prefix), std::move(stop), where, std::move(done),
-        [](const S& s, const std::string& k, const std::stop_token&) { return s.list(k); });
+    run<std::vector<object_info>>(std::move(prefix), std::move(stop), where, std::move(done),
+                                  [](const S& s, const std::string& k, const std::stop_token& st) {
+                                    if constexpr (requires { s.list(k, st); }) {
+                                      return s.list(k, st);
+                                    } else {
+                                      return s.list(k);
+                                    }
+                                  });
   }
 
   void async_remove(std::string key, std::stop_token stop, diagnostics& where,
@@ -97,13 +135,13 @@ class blocking {
     if (stop.stop_requested()) throw error(errc::canceled, "the call was cancelled");
   }
 
-  static std::size_t read_in_parts(const S& store, const std::string& key, std::uint64_t offset,
-                                   mutable_bytes into, const std::stop_token& stop) {
+  template <class Read>
+  static std::size_t in_parts(mutable_bytes into, const std::stop_token& stop, const Read& read) {
     std::size_t done = 0;
     do {
       check_stop(stop);
       const mutable_bytes part = into.subspan(done, std::min(part_bytes, into.size() - done));
-      const std::size_t got = store.read(key, offset + done, part);
+      const std::size_t got = read(done, part);
       done += got;
       if (got < part.size()) break;
     } while (done < into.size());

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -79,6 +80,43 @@ namespace detail {
   }
   return static_cast<std::uint64_t>(info.st_size);
 }
+
+/// What tells one state of an open file from another: device, inode, size, and when its bytes and
+/// its inode were changed.
+class file_state {
+ public:
+  file_state(int fd, const std::string& path) {
+    struct stat info{};
+    if (::fstat(fd, &info) != 0) throw system_failure(errno, "cannot read the state of", path);
+    const auto add = [this](std::size_t at, auto value) {
+      of_[at] = static_cast<std::uint64_t>(value);
+    };
+    add(0, info.st_size);
+    add(1, info.st_dev);
+    add(2, info.st_ino);
+    add(3, info.st_mtim.tv_sec);
+    add(4, info.st_mtim.tv_nsec);
+    add(5, info.st_ctim.tv_sec);
+    add(6, info.st_ctim.tv_nsec);
+  }
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return of_[0]; }
+  [[nodiscard]] std::string tag() const {
+    std::string out;
+    for (const std::uint64_t each : of_) out += hex_digits(each);
+    return out;
+  }
+  /// Throws the error of a file that is no longer of this state, which is final.
+  [[noreturn]] static void fail(const std::string& path) {
+    throw error(errc::corrupt,
+                {.what = "the file was changed while it was read", .url = path, .is_final = true});
+  }
+
+  friend bool operator==(const file_state&, const file_state&) = default;
+
+ private:
+  std::array<std::uint64_t, 7> of_{};
+};
 
 /// Fills `into` from `offset`; returns fewer bytes only at the end of the file.
 [[nodiscard]] inline std::size_t read_at(int fd, std::uint64_t offset, mutable_bytes into,
@@ -192,8 +230,8 @@ class replacement_file {
   void reserve(std::uint64_t bytes) const {
 #ifdef FALLOC_FL_KEEP_SIZE
     if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 &&
-        errno == ENOSPC) {
-      throw system_failure(ENOSPC, "cannot reserve the place of", path_);
+        (errno == ENOSPC || errno == EDQUOT)) {
+      throw system_failure(errno, "cannot reserve the place of", path_);
     }
 #else
     (void)bytes;

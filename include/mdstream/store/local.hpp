@@ -5,12 +5,16 @@
 #include <mdstream/store/file.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -48,11 +52,32 @@ class local {
     return detail::file_size(fd.get(), path);
   }
 
-  /// Complexity: one open, one read for each call.
+  /// Complexity: one open, one read for each call. Throws errc::corrupt where the file was written
+  /// to meanwhile.
   std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const {
     const std::string path = path_of(key);
     const unique_fd fd = detail::open_file(path, O_RDONLY);
-    return detail::read_at(fd.get(), offset, into, path);
+    const detail::file_state before(fd.get(), path);
+    return read_state(fd, before, offset, into, path);
+  }
+
+  /// The file as it is now: its tag changes with whatever writes to it or takes its place.
+  [[nodiscard]] object_version version(std::string_view key) const {
+    const std::string path = path_of(key);
+    const unique_fd fd = detail::open_file(path, O_RDONLY);
+    (void)detail::file_size(fd.get(), path);  // refuses what is no file
+    const detail::file_state now(fd.get(), path);
+    return {.bytes = now.bytes(), .tag = now.tag()};
+  }
+
+  /// As `read`, of that version: throws errc::corrupt, which is final, where it is another.
+  std::size_t read_version(std::string_view key, const object_version& held, std::uint64_t offset,
+                           mutable_bytes into) const {
+    const std::string path = path_of(key);
+    const unique_fd fd = detail::open_file(path, O_RDONLY);
+    const detail::file_state before(fd.get(), path);
+    if (before.tag() != held.tag) before.fail(path);
+    return read_state(fd, before, offset, into, path);
   }
 
   void write(std::string_view key, bytes_view bytes) const {
@@ -70,24 +95,13 @@ class local {
     flush();  // what names a directory that was only made for it
   }
 
-  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
-    namespace fs = std::filesystem;
+  /// A link to a directory above itself is left out: what lies there is listed already. A stop ends
+  /// it with errc::canceled.
+  [[nodiscard]] std::vector<object_info> list(std::string_view prefix,
+                                              const std::stop_token& stop = {}) const {
     std::vector<object_info> found;
-    std::error_code failure;
-    fs::recursive_directory_iterator at(root_, fs::directory_options::follow_directory_symlink,
-                                        failure);
-    if (failure == std::errc::no_such_file_or_directory) return found;
-    for (; !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
-      std::error_code entry_failure;
-      if (!at->is_regular_file(entry_failure) || is_temporary(at->path().filename().native())) {
-        continue;
-      }
-      std::string key = at->path().lexically_relative(root_).generic_string();
-      if (!key.starts_with(prefix)) continue;
-      const std::uint64_t bytes = at->file_size(entry_failure);
-      if (!entry_failure) found.push_back({.key = std::move(key), .bytes = bytes});
-    }
-    if (failure) throw system_failure(failure.value(), "cannot list", root_);
+    std::vector<directory_id> above;
+    list_into("", prefix, stop, above, found);
     std::sort(found.begin(), found.end(),
               [](const object_info& a, const object_info& b) { return a.key < b.key; });
     return found;
@@ -107,6 +121,56 @@ class local {
     std::mutex mutex;
     std::set<std::string> paths;
   };
+
+  using directory_id = std::pair<dev_t, ino_t>;
+
+  static std::size_t read_state(const unique_fd& fd, const detail::file_state& before,
+                                std::uint64_t offset, mutable_bytes into, const std::string& path) {
+    const std::size_t got = detail::read_at(fd.get(), offset, into, path);
+    if (!(detail::file_state(fd.get(), path) == before)) before.fail(path);
+    return got;
+  }
+
+  /// Adds what lies in the directory `key`, which ends with `/` or is the root. `above`: those that
+  /// lead to it.
+  void list_into(const std::string& key, std::string_view prefix, const std::stop_token& stop,
+                 std::vector<directory_id>& above, std::vector<object_info>& found) const {
+    namespace fs = std::filesystem;
+    if (stop.stop_requested()) throw error(errc::canceled, {.what = "stopped", .url = root_});
+    const std::string path = key.empty() ? root_ : join_path(root_, key);
+    struct stat info{};
+    std::error_code failure;
+    fs::directory_iterator at;
+    const bool is_open = ::stat(path.c_str(), &info) == 0;
+    if (is_open) {
+      const directory_id own(info.st_dev, info.st_ino);
+      if (std::find(above.begin(), above.end(), own) != above.end()) return;
+      above.push_back(own);
+      at = fs::directory_iterator(path, failure);
+    } else {
+      failure.assign(errno, std::generic_category());
+    }
+    for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
+      std::error_code entry_failure;
+      const std::string name = key + at->path().filename().native();
+      const std::size_t common = std::min(name.size(), prefix.size());
+      if (std::string_view(name).substr(0, common) != prefix.substr(0, common)) continue;
+      if (at->is_directory(entry_failure)) {
+        list_into(name + '/', prefix, stop, above, found);
+        continue;
+      }
+      if (name.size() < prefix.size() || !at->is_regular_file(entry_failure) ||
+          is_temporary(at->path().filename().native())) {
+        continue;
+      }
+      const std::uint64_t bytes = at->file_size(entry_failure);
+      if (!entry_failure) found.push_back({.key = name, .bytes = bytes});
+    }
+    if (failure && failure != std::errc::no_such_file_or_directory) {  // else it went meanwhile
+      throw system_failure(failure.value(), "cannot list", path);
+    }
+    if (is_open) above.pop_back();
+  }
 
   [[nodiscard]] static std::string join_path(const std::string& root, std::string_view key) {
     if (key.empty()) return root;

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -167,6 +168,7 @@ class sftp {
     bytes_view from;
     std::size_t given;
     const std::function<void(bytes_view)>* body_read;
+    std::exception_ptr refused{};  ///< what that threw
   };
 
   struct shared {
@@ -312,12 +314,18 @@ class sftp {
     text.append(data, one * count);
     return one * count;
   }
-  static std::size_t give_from(char* into, std::size_t one, std::size_t count, void* from) {
+  static std::size_t give_from(char* into, std::size_t one, std::size_t count,
+                               void* from) noexcept {
     auto& source = *static_cast<sending*>(from);
     const std::size_t given = std::min(one * count, source.from.size() - source.given);
     const bytes_view some = source.from.subspan(source.given, given);
     if (given > 0) std::memcpy(into, some.data(), given);
-    if (given > 0 && *source.body_read) (*source.body_read)(some);
+    try {
+      if (given > 0 && *source.body_read) (*source.body_read)(some);
+    } catch (...) {
+      source.refused = std::current_exception();
+      return CURL_READFUNC_ABORT;
+    }
     source.given += given;
     return given;
   }
@@ -335,7 +343,9 @@ class sftp {
     use.set(CURLOPT_READFUNCTION, &give_from);
     use.set(CURLOPT_READDATA, &source);
     use.set(CURLOPT_POSTQUOTE, after.get());
-    use.perform();
+    use.try_perform();
+    if (source.refused) std::rethrow_exception(source.refused);
+    use.require();
   }
 
   /// What a failed write has left goes, as far as the server answers, unless it may be all that

@@ -5,6 +5,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/shard_cache.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/row_to_mds.hpp>
@@ -126,11 +127,14 @@ class corpus {
   /// A mapped shard as samples. Throws `errc::corrupt` naming stream, shard and byte.
   [[nodiscard]] shard_samples view(const shard_ref& shard, std::uint32_t number) const {
     try {
-      if (has_rows_ && row_config(number) != nullptr)
-        return shard_samples(rows_of(shard.bytes(), number));
-      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
-      if (sample_size_ != 0) (void)shard.landmark([&] { return checked_origin(samples, number); });
-      return shard_samples(samples);
+      return detail::read_mapped([&] {
+        if (has_rows_ && row_config(number) != nullptr)
+          return shard_samples(rows_of(shard.bytes(), number));
+        const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
+        if (sample_size_ != 0)
+          (void)shard.landmark([&] { return checked_origin(samples, number); });
+        return shard_samples(samples);
+      });
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
     }
@@ -282,7 +286,9 @@ class corpus {
   [[nodiscard, gnu::noinline]] const std::byte* origin_of(bytes_view shard,
                                                           std::uint32_t number) const {
     try {
-      return checked_origin({shard, locate_.shard_samples(number), sample_size_}, number);
+      return detail::read_mapped([&] {
+        return checked_origin({shard, locate_.shard_samples(number), sample_size_}, number);
+      });
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
     }
@@ -301,8 +307,10 @@ class corpus {
   [[nodiscard, gnu::noinline]] bytes_view bytes_of_varying(bytes_view shard,
                                                            sample_location at) const {
     try {
-      if (has_rows_ && row_config(at.shard) != nullptr) return rows_of(shard, at.shard)[at.index];
-      return mds_shard_view(shard, locate_.shard_samples(at.shard))[at.index];
+      return detail::read_mapped([&] {
+        if (has_rows_ && row_config(at.shard) != nullptr) return rows_of(shard, at.shard)[at.index];
+        return mds_shard_view(shard, locate_.shard_samples(at.shard))[at.index];
+      });
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), at.shard));
     }

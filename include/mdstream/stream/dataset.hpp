@@ -2,6 +2,7 @@
 
 /// Random access to the samples of one or more streams.
 
+#include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/core/process.hpp>
 #include <mdstream/stream/corpus.hpp>
 #include <mdstream/stream/sample.hpp>
@@ -154,7 +155,7 @@ class dataset {
     auto made = std::make_shared<typename sample_type::row>();
     made->raw = bytes;
     try {
-      append_row_as_mds(config, layout, bytes, made->mds);
+      detail::read_mapped([&] { append_row_as_mds(config, layout, bytes, made->mds); });
     } catch (const error& e) {
       diagnostics where = e.where();
       where.sample = at.index;

@@ -3,6 +3,7 @@
 /// The batches of one epoch on one rank: put together by who asks for them, or ahead on the pool.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/stream/assembler.hpp>
@@ -143,9 +144,11 @@ class epoch_feed {
     const upcoming_batch& from = delivery_.front();
     parts made = std::move(into).release();
     try {
-      if (found_of_ != from.number) find(from);
-      found_of_.reset();  // what is built once more is looked up once more
-      assembler_.build(from.ids, found_, made);
+      detail::read_mapped([&] {
+        if (found_of_ != from.number) find(from);
+        found_of_.reset();  // what is built once more is looked up once more
+        assembler_.build(from.ids, found_, made);
+      });
     } catch (...) {
       into = batch_type(std::move(made));
       if (recovered(from)) return false;
@@ -200,7 +203,7 @@ class epoch_feed {
           bad.code(),
           corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
     } catch (const error& e) {
-      const std::optional<std::uint32_t> shard = shard_of_bad_offsets(from);
+      const std::optional<std::uint32_t> shard = shard_of_bad_sample(from);
       if (!shard) throw;
       diagnostics where = corpus_.placed(e.where(), *shard);
       if (delivery_.recover(*shard)) return true;
@@ -208,12 +211,11 @@ class epoch_feed {
     }
   }
 
-  /// The shard of the first sample whose place in its shard is bad.
-  [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_offsets(
-      const upcoming_batch& from) const {
+  /// The shard of the first sample whose place in its shard is bad, or whose bytes are lost.
+  [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_sample(const upcoming_batch& from) const {
     for (const sample_location at : from.locations) {
       try {
-        static_cast<void>(mapped(at));
+        detail::read_mapped([&] { detail::touch_pages(mapped(at)); });
       } catch (const error&) {
         return at.shard;
       }
@@ -233,10 +235,12 @@ class epoch_feed {
     const upcoming_batch& from = delivery_.front();
     try {
       into.samples.clear();
-      for (std::size_t i = 0; i < from.locations.size(); ++i) {
-        into.samples.push_back(mapped(from.locations[i]));
-        check_sample(from, i, into.samples.back());
-      }
+      detail::read_mapped([&] {
+        for (std::size_t i = 0; i < from.locations.size(); ++i) {
+          into.samples.push_back(mapped(from.locations[i]));
+          check_sample(from, i, into.samples.back());
+        }
+      });
     } catch (...) {
       if (recovered(from)) return false;
       throw;
@@ -273,8 +277,10 @@ class epoch_feed {
             : 0;
     const std::uint32_t shard = of.from.locations[i].shard;
     try {
-      prepare_(of.samples[i], corpus_.layout(shard), corpus_.row_config(shard),
-               sample_generator(seed_.seed, seed_.epoch, place), memory, scratch);
+      detail::read_mapped([&] {
+        prepare_(of.samples[i], corpus_.layout(shard), corpus_.row_config(shard),
+                 sample_generator(seed_.seed, seed_.epoch, place), memory, scratch);
+      });
     } catch (const error& e) {
       std::throw_with_nested(transform_error(e.code(), e.what(), of.from, i, e.where().column));
     } catch (const std::exception& e) {
@@ -308,7 +314,7 @@ class epoch_feed {
       prefetch_lines(bytes);
     }
     try {
-      assembler_.build(of.from.ids, found_, made);
+      detail::read_mapped([&] { assembler_.build(of.from.ids, found_, made); });
     } catch (const collate::bad_sample& bad) {
       const sample_location at = of.from.locations[bad.index()];
       throw error(bad.code(), corpus_.placed({.what = bad.what(), .sample = at.index}, at.shard));

@@ -41,16 +41,23 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
 
   void send() {
     where_ = {};
+    std::optional<cloud_call> call;
+    try {
+      call = make_();
+    } catch (const error& e) {
+      where_ = e.where();
+      return take(e.code(), {});
+    }
     if (!gate_) {
       return client_.async_send(
-          make_(), stop_, where_,
+          *std::move(call), stop_, where_,
           [self = shared_from_this()](std::error_code code, net::http_response answer) {
             self->take(code, std::move(answer));
           });
     }
-    gate_->begin(stop_, [self = shared_from_this()](std::optional<ticket> let_in) {
+    gate_->begin(stop_, [self = shared_from_this(), call](std::optional<ticket> let_in) {
       if (!let_in) return self->take(errc::canceled, {});
-      self->client_.async_send(self->make_(), self->stop_, self->where_,
+      self->client_.async_send(*call, self->stop_, self->where_,
                                [self, let_in](std::error_code code, net::http_response answer) {
                                  self->gate_->end(*let_in, code);
                                  self->take(code, std::move(answer));
