@@ -41,11 +41,13 @@ class dataset_files {
 
   [[nodiscard]] const mds::dataset_index& index() const { return index_; }
 
-  /// Reads one shard, decompressing what is stored compressed alone.
-  [[nodiscard]] shard_files read(std::size_t shard) const {
-    shard_files files{.data = read(shard, mds::file_role::raw_data, mds::file_role::zip_data)};
+  /// Reads one shard, decompressing what is stored compressed alone, and holds it against the
+  /// hashes that the index has, unless that was done before.
+  [[nodiscard]] shard_files read(std::size_t shard, bool checks = true) const {
+    shard_files files{.data =
+                          read(shard, mds::file_role::raw_data, mds::file_role::zip_data, checks)};
     if (index_.file(shard, mds::file_role::raw_meta)) {
-      files.meta = read(shard, mds::file_role::raw_meta, mds::file_role::zip_meta);
+      files.meta = read(shard, mds::file_role::raw_meta, mds::file_role::zip_meta, checks);
     }
     return files;
   }
@@ -90,6 +92,24 @@ class dataset_files {
     return mds::read_all(store_, file.name);
   }
 
+  /// Throws errc::corrupt where bytes have another size or another hash than the index says.
+  void require(const mds::file_info& file, mds::bytes_view bytes) const {
+    const auto fail = [&](std::string what) {
+      throw mds::error(mds::errc::corrupt, {.what = std::move(what), .url = store_.url(file.name)});
+    };
+    if (bytes.size() != file.bytes) {
+      fail("the file has " + std::to_string(bytes.size()) + " bytes, the index says " +
+           std::to_string(file.bytes));
+    }
+    for (const mds::file_hash& expected : file.hashes) {
+      auto hash = mds::full_hash::open(expected.name);
+      hash.update(bytes);
+      if (const std::string got = hash.hex(); got != expected.hex) {
+        fail(expected.name + " is " + got + ", the index says " + expected.hex);
+      }
+    }
+  }
+
   /// Decompresses a stored file of a shard to the size that the index tells.
   [[nodiscard]] std::vector<std::byte> decompress(std::size_t shard, const mds::file_info& raw,
                                                   const std::vector<std::byte>& zip) const {
@@ -114,19 +134,22 @@ class dataset_files {
   }
 
   [[nodiscard]] std::vector<std::byte> read(std::size_t shard, mds::file_role raw_role,
-                                            mds::file_role zip_role) const {
+                                            mds::file_role zip_role, bool checks) const {
     std::vector<std::byte> bytes;
     located(shard, [&] {
       const mds::file_info raw = *index_.file(shard, raw_role);
       const auto zip = index_.file(shard, zip_role);
       const auto as_raw = zip ? stored(raw) : std::optional(mds::read_all(store_, raw.name));
-      bytes = as_raw ? *as_raw : decompress(shard, raw, mds::read_all(store_, zip->name));
-      if (bytes.size() != raw.bytes) {
-        throw mds::error(mds::errc::corrupt,
-                         {.what = "the file has " + std::to_string(bytes.size()) +
-                                  " bytes, the index says " + std::to_string(raw.bytes),
-                          .url = store_.url(raw.name)});
+      if (as_raw) {
+        bytes = *as_raw;
+      } else {
+        const std::vector<std::byte> stored = mds::read_all(store_, zip->name);
+        if (checks) require(*zip, stored);
+        bytes = decompress(shard, raw, stored);
       }
+      mds::file_info expected = raw;
+      if (!checks) expected.hashes.clear();
+      require(expected, bytes);
     });
     return bytes;
   }

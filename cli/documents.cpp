@@ -78,7 +78,22 @@ std::string man_page(const CLI::App& program) {
   }
   out +=
       ".SH \"EXIT STATUS\"\n"
-      "0 done, 1 the data or the store is at fault, 2 the command line is at fault.\n";
+      "0 done, 1 the data or the store is at fault, 2 the command line is at fault, 130 and 143 "
+      "stopped by SIGINT or SIGTERM: a copy goes on when it is started again.\n"
+      ".SH ENVIRONMENT\n"
+      "Credentials, endpoints, regions, proxies and certificates come from the variables that the "
+      "services' own tools read: AWS_PROFILE, AWS_REGION, S3_ENDPOINT_URL, "
+      "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, HF_TOKEN, https_proxy and so "
+      "on; docs/stores.md lists them. The world of mdstream stream is that of RANK, WORLD_SIZE and "
+      "LOCAL_WORLD_SIZE, or of MPI or Slurm. Large copies from store to store go through a file "
+      "without a name in TMPDIR [/var/tmp].\n"
+      ".SH EXAMPLES\n.nf\n"
+      "mdstream inspect s3://bucket/c4/train\n"
+      "mdstream cat \\-\\-limit 3 s3://bucket/c4/train\n"
+      "mdstream copy s3://bucket/c4 /nvme/c4 && mdstream verify /nvme/c4/train\n"
+      "mdstream write \\-\\-out /data/notes \\-\\-column text=str < notes.jsonl\n"
+      "mdstream merge\\-index /data/parts\n"
+      ".fi\n";
   return out;
 }
 

@@ -106,6 +106,12 @@ input_sample::input_sample(const mds::sample_layout& columns, std::string_view l
   const bool has_place = typed && sample != nullptr && sample->find("t") == nullptr;
   if (!has_place) sample = &line_;
   if (sample->type() != kind::object) refuse("a sample is an object with a member for each column");
+  for (const auto& [name, value] : sample->as<mds::json::object>()) {
+    const auto is_it = [&name = name](const auto& column) { return column.name == name; };
+    if (std::ranges::none_of(columns.columns(), is_it)) {
+      refuse("the member \"" + name + "\" has no column: add --column " + name + "=ENCODING");
+    }
+  }
   for (const mds::column_layout& column : columns.columns()) {
     const tree* const found = sample->find(column.name);
     if (found == nullptr) continue;

@@ -22,7 +22,7 @@ class input_sample {
   /// The line is an object with a member for each column. Plain values are what `plain_value`
   /// gives; `typed` ones are what `typed_value` gives, alone or, as `cat --typed` prints them, in a
   /// member "sample" beside the sample's place. Throws mds::error, naming the column, for what is
-  /// no value of a column; a column that is missing is left to the writer.
+  /// no value of a column or has none; a column that is missing is left to the writer.
   input_sample(const mds::sample_layout& columns, std::string_view line, bool typed);
 
   input_sample(const input_sample&) = delete;

@@ -53,8 +53,19 @@ void add_documents(CLI::App& program) {
   add("--bash-completion", bash_completion);
 }
 
+// Names a misspelt command, where the parser would only miss one.
+void require_command(const CLI::App& program, const std::string& word) {
+  std::string names;
+  for (const CLI::App* each : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (each->get_name() == word) return;
+    names += (names.empty() ? "" : ", ") + each->get_name();
+  }
+  throw usage_error("there is no command \"" + word + "\"; there are " + names);
+}
+
 int run(CLI::App& program, int count, char** words) {
   try {
+    if (count > 1 && *words[1] != '-') require_command(program, words[1]);
     program.parse(count, words);
     return 0;
   } catch (const CLI::Success& wanted) {  // --help, --version

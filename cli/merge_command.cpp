@@ -1,5 +1,6 @@
 // mdstream merge-index: one index over datasets that lie side by side.
 
+#include <mdstream/core/error.hpp>
 #include <mdstream/full.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
@@ -41,7 +42,15 @@ void add_merge_index(CLI::App& program) {
                    "The directory, whose datasets are all merged; with --out, the datasets")
       ->required()
       ->type_name("URL");
-  command->callback([args] { print({{"merged", merge(*args)}}); });
+  command->callback([args] {
+    const std::size_t merged = merge(*args);
+    if (merged == 0) {
+      throw mds::error(mds::errc::not_found,
+                       {.what = "nothing to merge: no directory in it has an index.json",
+                        .url = args->urls.front()});
+    }
+    print({{"merged", merged}});
+  });
 }
 
 }  // namespace cli

@@ -53,7 +53,7 @@ void read_members(const json& object, const std::string& what, const readers& kn
     try {
       reader->second(value);
     } catch (const json::exception& e) {
-      throw usage_error(what + ": option \"" + key + "\": " + e.what());
+      throw usage_error(what + ": option \"" + key + "\" cannot be " + value.dump());
     }
   }
 }
@@ -146,6 +146,9 @@ configuration configuration_of(const json& given) {
 }
 
 std::string text_of(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw mds::error(mds::errc::invalid_argument, {.what = "is a directory, no file", .url = path});
+  }
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
   if (!file) throw mds::error(mds::errc::not_found, {.what = "cannot be read", .url = path});
@@ -156,7 +159,7 @@ json parsed(const std::string& path) {
   try {
     return json::parse(text_of(path));
   } catch (const json::parse_error& e) {
-    throw usage_error(path + " is no JSON: " + e.what());
+    throw usage_error(path + " is no JSON: at byte " + std::to_string(e.byte));
   }
 }
 

@@ -186,6 +186,46 @@ TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
   }
 }
 
+TEST_CASE("cat checks what hashes there are", "[cli]") {
+  const folder files;
+  std::ofstream(files / "in") << "{\"x\": 1}\n{\"x\": 2}\n";
+  for (const std::string hashes : {"", "--hashes xxh64"}) {
+    const std::string out = files / (hashes.empty() ? "plain" : "hashed");
+    CHECK(run("write --column x=int " + hashes + " --out " + out + " <" + (files / "in")).status ==
+          0);
+    const auto got = run("verify " + out);
+    CHECK(got.status == 0);
+    std::fstream(out + "/shard.00000.mds", std::ios::in | std::ios::out | std::ios::ate)
+        .seekp(-1, std::ios::end)
+        .put('\x55');
+    const auto damaged = run("cat " + out);
+    if (hashes.empty()) {
+      CHECK(damaged.status == 0);
+    } else {
+      check_error(damaged, 1, {"xxh64", "shard.00000.mds"});
+      CHECK(damaged.out.empty());
+    }
+  }
+}
+
+TEST_CASE("misspelt commands and broken configurations are refused in words", "[cli]") {
+  const folder files;
+  check_error(run("inspekt x"), 2, {"no command \"inspekt\"", "inspect, verify"});
+  check_error(run("stream --config " + files.path()), 1, {"directory", files.path()});
+  std::ofstream(files / "wrong") << R"({"batch_size": [1]})";
+  const auto wrong = run("stream --config " + (files / "wrong"));
+  check_error(wrong, 2, {"batch_size", "[1]"});
+  CHECK(wrong.err.find("json.exception") == std::string::npos);
+  std::ofstream(files / "broken") << "{";
+  const auto broken = run("stream --config " + (files / "broken"));
+  check_error(broken, 2, {files / "broken", "no JSON"});
+  CHECK(broken.err.find("json.exception") == std::string::npos);
+  const auto man = run("--man");
+  for (const char* part : {"130 and 143", "ENVIRONMENT", "EXAMPLES"}) {
+    CHECK(man.out.find(part) != std::string::npos);
+  }
+}
+
 TEST_CASE("verify looks through a cache, and repairs it", "[cli]") {
   const folder files;
   write_rows(files / "a", 0, 60);

@@ -129,7 +129,8 @@ TEST_CASE("write names the line and column of what it refuses, and leaves no ind
     CHECK_FALSE(fs::exists(files / "out/index.json"));
   };
   refused(" --column x=int", "{", {"line 2 of stdin", "byte"});
-  refused(" --column x=int", R"({"y": 2})", {"line 2 of stdin", "column \"x\"", "no value"});
+  refused(" --column x=int", "{}", {"line 2 of stdin", "column \"x\"", "no value"});
+  refused(" --column x=int", R"({"y": 2})", {"line 2 of stdin", "\"y\" has no column"});
   refused(" --column x=uint8", R"({"x": 256})", {"line 2 of stdin", "column \"x\"", "256"});
   refused(" --column x=int", R"({"x": "2"})", {"column \"x\"", "a string"});
   refused(" --column x=int", "[1]", {"line 2", "object"});
@@ -156,6 +157,34 @@ TEST_CASE("write names the line and column of what it refuses, and leaves no ind
               {files / "rows", "already there"});
 }
 
+TEST_CASE("members without a column, and shards of a writer that was killed, are named", "[cli]") {
+  const folder files;
+  std::ofstream(files / "in") << "{\"x\": 1, \"y\": 2}\n";
+  check_error(run("write --column x=int --out " + (files / "one") + " <" + (files / "in")), 1,
+              {"\"y\" has no column", "line 1 of stdin"});
+  write_rows(files / "rows", 0, 5);
+  fs::remove(files / "rows/index.json");
+  check_error(run("write --column x=int --out " + (files / "rows") + " </dev/null"), 1,
+              {"did not finish", "existing", "replace"});
+  CHECK(run("write --existing replace --column x=int --out " + (files / "rows") + " </dev/null")
+            .status == 0);
+}
+
+TEST_CASE("merge-index refuses datasets of different columns, and finding none", "[cli]") {
+  const folder files;
+  check_error(run("merge-index " + files.path()), 1, {"nothing to merge", files.path()});
+  check_error(run("merge-index " + (files / "none")), 1, {"nothing to merge"});
+  std::ofstream(files / "in") << "{\"x\": 1}\n";
+  for (const std::string name : {"a=int", "b=str"}) {
+    std::ofstream(files / "in") << (name == "a=int" ? "{\"x\": 1}\n" : "{\"x\": \"1\"}\n");
+    CHECK(run("write --column x=" + name.substr(2) + " --out " + (files / name.substr(0, 1)) +
+              " <" + (files / "in"))
+              .status == 0);
+  }
+  check_error(run("merge-index " + files.path()), 1, {"(x: int)", "(x: str)", "b/index.json"});
+  CHECK_FALSE(fs::exists(files / "index.json"));
+}
+
 TEST_CASE("merge-index puts one index over datasets side by side", "[cli]") {
   const folder files;
   const std::string merged = (fs::path(golden) / "mds/merged/data").string();
@@ -177,6 +206,6 @@ TEST_CASE("merge-index puts one index over datasets side by side", "[cli]") {
   check_error(run("merge-index a b"), 2, {"--out"});
   check_error(run("merge-index --out " + (files / "all") + " " + (files / "none")), 1, {"none"});
   fs::create_directory(files / "empty");
-  CHECK(run("merge-index " + (files / "empty")).lines().at(0)["merged"] == 0);
+  check_error(run("merge-index " + (files / "empty")), 1, {"nothing to merge"});
   CHECK_FALSE(fs::exists(files / "empty/index.json"));
 }

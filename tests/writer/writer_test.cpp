@@ -307,7 +307,7 @@ TEST_CASE("a dataset that is there is kept unless it may be replaced", "[writer]
   store.write("notes.txt", mdstream::as_bytes("mine"));
   const auto before = objects(store);
   support::expect_error([&] { mdstream::writer<dynamic_policies> out(open(false)); },
-                        errc::invalid_argument, {"already there", "exist_ok"});
+                        errc::invalid_argument, {"already there", "existing"});
   CHECK(objects(store) == before);
   {
     mdstream::writer<dynamic_policies> out(open(true));

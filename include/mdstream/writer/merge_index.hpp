@@ -7,6 +7,8 @@
 #include <mdstream/store/operations.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,17 +41,35 @@ inline void move_files(json::object& shard, std::string_view directory) {
   }
 }
 
+/// Throws errc::schema_mismatch for a shard with other columns than `first` has: no loader takes
+/// both as one dataset.
+inline void require_columns(const sample_layout& first, const dataset_index& of,
+                            const diagnostics& where) {
+  for (std::size_t i = 0; i < of.shards(); ++i) {
+    if (of.layout(i) == first) continue;
+    diagnostics about = where;
+    about.shard = i;
+    about.what = "shards of (" + of.layout(i).describe() + ") do not go into a dataset of (" +
+                 first.describe() + ")";
+    throw error(errc::schema_mismatch, std::move(about));
+  }
+}
+
 }  // namespace detail
 
 /// The text of the index of all shards of the parts, in their order. Keys stay in the order of the
 /// parts' texts. Nothing but names is changed; the shards are not looked at.
-/// Throws what `dataset_index::parse` throws for a part that is no index, and errc::corrupt for a
-/// directory that leaves the merged one.
+/// Throws what `dataset_index::parse` throws for a part that is no index, errc::schema_mismatch
+/// where columns differ, and errc::invalid_argument for a directory that leaves the merged one.
 [[nodiscard]] inline std::string merge_indexes(std::span<const index_part> parts) {
   std::string out = "{\"version\": 2, \"shards\": [";
   bool first = true;
+  std::optional<sample_layout> columns;
   for (const index_part& part : parts) {
-    (void)dataset_index::parse(part.text, {.allow_unsafe_types = true, .where = part.where});
+    const auto index_of =
+        dataset_index::parse(part.text, {.allow_unsafe_types = true, .where = part.where});
+    if (!columns && index_of.shards() > 0) columns = index_of.layout(0);
+    if (columns) detail::require_columns(*columns, index_of, part.where);
     if (unsafe_file_name(part.directory))
       throw error(errc::invalid_argument,
                   "\"" + part.directory + "\" is no directory below that of the merged index");

@@ -96,7 +96,11 @@ class dataset_sink {
     if (!has_index && (shards.empty() || mode == existing_dataset::append)) return;
     if (mode == existing_dataset::refuse)
       throw error(errc::invalid_argument,
-                  diagnostics{.what = "a dataset is already there; set exist_ok to replace it",
+                  diagnostics{.what = has_index ? "a dataset is already there; \"existing\" says "
+                                                  "what becomes of it: replace, or append"
+                                                : "shards without an index are already there, of "
+                                                  "a writer that did not finish; with "
+                                                  "\"existing\" as replace they are deleted",
                               .url = target.url("")});
     if (has_index) store_remove(target, index_file_name);
     for (const object_info& each : shards) store_remove(target, each.key);
