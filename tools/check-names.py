@@ -14,6 +14,7 @@ import sys
 SPREAD = {
     "to_string": "each takes a type of its own header",
     "same_keys": "each takes a type of its own header, and is found through it",
+    "column": "raw::column is a value; the schema's is a template, which no name without < > means",
     "read_column": "one takes a layout, one a configuration that no layout converts to",
 }
 
