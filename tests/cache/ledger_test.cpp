@@ -117,21 +117,38 @@ TEST_CASE("the smallest limit of the live processes holds", "[cache]") {
   CHECK(unlimited->others() == 0);
 }
 
-TEST_CASE("needs add up, and a process that leaves takes its own along", "[cache]") {
-  const place here;
-  const auto one = here.join(1'000'000);
-  auto two = here.join();
-  const auto exchange = [](mds::cache_ledger& ledger, std::uint64_t own) {
-    mds::cache_ledger::transaction change(ledger);
-    const std::uint64_t others = change.exchange_needs(own);
-    change.finish();
-    return others;
+TEST_CASE("what may be held is set aside, and a process that leaves takes its own along",
+          "[cache]") {
+  const place here;  // shards of 4,096 to 4,112 bytes
+  const std::uint64_t indexes = here.data.text().size();
+  const auto join = [&](std::uint64_t limit) {
+    return std::make_unique<mds::cache_directory>(here.root.path(), limit, here.catalog,
+                                                  mds::cache_directory::hooks{});
   };
-  CHECK(exchange(*one, 100) == 0);
-  CHECK(exchange(*two, 30) == 100);
-  CHECK(exchange(*one, 100) == 30);
-  two.reset();
-  CHECK(exchange(*one, 100) == 0);
+  {
+    const auto one = join(indexes + 12'000);
+    CHECK(one->may_hold(9'000));
+    CHECK_FALSE(one->may_hold(12'001));
+    {
+      auto two = join(0);
+      two->check_limit();
+      CHECK_FALSE(two->may_hold(3'001));
+      CHECK(two->may_hold(3'000));
+      CHECK_FALSE(one->may_hold(9'001));
+      CHECK(one->may_hold(9'000));
+      auto three = join(indexes + 4'112);  // enough for each by itself
+      three->check_limit();
+      one->ledger().notice_members();
+      CHECK_FALSE(one->may_hold(9'000));  // what was allowed counts no more
+      CHECK(one->may_hold(1'000));
+      CHECK_THROWS_AS(join(indexes + 4'111)->check_limit(), mds::error);
+    }
+    one->ledger().notice_members();
+    CHECK(one->may_hold(12'000));
+    CHECK(one->limit_to_hold(1, 2) == indexes + 2 * 4'112);
+    CHECK(one->limit_to_hold(1'000, 1) == indexes + here.catalog.bytes());
+  }
+  CHECK(join(indexes + here.catalog.bytes())->may_hold(1'000'000));  // all of it fits
 }
 
 TEST_CASE("a change that was not finished is made good by the next process", "[cache]") {

@@ -139,7 +139,7 @@ TEST_CASE("members see each other, and the dead are told from the living", "[cac
   const std::vector<std::uint64_t> keys{5, 3};
   const mds::cache_members one(root.path(), {.limit = 50, .need = 2, .reserved = 1}, {});
   auto two = std::make_unique<mds::cache_members>(
-      root.path(), mds::member_facts{.limit = 40, .need = 3, .reserved = 4}, keys);
+      root.path(), mds::member_facts{.limit = 40, .need = 3, .largest = 7, .reserved = 4}, keys);
   put(root / "9-dead", "");
   std::vector<std::string> forgotten;
   const auto forget = [&](std::string_view id) { forgotten.emplace_back(id); };
@@ -149,6 +149,7 @@ TEST_CASE("members see each other, and the dead are told from the living", "[cac
   CHECK(sums.alive == 1);
   CHECK(sums.smallest_limit == 40);
   CHECK(sums.needs == 3);
+  CHECK(sums.largest == 7);
   CHECK(sums.reserved == 4);
   CHECK_FALSE(fs::exists(root / "9-dead"));
   CHECK(one.streams_of_others() == std::vector<std::uint64_t>{3, 5});

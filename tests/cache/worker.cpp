@@ -48,7 +48,6 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
   auto options = cache_test::options_of(given.root, given.limit);
   options.room_timeout = std::chrono::seconds(60);
   worker_cache shards(threads, options, {stream});
-  if (given.limit != 0) shards.require(2 * cache_test::kill_shard_bytes);
   std::mt19937 random(given.seed);
   std::vector<std::uint64_t> next(data.shards());
   for (std::uint64_t& each : next) each = random() % 1000;
@@ -61,6 +60,7 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
       log->has_it();
       continue;
     }
+    if (given.limit != 0 && !shards.may_hold(2 * cache_test::kill_shard_bytes)) before = {};
     mds::shard_ref ref = shards.acquire(shard);
     log->has_it();
     if (!data.is_right(shard, ref.bytes())) return false;

@@ -1,5 +1,7 @@
 #include <mdstream/stream/delivery.hpp>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <deque>
 #include <future>
@@ -33,14 +35,18 @@ class scripted_cache {
   bool is_limited = false;
   /// Answers a request: at once where it returns a code, later where it returns nothing.
   std::function<std::optional<std::error_code>(std::uint32_t shard, bool ahead)> script;
-  std::atomic<std::uint64_t> most_required{0};
   std::atomic<bool> held_elsewhere{false};  // what `drop` can not give up
 
   [[nodiscard]] bool limited() const { return is_limited; }
   [[nodiscard]] static std::uint64_t footprint(std::uint32_t) { return 10; }
-  void require(std::uint64_t bytes) {
-    if (bytes > 35) throw mds::error(mds::errc::cache_too_small, "too small");
-    most_required = bytes;
+  [[nodiscard]] static bool may_hold(std::uint64_t bytes) { return bytes <= 35; }
+  void unpin(std::uint32_t shard) {
+    const std::lock_guard lock(mutex_);
+    unpinned_.push_back(shard);
+  }
+  [[nodiscard]] std::vector<std::uint32_t> unpinned() {
+    const std::lock_guard lock(mutex_);
+    return unpinned_;
   }
   [[nodiscard]] std::optional<mds::shard_ref> try_acquire(std::uint32_t shard) {
     const std::lock_guard lock(mutex_);
@@ -124,13 +130,30 @@ class scripted_cache {
   std::set<std::uint32_t> resident_;
   std::deque<waiting> waiting_;
   std::vector<std::uint32_t> asked_;
+  std::vector<std::uint32_t> unpinned_;
+};
+
+/// A shard: sample `i` has `i + 1` bytes, each of which is the shard's number.
+struct numbered {
+  std::uint32_t number = 0;
+  [[nodiscard]] mds::bytes_view operator[](std::uint64_t i) const {
+    static const auto bytes = [] {
+      std::array<std::array<std::byte, 4>, 256> out{};
+      for (std::size_t shard = 0; shard < out.size(); ++shard)
+        out[shard].fill(static_cast<std::byte>(shard));
+      return out;
+    }();
+    return mds::bytes_view(bytes[number]).first(i + 1);
+  }
 };
 
 struct source {
   scripted_cache own;
+  std::set<std::uint32_t> bad{};  // each once
   [[nodiscard]] scripted_cache& cache() { return own; }
-  [[nodiscard]] static std::uint32_t view(const mds::shard_ref&, std::uint32_t number) {
-    return number;
+  [[nodiscard]] numbered view(const mds::shard_ref&, std::uint32_t number) {
+    if (bad.erase(number) != 0) throw mds::error(mds::errc::corrupt, "it is no shard");
+    return {number};
   }
 };
 
@@ -159,7 +182,7 @@ void read_on(Delivery& delivery, std::uint64_t first = 0) {
   std::uint64_t t = first;
   while (delivery.wait()) {
     CHECK(delivery.front().number == t);
-    CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)) == t / 2);
+    CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)).number == t / 2);
     delivery.pop();
     ++t;
   }
@@ -277,7 +300,7 @@ TEST_CASE("answers in any order from other threads, failures and lack of room am
         }
         if (!more) break;
         CHECK(delivery.front().number == t);
-        CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)) == t / 2);
+        CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)).number == t / 2);
         delivery.pop();
         ++t;
       }
@@ -288,22 +311,45 @@ TEST_CASE("answers in any order from other threads, failures and lack of room am
   }
 }
 
-TEST_CASE("a batch that the limit can not hold is refused before it is fetched") {
+TEST_CASE("a batch that the limit can not hold is copied shard by shard, and holds none") {
   using namespace delivery_test;
   rig r;
   r.from.own.is_limited = true;
+  std::uint64_t batch = 16;  // four shards of 10 bytes in 35
+  int refusals = 0;
+  SECTION("as the cache says") {}
+  SECTION("though some of them are bad at first") { r.from.bad = {2, 5, 19}; }
+  SECTION("where what was allowed finds no room after all") {
+    batch = 8;
+    r.from.own.script = [&](std::uint32_t shard, bool ahead) {
+      return std::optional(!ahead && shard % 2 == 1 && ++refusals % 2 == 1
+                               ? make_error_code(mds::errc::cache_too_small)
+                               : std::error_code());
+    };
+  }
   mds::delivery<source> delivery(
       r.from, r.threads,
-      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 16), mds::world{}, 16), 20,
-      {.predownload = 16, .horizon = 16, .requests = 2});
-  for (int i = 0; i < 2; ++i) {  // and it stays refused
-    try {
-      delivery.wait();
-      FAIL("four shards of 10 bytes in 35");
-    } catch (const mds::error& e) {
-      CHECK(e.code() == mds::errc::cache_too_small);
+      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, batch), mds::world{}, batch), 20,
+      {.predownload = 0, .horizon = 0, .requests = 1});
+  std::uint64_t id = 0;
+  while (delivery.wait()) {
+    REQUIRE(delivery.copied() != nullptr);
+    const mds::upcoming_batch& front = delivery.front();
+    for (std::size_t i = 0; i < front.ids.size(); ++i, ++id) {
+      const mds::bytes_view sample = (*delivery.copied())[i];
+      REQUIRE(sample.size() == id % 4 + 1);
+      CHECK(sample.back() == static_cast<std::byte>(id / 4));
     }
+    std::vector<mds::shard_ref> held;
+    delivery.share_front(held);
+    CHECK(held.empty());
+    delivery.pop();
   }
+  CHECK(id == 80);
+  CHECK(delivery.has_copied());
+  const auto unpinned = r.from.own.unpinned();
+  for (std::uint32_t shard = 0; shard < 20; ++shard)
+    CHECK(std::ranges::count(unpinned, shard) >= 1);
 }
 
 TEST_CASE("waiting without blocking: built and completed on the pool, canceled, or dropped") {

@@ -353,14 +353,6 @@ TEST_CASE("options that can not be right are refused with the numbers in them") 
   refused([](auto& o) { o.streams[0].proportion = 1.0; }, mds::errc::invalid_argument,
           {"proportion"});
   refused([](auto& o) { o.cache_limit = 100; }, mds::errc::cache_too_small, {"100"});
-  // The indexes and the largest shard fit, but not the shards of one batch.
-  const std::uint64_t limit = data.index_bytes() + 700;
-  refused(
-      [limit](auto& o) {
-        o.cache_limit = limit;
-        o.batch_size = 64;
-      },
-      mds::errc::cache_too_small, {std::to_string(limit)});
 }
 
 TEST_CASE(

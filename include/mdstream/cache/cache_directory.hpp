@@ -195,27 +195,59 @@ class cache_directory {
     return gone;
   }
 
-  /// Says how many bytes of shards this process may pin at one time, and checks that all processes
-  /// together can have what they need. Throws `errc::cache_too_small` with the smallest limit that
-  /// works.
-  void require(std::uint64_t bytes) {
+  /// Throws `errc::cache_too_small`, naming the smallest limit that works, when the limit does not
+  /// hold the indexes and the largest shard of any process. That much is enough for all of them:
+  /// see `may_hold`.
+  void check_limit() {
+    if (!limited()) return;
     cache_ledger::transaction change(ledger_);
-    const std::uint64_t before = change.own_need();
-    const std::uint64_t others = change.exchange_needs(bytes);
+    change.look_for_dead();
     const std::uint64_t indexes = change.index_bytes();
-    const std::uint64_t smallest = indexes + bytes + others;
-    const bool works = !limited() || smallest <= limit();
-    if (!works) (void)change.exchange_needs(before);
+    const std::uint64_t largest = std::max(catalog_.largest(), change.largest_of_others());
     change.finish();
-    if (works) return;
-    throw error(
-        errc::cache_too_small,
-        {.what = "the cache limit of " + std::to_string(limit()) +
-                 " bytes is too small: the smallest that works is " + std::to_string(smallest) +
-                 " (" + std::to_string(indexes) + " for the indexes, " + std::to_string(bytes) +
-                 " for what this process uses at one time, " + std::to_string(others) +
-                 " for other processes)",
-         .url = ledger_.root()});
+    if (indexes + largest <= limit()) return;
+    throw error(errc::cache_too_small,
+                {.what = "the cache limit of " + std::to_string(limit()) +
+                         " bytes is too small: the smallest that works is " +
+                         std::to_string(indexes + largest) + " (" + std::to_string(indexes) +
+                         " for the indexes, " + std::to_string(largest) + " for the largest shard)",
+                 .url = ledger_.root()});
+  }
+
+  /// Whether this process may hold shards of so many bytes while it waits for room for more of
+  /// them; then the room is set aside for it. Where not, it may hold none while it waits for one.
+  /// So nobody waits in a circle: what is held while others are waited for fits beneath the limit,
+  /// and all else is given back in finite time. Where all that the processes read fits, nobody
+  /// waits, and everything may be held.
+  [[nodiscard]] bool may_hold(std::uint64_t bytes) {
+    if (!limited()) return true;
+    const std::lock_guard guard(holding_mutex_);
+    const holding known{.limit = limit(), .others = ledger_.others()};
+    if (holding_.limit != known.limit) holding_ = known;
+    if (bytes <= holding_.granted) return true;
+    if (bytes >= holding_.refused && holding_.others == known.others) return false;
+    cache_ledger::transaction change(ledger_);
+    change.look_for_dead();
+    const std::uint64_t of_all = bytes + change.needs_of_others();
+    const std::uint64_t smallest =
+        change.index_bytes() +
+        (change.others_share_streams() ? std::min(of_all, catalog_.bytes()) : of_all);
+    const bool fits = smallest <= limit();
+    (fits ? holding_.granted : holding_.refused) = bytes;
+    holding_.others = known.others;
+    change.set_need(holding_.granted);
+    change.finish();
+    return fits;
+  }
+
+  /// A limit with which so many processes, or as many as there are, may each hold any `shards`.
+  [[nodiscard]] std::uint64_t limit_to_hold(std::uint64_t shards, std::uint64_t processes) {
+    cache_ledger::transaction change(ledger_);
+    const std::uint64_t indexes = change.index_bytes();
+    change.finish();
+    processes = std::max<std::uint64_t>(processes, ledger_.others() + 1);
+    const std::uint64_t each = catalog_.most_bytes_of(shards);
+    return indexes + (each > catalog_.bytes() / processes ? catalog_.bytes() : processes * each);
   }
 
   /// Tells other processes which of the shards that lie there this one reads soon, so that they do
@@ -474,6 +506,13 @@ class cache_directory {
     std::uint32_t shard;
     std::chrono::steady_clock::time_point since;
   };
+  /// What was answered last by `may_hold`, and what that depends on.
+  struct holding {
+    std::uint64_t limit = 0;
+    std::size_t others = 0;
+    std::uint64_t granted = 0;
+    std::uint64_t refused = never;
+  };
 
   cache_ledger ledger_;
   const shard_catalog& catalog_;
@@ -481,6 +520,8 @@ class cache_directory {
   std::atomic<std::uint64_t> evicted_{0};
   mutable std::mutex flush_mutex_;
   std::deque<waiting_flush> to_flush_;
+  std::mutex holding_mutex_;
+  holding holding_;
 };
 
 }  // namespace mdstream::inline v0

@@ -62,6 +62,7 @@ class cache_ledger {
         catalog_(catalog),
         flags_(catalog.shards(), absent) {
     facts_.limit = limit;
+    facts_.largest = catalog_.largest();
     for (const catalog_stream& stream : catalog_.streams()) {
       if (stream.has_remote) keys_.emplace(stream.key, &stream);
     }
@@ -322,6 +323,7 @@ class cache_ledger {
     limit_.store(smallest, std::memory_order_relaxed);
     others_.store(sums.alive, std::memory_order_relaxed);
     others_need_ = sums.needs;
+    others_largest_ = sums.largest;
   }
 
   /// Removes what dead processes left, and takes over what the live ones say.
@@ -398,6 +400,7 @@ class cache_ledger {
   member_facts facts_;
   std::uint64_t temporaries_ = 0;
   std::uint64_t others_need_ = 0;
+  std::uint64_t others_largest_ = 0;
   std::vector<std::string> directories_;  // that shards are fetched into, by anybody; sorted
   std::vector<unowned_stream> unowned_;
   std::uint64_t generation_ = 0;

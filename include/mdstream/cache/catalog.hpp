@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,6 +83,11 @@ class shard_catalog {
       stream.first = static_cast<std::uint32_t>(total);
       stream.key = key_of(relative_to(root, stream.directory));
       total += stream.shards;
+      for (std::uint32_t i = 0; stream.has_remote && i < stream.shards; ++i) {
+        const std::uint64_t bytes = footprint(stream, i);
+        largest_ = std::max(largest_, bytes);
+        bytes_ += bytes;
+      }
       if (total > 0xffffffffU) {
         throw error(errc::invalid_argument, "the streams have more than 2^32 shards together");
       }
@@ -121,6 +127,22 @@ class shard_catalog {
     return sizes.raw + (stream.keep_zip ? sizes.zip : 0);
   }
 
+  /// Of the streams that have a remote: bytes of the largest shard, and of all together.
+  [[nodiscard]] std::uint64_t largest() const noexcept { return largest_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+  /// Bytes that any so many of these shards take together, at most. O(shards).
+  [[nodiscard]] std::uint64_t most_bytes_of(std::uint64_t shards) const {
+    std::vector<std::uint64_t> all;
+    for (const catalog_stream& stream : streams_) {
+      for (std::uint32_t i = 0; stream.has_remote && i < stream.shards; ++i)
+        all.push_back(footprint(stream, i));
+    }
+    const auto count = static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(shards, all.size()));
+    std::ranges::nth_element(all, all.begin() + count, std::greater());
+    return std::accumulate(all.begin(), all.begin() + count, std::uint64_t{0});
+  }
+
   /// Names stream and shard in a message.
   void locate(std::uint32_t shard, diagnostics& where) const {
     const catalog_stream& stream = stream_of(shard);
@@ -156,6 +178,8 @@ class shard_catalog {
   std::vector<catalog_stream> streams_;
   boot_identity boot_;
   std::uint32_t shards_ = 0;
+  std::uint64_t largest_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace mdstream::inline v0

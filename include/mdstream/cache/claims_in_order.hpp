@@ -9,7 +9,9 @@
 #include <mdstream/schedule/claim_order.hpp>
 #include <mdstream/schedule/eviction.hpp>
 
+#include <map>
 #include <mutex>
+#include <stop_token>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -64,6 +66,42 @@ class claims_in_order {
   strand in_turn_;
   mutable std::mutex mutex_;
   claim_order order_;
+};
+
+/// The requests of this process that found no room and wait a while before they look again; when
+/// something gives room back, the one that was asked for first looks at once. Thread-safe.
+class waits_for_room {
+ public:
+  /// A token that is stopped when this request is to look again. Until `leave`.
+  [[nodiscard]] std::stop_token wait(claim_order::turn of) {
+    const std::lock_guard lock(mutex_);
+    return waiting_[of].get_token();
+  }
+  void leave(claim_order::turn of) {
+    const std::lock_guard lock(mutex_);
+    waiting_.erase(of);
+  }
+  void wake_first() {
+    std::stop_source first(std::nostopstate);
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+      first = std::move(waiting_.extract(waiting_.begin()).mapped());
+    }
+    first.request_stop();
+  }
+  void wake_all() {
+    std::map<claim_order::turn, std::stop_source> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.swap(waiting_);
+    }
+    for (auto& [turn, each] : all) each.request_stop();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<claim_order::turn, std::stop_source> waiting_;
 };
 
 }  // namespace mdstream::inline v0

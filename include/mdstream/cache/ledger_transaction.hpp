@@ -100,16 +100,19 @@ class cache_ledger::transaction {
   /// Looks for processes that died, and gives up what they had reserved.
   void look_for_dead() { of_.look_for_dead(); }
 
-  /// Says what this process may pin at one time. Returns what the others said.
-  [[nodiscard]] std::uint64_t exchange_needs(std::uint64_t own) {
-    modify();
-    ++of_.journal_->head.membership;
-    of_.facts_.need = own;
+  /// Says how many bytes of shards this process may pin while it waits for others.
+  void set_need(std::uint64_t bytes) {
+    of_.facts_.need = bytes;
     of_.members_->update(of_.facts_);
-    of_.look_for_dead();
-    return of_.others_need_;
   }
-  [[nodiscard]] std::uint64_t own_need() const { return of_.facts_.need; }
+  /// What the other processes say of themselves; as of the last `look_for_dead`.
+  [[nodiscard]] std::uint64_t needs_of_others() const { return of_.others_need_; }
+  [[nodiscard]] std::uint64_t largest_of_others() const { return of_.others_largest_; }
+  /// Whether all that they fetch belongs to streams of this process.
+  [[nodiscard]] bool others_share_streams() const {
+    return std::ranges::all_of(of_.members_->streams_of_others(),
+                               [this](std::uint64_t key) { return of_.keys_.contains(key); });
+  }
 
   [[nodiscard]] std::uint64_t index_bytes() const { return of_.index_bytes(); }
 

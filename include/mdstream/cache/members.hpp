@@ -27,7 +27,8 @@ namespace mdstream::inline v0 {
 /// What a process says of itself.
 struct member_facts {
   std::uint64_t limit = 0;     ///< bytes; 0: none
-  std::uint64_t need = 0;      ///< bytes of shards that it may pin at one time
+  std::uint64_t need = 0;      ///< bytes of shards that it may pin while it waits for others
+  std::uint64_t largest = 0;   ///< bytes of its largest shard
   std::uint64_t reserved = 0;  ///< bytes that its downloads in progress will take
 };
 
@@ -42,7 +43,8 @@ struct published_use {
 struct member_sums {
   std::size_t alive = 0;             ///< other processes
   std::uint64_t smallest_limit = 0;  ///< 0: none has one
-  std::uint64_t needs = 0;
+  std::uint64_t needs = 0;           ///< the sum
+  std::uint64_t largest = 0;         ///< the largest
   std::uint64_t reserved = 0;
   bool found_dead = false;
 };
@@ -77,7 +79,7 @@ class cache_members {
   [[nodiscard]] bool listed() const noexcept { return detail::is_linked(file_.get()); }
 
   void update(const member_facts& facts) {
-    const record text{magic, facts.limit, facts.need, facts.reserved, streams_};
+    const record text{magic, facts.limit, facts.need, facts.largest, facts.reserved, streams_};
     detail::write_at(file_.get(), 0, std::as_bytes(std::span(&text, 1)), path_);
   }
 
@@ -105,6 +107,7 @@ class cache_members {
       const member_facts facts = read(fd, path);
       ++sums.alive;
       sums.needs += facts.need;
+      sums.largest = std::max(sums.largest, facts.largest);
       sums.reserved += facts.reserved;
       if (facts.limit != 0) {
         sums.smallest_limit =
@@ -136,9 +139,9 @@ class cache_members {
   }
 
  private:
-  static constexpr std::uint64_t magic = 0x32656d6d2d73646d;  // "mds-mme2"
+  static constexpr std::uint64_t magic = 0x33656d6d2d73646d;  // "mds-mme3"
   struct record {
-    std::uint64_t magic, limit, need, reserved, streams;
+    std::uint64_t magic, limit, need, largest, reserved, streams;
   };
   static constexpr std::uint64_t most_items = std::uint64_t{1} << 24;  // a file of ours has fewer
 
@@ -151,7 +154,7 @@ class cache_members {
   }
   [[nodiscard]] static member_facts read(int fd, const std::string& path) {
     const record text = read_record(fd, path);
-    return {text.limit, text.need, text.reserved};
+    return {text.limit, text.need, text.largest, text.reserved};
   }
 
   /// Adds up to `most` whole items that lie from byte `at` on.

@@ -76,6 +76,7 @@ class shard_cache {
   ~shard_cache() {
     stop_.request_stop();
     requests_.stop_all();
+    room_.wake_all();
     work_.wait_idle();
   }
 
@@ -84,6 +85,7 @@ class shard_cache {
   void async_end(unique_function<void()> ended) {
     stop_.request_stop();
     requests_.stop_all();
+    room_.wake_all();
     work_.when_idle(std::move(ended));
   }
 
@@ -94,7 +96,11 @@ class shard_cache {
   [[nodiscard]] std::uint32_t shards() const noexcept { return catalog_.shards(); }
 
   /// Whether what is held counts against a limit, this process's or another's.
-  [[nodiscard]] bool limited() const noexcept { return directory_ && directory_->limited(); }
+  [[nodiscard]] bool limited() const noexcept { return limit() != 0; }
+  /// The smallest limit of the processes that use the root; 0: none has one.
+  [[nodiscard]] std::uint64_t limit() const noexcept {
+    return directory_ ? directory_->limit() : 0;
+  }
 
   /// A reference to a shard that is resident and mapped already: a few instructions, no lock.
   /// Precondition: `shard < shards()`.
@@ -183,12 +189,23 @@ class shard_cache {
   /// it is no longer needed.
   void set_next_use_from(next_use_rule::function next_use) { next_use_.set(std::move(next_use)); }
 
-  /// Says that up to `bytes` of shards may be held at one time (see `footprint`). Throws
-  /// `errc::cache_too_small`, naming the smallest limit that works, when the limit does not allow
-  /// that together with what other processes need. A process that keeps to what it said here never
-  /// waits in a circle with others.
-  void require(std::uint64_t bytes) {
-    if (directory_) directory_->require(std::max(bytes, largest_));
+  /// Whether shards of so many bytes (see `footprint`) may be held while others of them are waited
+  /// for. Where not, a process that waits for a shard holds no other: so processes never wait in a
+  /// circle, and every limit that was accepted is enough. From then on until it may, shards are
+  /// unmapped as soon as nobody holds them, so that others find room.
+  [[nodiscard]] bool may_hold(std::uint64_t bytes) {
+    const bool may = !directory_ || directory_->may_hold(bytes);
+    tight_.store(!may, std::memory_order_relaxed);
+    return may;
+  }
+  /// A limit with which `may_hold` allows any `shards` to each of so many processes, or as many as
+  /// there are: no more than the whole dataset takes.
+  [[nodiscard]] std::uint64_t limit_to_hold(std::uint64_t shards, std::uint64_t processes) {
+    return directory_ ? directory_->limit_to_hold(shards, processes) : 0;
+  }
+  /// Unmaps a shard that nobody holds, so that other processes can evict it at once.
+  void unpin(std::uint32_t shard) {
+    if (here_.slots().unmap(shard)) room_.wake_first();
   }
 
   /// Bytes that the shard takes of the limit.
@@ -251,18 +268,8 @@ class shard_cache {
   }
 
   void open_directory() {
-    bool any_remote = false;
+    if (std::ranges::none_of(catalog_.streams(), &catalog_stream::has_remote)) return;
     const std::string root = detail::normal_path(options_.root);
-    for (const catalog_stream& each : catalog_.streams()) {
-      if (!each.has_remote) continue;
-      any_remote = true;
-    }
-    if (!any_remote) return;
-    for (const catalog_stream& each : catalog_.streams()) {
-      for (std::uint32_t i = 0; each.has_remote && i < each.shards; ++i) {
-        largest_ = std::max(largest_, shard_catalog::footprint(each, i));
-      }
-    }
     try {
       directory_.emplace(
           root, options_.limit, catalog_,
@@ -279,7 +286,7 @@ class shard_cache {
       return;  // a complete dataset can be read without a word to other processes
     }
     here_.directory = &*directory_;
-    directory_->require(largest_);
+    directory_->check_limit();
   }
 
   // Requests.
@@ -335,11 +342,11 @@ class shard_cache {
         case claim_result::claimed: return fetch(trip, std::move(claim));
         case claim_result::check: return check(trip, std::move(claim));
         case claim_result::there:
-        case claim_result::busy: return again(trip);
+        case claim_result::busy: return again(trip, trip->entry->stop.get_token());
         case claim_result::no_room:
           if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
           if (why == urgency::ahead && dismiss_ahead(*trip)) return end(*trip);
-          return again(trip);
+          return again(trip, room_.wait(trip->turn));
       }
     } catch (...) {
       fail(*trip, std::current_exception());
@@ -384,10 +391,13 @@ class shard_cache {
     }
   }
 
-  /// Looks again after a pause, because another process is at it.
-  void again(const std::shared_ptr<journey>& trip) {
-    threads_.after(trip->pause, trip->entry->stop.get_token(),
-                   [this, trip](std::error_code) { go_on(trip); });
+  /// Looks again after a pause, because another process may have changed something, or at once when
+  /// something happens here.
+  void again(const std::shared_ptr<journey>& trip, std::stop_token something) {
+    threads_.after(trip->pause, std::move(something), [this, trip](std::error_code) {
+      room_.leave(trip->turn);
+      go_on(trip);
+    });
     trip->pause = std::min<std::chrono::milliseconds>(trip->pause * 2, poll_longest);
   }
 
@@ -444,7 +454,8 @@ class shard_cache {
       finish(*trip, {}, here_.hold(trip->shard, std::move(mapping), std::move(pin)));
     } catch (const error& e) {
       // Somebody deleted the cache while the shard was on its way.
-      if (e.code() == errc::not_found && ++trip->publishes < publish_attempts) return again(trip);
+      if (e.code() == errc::not_found && ++trip->publishes < publish_attempts)
+        return again(trip, trip->entry->stop.get_token());
       fail(*trip, std::current_exception());
     } catch (...) {
       fail(*trip, std::current_exception());
@@ -462,6 +473,8 @@ class shard_cache {
   void finish(const journey& trip, std::error_code code, shard_ref ref) {
     requests_.finish(trip.shard, trip.entry, code, trip.where, ref);
     ref = {};
+    if (tight_.load(std::memory_order_relaxed)) unpin(trip.shard);
+    room_.wake_first();
     end(trip);
   }
 
@@ -520,17 +533,18 @@ class shard_cache {
   cache_options options_;
   shard_catalog catalog_;
   std::vector<source> sources_;
-  std::uint64_t largest_ = 0;
   resident_shards here_;
   std::optional<cache_directory> directory_;
 
   next_use_rule next_use_;
   claims_in_order claims_;
+  waits_for_room room_;
   shard_requests requests_;
   work_count work_;
   std::stop_source stop_;
 
   std::atomic<bool> flushing_{false};
+  std::atomic<bool> tight_{false};  // what a batch needs can not be held
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> bytes_{0};
   std::atomic<std::uint64_t> failed_{0};

@@ -7,6 +7,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/stream/activity.hpp>
+#include <mdstream/stream/copied_samples.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/preparation.hpp>
 #include <mdstream/stream/waiting_call.hpp>
@@ -34,6 +35,7 @@ template <class Batch>
 struct batch_job {
   upcoming_batch from{};
   std::vector<shard_ref> shards{};    ///< hold the samples until the batch is put together
+  copied_samples copied{};            ///< holds them where the shards are not held
   std::vector<bytes_view> samples{};  ///< of `from.ids`, as they lie in their shards
   prepared_samples prepared{};
   std::atomic<std::size_t> workers{0};  ///< that have not returned
@@ -318,6 +320,7 @@ class batch_ring {
     }
     next.samples.clear();
     next.shards.clear();
+    next.copied.clear();
   }
 
   /// Something has settled.

@@ -61,6 +61,7 @@ class corpus {
     }
     cache_root_ = opened->root();
     warnings_ = opened->warnings();
+    warn_ = opened->warn_of(given);
     locate_ = shard_locator(sizes);
     sample_size_ = common_sample_size();
     only_layout_ = common_layout();
@@ -88,7 +89,9 @@ class corpus {
   [[nodiscard]] cache_type& cache() const noexcept { return *cache_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& cache_root() const noexcept { return cache_root_; }
-  /// Of the stores, where the options do not say who is told.
+  /// Tells whom the options say of something that can be worked with. Any thread.
+  void warn(const std::string& text) const { warn_(text); }
+  /// Of the stores and of `warn`, where the options do not say who is told.
   [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
     return warnings_;
   }
@@ -357,6 +360,7 @@ class corpus {
   std::vector<std::vector<std::uint64_t>> stream_shards_;
   std::string cache_root_;
   std::shared_ptr<kept_warnings> warnings_;
+  warning_function warn_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
   bool has_rows_ = false;

@@ -8,12 +8,14 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/stream/activity.hpp>
+#include <mdstream/stream/copied_samples.hpp>
 #include <mdstream/stream/delivery_limits.hpp>
 #include <mdstream/stream/fetch_ahead.hpp>
 #include <mdstream/stream/lookahead.hpp>
 #include <mdstream/stream/recovery.hpp>
 #include <mdstream/stream/waiting_call.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -37,9 +39,11 @@ namespace mdstream::inline v0 {
 /// had at all, fails its batch, or other shards take its place, as `delivery_limits` say.
 ///
 /// The shards of the first batch are held; with a cache limit no others are, because what is held
-/// can not be evicted. One consumer at a time calls `wait` or `async_next`, `front`, `shard` and
-/// `pop`. Between the announcement of a batch and `pop`, its shards are read without a lock. The
-/// destructor cancels what is in flight and waits for its end; it must not run on a pool thread.
+/// can not be evicted. Where the limit does not allow even that, the batch's samples are copied out
+/// of each shard as it comes, and no shard is held. One consumer at a time calls `wait` or
+/// `async_next`, `front`, `shard` and `pop`. Between the announcement of a batch and `pop`, its
+/// shards are read without a lock. The destructor cancels what is in flight and waits for its end;
+/// it must not run on a pool thread.
 template <class Source>
 class delivery {
  public:
@@ -158,14 +162,21 @@ class delivery {
       if (!ahead_.holds(batch.needs[i].shard)) return nullptr;
     return &batch;
   }
-  /// One of these batches' own shards.
+  /// The samples of the announced batch where they were copied, because its shards can not be held;
+  /// null where these are. Until `pop`; may be moved from before.
+  [[nodiscard]] copied_samples* copied() noexcept { return copies_ ? &copied_ : nullptr; }
+  /// Whether that was so of any batch. Any thread.
+  [[nodiscard]] bool has_copied() const noexcept {
+    return has_copied_.load(std::memory_order_relaxed);
+  }
+  /// One of these batches' own shards, where they are held.
   [[nodiscard]] const shard_view& shard(std::uint32_t number) const noexcept {
     return ahead_.shard(number);
   }
   /// References to all shards of the announced batch, to keep its samples beyond `pop`.
   void share_front(std::vector<shard_ref>& out) const {
     const upcoming_batch& batch = ahead_.front();
-    for (std::size_t i = 0; i < batch.own_needs; ++i)
+    for (std::size_t i = 0; i < batch.own_needs && !copies_; ++i)
       out.push_back(ahead_.ref(batch.needs[i].shard));
   }
   /// Whether nothing is under way that the destructor would wait for.
@@ -194,7 +205,8 @@ class delivery {
   void pop() {
     std::vector<shard_ref> released;  // goes after the lock
     std::unique_lock lock(mutex_);
-    gathered_ = false;
+    gathered_ = copies_ = had_no_room_ = false;
+    copied_.clear();
     ahead_.pop(released);
     ahead_.fetch(lock);
   }
@@ -236,14 +248,15 @@ class delivery {
   /// Acquires what the first batch needs and is not held yet.
   void gather_front(std::unique_lock<std::mutex>& lock) {
     if (gathered_) return;
+    decide_to_copy(lock);
     gathered_ = true;
     const upcoming_batch& batch = ahead_.front();
     std::vector<std::uint32_t> absent;
     for (std::size_t i = 0; i < batch.own_needs; ++i) {
       const std::uint32_t shard = batch.needs[i].shard;
-      if (ahead_.holds(shard)) continue;
+      if (has(shard)) continue;
       if (std::optional<shard_ref> here = source_.cache().try_acquire(shard))
-        take(shard, *std::move(here));
+        take(shard, *std::move(here), lock);
       else
         absent.push_back(shard);
     }
@@ -257,13 +270,55 @@ class delivery {
     lock.lock();
   }
 
-  /// Holds a shard of the first batch.
-  void take(std::uint32_t shard, shard_ref ref) noexcept {
+  /// Whether the first batch's shards can be held until all of them are there.
+  void decide_to_copy(std::unique_lock<std::mutex>& lock) {
+    if (copies_ || !source_.cache().limited()) return;
+    const upcoming_batch& batch = ahead_.front();
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < batch.own_needs; ++i)
+      bytes += source_.cache().footprint(batch.needs[i].shard);
+    lock.unlock();
+    bool may_hold = false;
     try {
-      if (!ahead_.holds(shard)) ahead_.hold(shard, std::move(ref));
+      may_hold = source_.cache().may_hold(bytes) && !had_no_room_;
+    } catch (...) {
+      lock.lock();
+      throw;
+    }
+    lock.lock();
+    if (may_hold) return;
+    copies_ = true;
+    has_copied_.store(true, std::memory_order_relaxed);
+    copied_.begin(batch);
+  }
+
+  [[nodiscard]] bool has(std::uint32_t shard) const noexcept {
+    return copies_ ? copied_.has(shard) : ahead_.holds(shard);
+  }
+
+  /// Holds a shard of the first batch, or copies what that needs of it.
+  void take(std::uint32_t shard, shard_ref ref, std::unique_lock<std::mutex>& lock) noexcept {
+    if (has(shard)) return;
+    try {
+      if (!copies_) return ahead_.hold(shard, std::move(ref));
+      copied_.copy(ahead_.front(), shard, source_.view(ref, shard));
     } catch (...) {
       recovery_.failed(shard, true, std::current_exception());
     }
+    lock.unlock();
+    ref = {};
+    source_.cache().unpin(shard);
+    lock.lock();
+  }
+
+  /// Lets go of what is held of the first batch, of which no more can be had: it is copied.
+  void release_held(std::unique_lock<std::mutex>& lock) {
+    std::vector<shard_ref> released;
+    const upcoming_batch& batch = ahead_.front();
+    for (std::size_t i = 0; i < batch.own_needs; ++i) ahead_.let_go(batch.needs[i].shard, released);
+    lock.unlock();
+    released.clear();
+    lock.lock();
   }
 
   /// Without the lock.
@@ -279,12 +334,12 @@ class delivery {
 
   /// Without the lock, on any thread.
   void acquired(shard_request& call, std::error_code failure, shard_ref ref) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (failure) {
       recovery_.failed(call.shard, false,
                        std::make_exception_ptr(error(failure, std::move(call.where))));
     } else {
-      take(call.shard, std::move(ref));
+      take(call.shard, std::move(ref), lock);
     }
     if (--missing_ == 0) {
       arrived_.notify_all();
@@ -303,6 +358,12 @@ class delivery {
   [[nodiscard]] bool recover_failure(std::unique_lock<std::mutex>& lock) {
     const std::uint32_t shard = recovery_.shard();
     const std::error_code why = recovery_.code();
+    if (why == errc::cache_too_small && !copies_) {
+      had_no_room_ = true;
+      release_held(lock);
+      static_cast<void>(take_failure());
+      return true;
+    }
     if (!(recovery_.is_content() && drop(shard, lock)) && !substitute(shard, why)) return false;
     static_cast<void>(take_failure());
     return true;
@@ -315,6 +376,8 @@ class delivery {
     std::vector<shard_ref> released;
     ahead_.let_go(shard, released);
     gathered_ = false;
+    copied_.clear();
+    copied_.begin(ahead_.front());
     lock.unlock();
     released.clear();
     bool gone = false;
@@ -330,7 +393,8 @@ class delivery {
   /// Lets other shards take the place of one that can not be read.
   [[nodiscard]] bool substitute(std::uint32_t shard, std::error_code why) {
     if (!recovery_.may_substitute(why)) return false;
-    gathered_ = false;
+    gathered_ = copies_ = false;
+    copied_.clear();
     return ahead_.exclude(shard);
   }
 
@@ -422,6 +486,10 @@ class delivery {
   std::shared_ptr<pending> waiting_;
   std::size_t missing_ = 0;  // shards of the first batch that are on their way
   std::chrono::nanoseconds stalled_{0};
+  copied_samples copied_;     // of the first batch, if `copies_`
+  bool copies_ = false;       // its shards can not all be held
+  bool had_no_room_ = false;  // they could not, though it was allowed
+  std::atomic<bool> has_copied_{false};
   bool gathered_ = false;   // the first batch's shards were asked for
   bool held_back_ = false;  // until `others_gone_` calls
   std::optional<std::stop_callback<release>> others_gone_;

@@ -121,6 +121,7 @@ class epoch_feed {
   [[nodiscard]] std::uint64_t batches() const noexcept { return delivery_.batches(); }
   [[nodiscard]] shard_counters counters() const { return delivery_.counters(); }
   [[nodiscard]] std::vector<std::uint32_t> excluded() const { return delivery_.excluded(); }
+  [[nodiscard]] bool has_copied() const noexcept { return delivery_.has_copied(); }
   /// As `delivery::next_use`. Any thread.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     return delivery_.next_use(shard, from);
@@ -164,8 +165,9 @@ class epoch_feed {
   /// asked for before the first is copied, so that their cache misses overlap.
   void find(const upcoming_batch& batch) {
     found_.resize(batch.locations.size());
+    const copied_samples* const copied = delivery_.copied();
     for (std::size_t i = 0; i < found_.size(); ++i) {
-      const bytes_view bytes = mapped(batch.locations[i]);
+      const bytes_view bytes = copied != nullptr ? (*copied)[i] : mapped(batch.locations[i]);
       found_[i] = {bytes.data(), bytes.size()};
       prefetch_lines(bytes);
     }
@@ -212,7 +214,8 @@ class epoch_feed {
   }
 
   /// The shard of the first sample whose place in its shard is bad, or whose bytes are lost.
-  [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_sample(const upcoming_batch& from) const {
+  [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_sample(const upcoming_batch& from) {
+    if (delivery_.copied() != nullptr) return std::nullopt;  // then they were good
     for (const sample_location at : from.locations) {
       try {
         detail::read_mapped([&] { detail::touch_pages(mapped(at)); });
@@ -235,9 +238,10 @@ class epoch_feed {
     const upcoming_batch& from = delivery_.front();
     try {
       into.samples.clear();
+      const copied_samples* const copied = delivery_.copied();
       detail::read_mapped([&] {
         for (std::size_t i = 0; i < from.locations.size(); ++i) {
-          into.samples.push_back(mapped(from.locations[i]));
+          into.samples.push_back(copied != nullptr ? (*copied)[i] : mapped(from.locations[i]));
           check_sample(from, i, into.samples.back());
         }
       });
@@ -247,6 +251,7 @@ class epoch_feed {
     }
     into.from = from;
     delivery_.share_front(into.shards);
+    if (copied_samples* const copied = delivery_.copied()) into.copied = std::move(*copied);
     delivery_.pop();
     return true;
   }

@@ -85,7 +85,6 @@ class fetch_ahead {
     for (int i = 0; i < 2 && order_.samples_ahead() < horizon(); ++i)
       if (!order_.extend()) break;
     want_ahead(needed_before);
-    if (most_needed_ > announced_) announce_need(lock);
     fetch(lock);
   }
 
@@ -182,12 +181,7 @@ class fetch_ahead {
     while (wanted_batches_ < order_.batches()) {
       const upcoming_batch& batch = order_[wanted_batches_];
       if (wanted_batches_ != 0 && wanted_samples_ + batch.ids.size() > limits_.predownload) return;
-      std::uint64_t bytes = 0;
-      for (std::size_t i = 0; i < batch.own_needs; ++i) {
-        want(batch.needs[i].shard, needed_before);
-        if (source_.cache().limited()) bytes += source_.cache().footprint(batch.needs[i].shard);
-      }
-      most_needed_ = std::max(most_needed_, bytes);
+      for (std::size_t i = 0; i < batch.own_needs; ++i) want(batch.needs[i].shard, needed_before);
       wanted_samples_ += batch.ids.size();
       ++wanted_batches_;
     }
@@ -206,20 +200,6 @@ class fetch_ahead {
         // It is no shard: the batch that needs it will say so.
       }
     }
-  }
-
-  /// Tells the cache what the largest batch so far holds at one time.
-  void announce_need(lock_type& lock) {
-    const std::uint64_t bytes = most_needed_;
-    lock.unlock();
-    try {
-      source_.cache().require(bytes);
-    } catch (...) {
-      lock.lock();
-      throw;
-    }
-    lock.lock();
-    announced_ = bytes;
   }
 
   void look_out() noexcept {
@@ -252,8 +232,6 @@ class fetch_ahead {
   held_shards<shard_view> held_;
   std::size_t wanted_batches_ = 0;  // batches ahead that asked for their shards
   std::uint64_t wanted_samples_ = 0;
-  std::uint64_t most_needed_ = 0;  // bytes of the shards of one batch
-  std::uint64_t announced_ = 0;    // what the cache was told of that
   std::atomic<epoch_outlook> outlook_{epoch_outlook::far};
   bool fetching_ = false;
 };

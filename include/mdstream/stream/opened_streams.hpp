@@ -90,7 +90,12 @@ class opened_streams {
   [[nodiscard]] std::vector<opened_stream<Store>>& streams() noexcept { return streams_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& root() const noexcept { return root_; }
-  /// Where the stores put their warnings when the options do not say who is told.
+  /// Who is told of what can be worked with: as the options say, or who takes it from `warnings`.
+  [[nodiscard]] warning_function warn_of(const options& given) const {
+    if (given.warn) return given.warn;
+    return [kept = warnings_](const std::string& text) { kept->add(text); };
+  }
+  /// Where warnings go when the options do not say who is told.
   [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
     return warnings_;
   }
@@ -197,11 +202,6 @@ class opened_streams {
       out.remote = open_store<Store>(place.remote, threads_, warn_);
     out.place = std::move(place);
     return out;
-  }
-
-  [[nodiscard]] warning_function warn_of(const options& given) const {
-    if (given.warn) return given.warn;
-    return [kept = warnings_](const std::string& text) { kept->add(text); };
   }
 
   static std::vector<stream_options<Store>> streams_of(const options& given) {

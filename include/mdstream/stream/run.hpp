@@ -59,6 +59,7 @@ class batch_engine {
   batch_engine(options given, transform_type transform, observer_type observer,
                opened_streams<typename Policies::store>* opened = nullptr)
       : position_(detail::position_of(given)),
+        ranks_here_(position_.ranks_per_node * given.replication),
         batch_size_(detail::batch_size_of(given, position_)),
         predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
         canonical_nodes_(given.num_canonical_nodes.value_or(0)),
@@ -145,6 +146,7 @@ class batch_engine {
     clear_away();
     look_beyond();
     if (!feed_->next(into)) return false;
+    warn_of_limit();
     handed_out_->samples += into.size();
     end_call(*handed_out_, call, into, [this] { return totals(); }, feed_->ready());
     return true;
@@ -320,6 +322,17 @@ class batch_engine {
     if (corpus_.cache().limited()) next_.fetch_on();
   }
 
+  /// Says once that a batch did not fit beneath the cache limit, and what limit suits any batch.
+  void warn_of_limit() {
+    if (warned_of_limit_ || !feed_->has_copied()) return;
+    warned_of_limit_ = true;
+    auto& cache = corpus_.cache();
+    corpus_.warn("the cache limit of " + std::to_string(cache.limit()) +
+                 " bytes does not hold the shards of one batch: they are read one by one, and may "
+                 "be fetched again and again; raise it to " +
+                 std::to_string(cache.limit_to_hold(batch_size_, ranks_here_)));
+  }
+
   /// Lets the epoch before go once a batch of this one was handed out: the step into an epoch is to
   /// take no longer than others.
   void clear_away() {
@@ -446,6 +459,7 @@ class batch_engine {
   }
 
   void start(const std::shared_ptr<next_call>& call) {
+    warn_of_limit();
     clear_away();
     look_beyond();
     feed_->async_next(call->stop.get_token(), [call](std::exception_ptr failure, batch_type got) {
@@ -472,6 +486,7 @@ class batch_engine {
 
   detail::maker made_;
   world position_;
+  std::uint64_t ranks_here_;  // of this node, distinct or not
   std::uint64_t batch_size_;
   std::uint64_t predownload_;
   std::uint64_t canonical_nodes_;  // as the user set them; 0: not
@@ -488,6 +503,7 @@ class batch_engine {
   next_epoch<feed_type> next_;
   std::unique_ptr<feed_type> feed_;  // the epoch at hand; goes first, because it tells `next_`
   bool lies_aside_ = false;          // perhaps, the epoch before
+  bool warned_of_limit_ = false;
   std::uint64_t ticket_ = 0;
   std::shared_ptr<hand_out> handed_out_;
   std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand
