@@ -101,6 +101,7 @@ stream stream_of(const json& given) {
                 {"choose", into(out.choose)},
                 {"download_retry", into(out.download_retry)},
                 {"download_timeout", seconds(out.download_timeout)},
+                {"patience", seconds(out.patience)},
                 {"validate_hash", into(out.validate_hash)},
                 {"keep_zip", into(out.keep_zip)}});
   return out;
@@ -120,6 +121,7 @@ configuration configuration_of(const json& given) {
                 {"split", into(o.split)},
                 {"download_retry", into(o.download_retry)},
                 {"download_timeout", seconds(o.download_timeout)},
+                {"patience", seconds(o.patience)},
                 {"validate_hash", into(o.validate_hash)},
                 {"keep_zip", into(o.keep_zip)},
                 {"epoch_size", sized(o.epoch_size)},

@@ -51,8 +51,7 @@ struct place {
     return {.name = "text",
             .directory = root / "train",
             .prefix = "train",
-            .attempts = 3,
-            .pause = 1us};
+            .retry = {.attempts = 3, .pause = 1us}};
   }
   [[nodiscard]] mds::loaded_index load() const { return load_index_test::load(remote, source()); }
   [[nodiscard]] std::string shard(std::uint32_t i) const {

@@ -69,7 +69,8 @@ TEST_CASE("a fault of any kind at any attempt is tried again and never served", 
     here.open();
     for (std::uint32_t i = 0; i < 3; ++i) CHECK(data.is_right(i, here.shards->acquire(i).bytes()));
     CHECK(here.remote.reads() == 4);
-    CHECK(here.shards->counters().attempts_failed == 1);
+    const mds::cache_counters counted = here.shards->counters();
+    CHECK(counted.attempts_failed + counted.requests_repeated == 1);
   }
 }
 
@@ -133,7 +134,7 @@ struct streamed_setting {
   mds::fetch_rules rules{.validate_hash = "xxh64",
                          .retry = {.attempts = 3, .pause = 20us},
                          .range_bytes = 4096,
-                         .range_retry = {.attempts = 2, .pause = 20us}};
+                         .requests = {.attempts = 2, .pause = 20us}};
   faulty remote;
   std::atomic<int> made{0}, failed{0};
   bool is_right = false;
@@ -434,24 +435,144 @@ TEST_CASE("the budget is enough for all ranges under way to fail twice", "[cache
   }
 }
 
-TEST_CASE("a store that fails for a while is waited for", "[cache]") {
-  const dataset data({.shards = 1});
-  setting here(data, 12);
-  for (std::uint64_t i = 0; i < 11; ++i) here.remote.script(i, fault::error);
+TEST_CASE("a store that is out of order for a while is waited for, whatever download_retry says",
+          "[cache]") {
+  const bool zipped = GENERATE(false, true);
+  const dataset data({.shards = 1, .zipped = zipped});
+  setting here(data, 1);
+  for (std::uint64_t i = 0; i < 40; ++i) here.remote.script(i, fault::error);
+  std::mutex mutex;
+  std::vector<std::string> warnings;
   auto options = options_of(here.root.path());
   options.retry_pause = 20us;
+  options.warn = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    warnings.push_back(text);
+  };
+  here.stream.patience = 1h;
   here.shards.emplace(here.threads, options, std::vector{here.stream});
   CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
-  CHECK(here.remote.reads() == 12);
+  CHECK(here.remote.reads() == 41);
+  CHECK(here.shards->counters().requests_repeated == 40);
+  CHECK(here.shards->counters().attempts_failed == 0);
+  REQUIRE(warnings.size() == 1);  // at once, and not forty times
+  CHECK(warnings[0].find("503 slow down (stream \"test\"") != std::string::npos);
+  CHECK(warnings[0].find("up to 3600 s") != std::string::npos);
 }
 
-TEST_CASE("a download that takes too long is given up", "[cache]") {
-  const dataset data({.shards = 1, .bytes = std::size_t{20} << 20});
-  setting here(data, 1, "");
-  here.stream.download_timeout = 10ms;
-  here.remote.control().delay = 30ms;
+TEST_CASE("a store that stays out of order is an error when the patience is spent, and once",
+          "[cache]") {
+  const bool streams = GENERATE(false, true);
+  const dataset data({.shards = 1});
+  setting here(data, 5);
+  for (std::uint64_t i = 0; i < 100'000; ++i) here.remote.script(i, fault::error);
+  auto options = options_of(here.root.path());
+  options.retry_pause = 1ms;
+  const auto check = [&](auto stream, auto& shards) {
+    stream.patience = 30ms;
+    stream.download_retry = 5;
+    shards.emplace(here.threads, options, std::vector{stream});
+    expect_error([&] { (void)shards->acquire(0); }, errc::unavailable,
+                 {"503 slow down", "times within"});
+    CHECK(shards->counters().attempts_failed == 1);
+    CHECK(shards->counters().requests_repeated > 0);
+  };
+  std::optional<cache<fault_store::streaming>> streaming;
+  streams ? check(stream_of<fault_store::streaming>(
+                      data, here.root.path(), fault_store::streaming(here.threads, here.remote)),
+                  streaming)
+          : check(here.stream, here.shards);
+}
+
+TEST_CASE("without patience a transient error is an attempt", "[cache]") {
+  const dataset data({.shards = 1});
+  setting here(data, 3);
+  here.stream.patience = 0s;
+  for (std::uint64_t i = 0; i < 3; ++i) here.remote.script(i, fault::error);
   here.open();
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::unavailable, {"longer than", "0.01"});
+  expect_error([&] { (void)here.shards->acquire(0); }, errc::unavailable, {"503 slow down"});
+  CHECK(here.remote.reads() == 3);
+}
+
+TEST_CASE("a request can be cancelled while its store is waited for", "[cache]") {
+  const dataset data({.shards = 1});
+  setting here(data);
+  for (std::uint64_t i = 0; i < 100; ++i) here.remote.script(i, fault::error);
+  auto options = options_of(here.root.path());
+  options.retry_pause = 1h;
+  std::stop_source stop;
+  options.warn = [&](const std::string&) { stop.request_stop(); };
+  here.shards.emplace(here.threads, options, std::vector{here.stream});
+  mds::diagnostics where;
+  std::promise<std::error_code> end;
+  here.shards->async_acquire(0, stop.get_token(), where,
+                             [&](std::error_code code, mds::shard_ref) { end.set_value(code); });
+  CHECK(end.get_future().get() == errc::canceled);
+}
+
+/// Hands out a few bytes of an object at a time, with pauses; the first `hanging` streams stop in
+/// the middle and hang until they are stopped.
+struct slow_line : store_test::forwarding<mds::blocking<mds::store::memory>> {
+  mds::runtime* threads;
+  mds::store::memory from;
+  std::chrono::milliseconds pause;
+  struct seen {
+    std::atomic<int> hanging{0}, streams{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  std::shared_ptr<seen> state = std::make_shared<seen>();
+
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  void async_stream(std::string key, const std::optional<mds::object_version>&,
+                    std::uint64_t offset, std::uint64_t count, mds::byte_taker take,
+                    std::stop_token stop, mds::diagnostics&,
+                    mds::store_handler<mds::object_version> done) const {
+    ++state->streams;
+    std::vector<std::byte> all(static_cast<std::size_t>(count));
+    all.resize(from.read(key, offset, all));
+    go_on(state->hanging-- > 0, std::move(all), 0, std::move(take), std::move(stop),
+          std::move(done));
+  }
+
+  void go_on(bool hangs, std::vector<std::byte> all, std::size_t at, mds::byte_taker take,
+             std::stop_token stop, mds::store_handler<mds::object_version> done) const {
+    if (at == all.size()) return done({}, {});
+    const bool stays = hangs && at >= all.size() / 2;
+    threads->after(stays ? std::chrono::nanoseconds(1h) : pause, stop,
+                   [self = *this, hangs, all = std::move(all), at, take = std::move(take), stop,
+                    done = std::move(done)](std::error_code canceled) mutable {
+                     if (canceled) return done(canceled, {});
+                     const std::size_t n = std::min<std::size_t>(400, all.size() - at);
+                     take({}, mds::bytes_view(all).subspan(at, n));
+                     self.state->bytes += n;
+                     self.go_on(hangs, std::move(all), at + n, std::move(take), std::move(stop),
+                                std::move(done));
+                   });
+  }
+};
+
+TEST_CASE("a slow download goes on as long as bytes come, and one that hangs goes on behind them",
+          "[cache]") {
+  const int hanging = GENERATE(0, 1);
+  const dataset data({.shards = 1, .bytes = 16'000});
+  mds::runtime threads(2);
+  const scratch root;
+  const mds::store::memory memory;
+  data.put(memory);
+  const slow_line line{{{threads, memory}}, &threads, memory, 5ms};
+  line.state->hanging = hanging;
+  auto stream = stream_of<slow_line>(data, root.path(), line);
+  stream.validate_hash = "xxh64";
+  stream.download_retry = 1;
+  stream.download_timeout = 100ms;  // half of what it takes
+  cache<slow_line> shards(threads, options_of(root.path()), {stream});
+  CHECK(data.is_right(0, shards.acquire(0).bytes()));
+  CHECK(line.state->bytes == data.size_of(0));  // none came twice
+  CHECK(line.state->streams == 1 + hanging);
 }
 
 TEST_CASE("which files are kept", "[cache]") {

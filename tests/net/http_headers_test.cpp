@@ -64,6 +64,12 @@ TEST_CASE("Retry-After is seconds or a date, and bounded", "[net]") {
   CHECK(net::parse_retry_after("0", now) == 0s);
   CHECK(net::parse_retry_after("4000000000", now) == 24h);
   CHECK(net::parse_retry_after("Sun, 06 Nov 1994 08:50:37 GMT", now) == 60s);
+  CHECK(net::parse_rate_limit("\"api\";r=0;t=243") == 243s);
+  CHECK(net::parse_rate_limit("\"resolvers\"; r=0; t=4000000000, \"api\";r=5;t=1") == 24h);
+  CHECK_FALSE(net::parse_rate_limit("\"api\";r=12;t=243"));
+  CHECK_FALSE(net::parse_rate_limit("\"api\";r=0"));
+  CHECK_FALSE(net::parse_rate_limit(""));
+  CHECK_FALSE(net::parse_rate_limit(";;t=;r=x"));
   CHECK(net::parse_retry_after("Sun, 06 Nov 1994 08:00:00 GMT", now) == 0s);
   CHECK(net::parse_retry_after("Fri, 31 Dec 2999 13:59:59 GMT", now) == 24h);
   for (const char* wrong :

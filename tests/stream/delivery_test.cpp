@@ -39,6 +39,7 @@ class scripted_cache {
 
   [[nodiscard]] bool limited() const { return is_limited; }
   [[nodiscard]] static std::uint64_t footprint(std::uint32_t) { return 10; }
+  [[nodiscard]] static std::size_t fetches_at_once() { return 64; }
   [[nodiscard]] static bool may_hold(std::uint64_t bytes) { return bytes <= 35; }
   void unpin(std::uint32_t shard) {
     const std::lock_guard lock(mutex_);

@@ -179,12 +179,17 @@ TEST_CASE("who reads at random names who is warned") {
   CHECK(told == 2);
 }
 
-TEST_CASE("warnings are kept for one who takes them, each once") {
+TEST_CASE("warnings are kept for one who comes later, and passed on at once from then on") {
   mds::kept_warnings kept;
+  std::vector<std::string> told;
   kept.add("a");
   kept.add("b");
-  CHECK(kept.take() == std::vector<std::string>{"a", "b"});
-  CHECK(kept.take().empty());
+  CHECK(told.empty());
+  kept.pass_to([&](const std::string& text) { told.push_back(text); });
+  CHECK(told == std::vector<std::string>{"a", "b"});
+  kept.add("c");
+  CHECK(told == std::vector<std::string>{"a", "b", "c"});
+  kept.pass_to({});
 }
 
 // Without an observer there is nothing left of it.

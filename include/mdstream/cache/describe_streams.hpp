@@ -96,6 +96,10 @@ void check_stream(const cache_stream<Store>& stream) {
     throw error(errc::invalid_argument,
                 {.what = "download_timeout has to be above 0", .stream = stream.name});
   }
+  if (stream.patience.count() < 0) {
+    throw error(errc::invalid_argument,
+                {.what = "patience has to be 0 or more", .stream = stream.name});
+  }
 }
 
 /// Throws `errc::invalid_argument` for options that can not be right, `errc::unsupported` for a

@@ -16,6 +16,7 @@
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/file.hpp>
 #include <mdstream/store/retrying.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/store.hpp>
 #include <mdstream/store/versions.hpp>
 
@@ -47,8 +48,8 @@ struct index_source {
   std::string directory{};  ///< `<local>/<split>`
   std::string root{};       ///< the cache's directory; empty: there is none
   std::string prefix{};     ///< put before `index.json` in the remote: the split
-  unsigned attempts = 2;    ///< to fetch it, in all
-  std::chrono::nanoseconds pause = std::chrono::seconds(1);  ///< before the second; it doubles
+  retry_policy retry = patient_requests(default_patience, 2);
+  shared_retry_budget budget{};
   bool allow_unsafe_types = false;
 };
 
@@ -174,7 +175,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   index_loading(access, runtime& threads, any_async_store remote, index_source source,
                 std::stop_token stop, handler done)
       : threads_(threads),
-        remote_(threads, std::move(remote), {.attempts = source.attempts, .pause = source.pause}),
+        remote_(threads, std::move(remote), requests_of(source), source.budget),
         source_(std::move(source)),
         key_(join_key(source_.prefix, index_file_name)),
         offered_{.remote = place_of(remote_.url(source_.prefix))},
@@ -189,6 +190,15 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   }
 
  private:
+  /// Where an index lies there, that is gone on with soon; where none does, the remote is waited
+  /// for.
+  [[nodiscard]] static retry_policy requests_of(const index_source& source) {
+    retry_policy out = source.retry;
+    std::error_code failure;
+    if (std::filesystem::exists(source.directory + '/' + std::string(index_file_name), failure))
+      out.patience = {};
+    return out;
+  }
   /// Equal for equal places: a path is made absolute, and neither ends with a slash.
   [[nodiscard]] static std::string place_of(std::string url) {
     if (url_scheme(url).empty()) return detail::normal_path(url);
@@ -252,7 +262,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   void came(std::size_t got) {
     const std::string url = remote_.url(key_);
-    if (got != bytes_.size() && ++cut_short_ < source_.attempts) return begin();
+    if (got != bytes_.size() && ++cut_short_ < source_.retry.attempts) return begin();
     try {
       if (got != bytes_.size())
         throw error(errc::corrupt,

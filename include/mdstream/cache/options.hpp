@@ -3,11 +3,13 @@
 /// What a shard cache is made from.
 
 #include <mdstream/cache/detail/shard_facts.hpp>
+#include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -27,8 +29,11 @@ struct cache_options {
   /// Shards mapped at one time; 0: half of what the system allows a process.
   std::size_t max_mappings = 0;
 
-  /// The pause before the first repetition of a failed download; it doubles.
+  /// The pause before a shard that came with wrong content is fetched anew; it doubles.
   std::chrono::nanoseconds retry_pause = std::chrono::seconds(1);
+
+  /// Told, from any thread, when a store has trouble, and at most once a minute while it lasts.
+  std::function<void(const std::string&)> warn{};
 
   /// How long an acquire waits for room that others keep pinned before it fails with
   /// `errc::cache_too_small`.
@@ -54,8 +59,13 @@ struct cache_stream {
   bool keep_zip = false;                 ///< keep compressed files beside the raw ones
   /// Name of the hash to check; empty: the cheapest that the index records; "none": none.
   std::string validate_hash{};
-  unsigned download_retry = 2;  ///< attempts in all, at least 1
-  std::chrono::nanoseconds download_timeout = std::chrono::seconds(60);  ///< for one attempt
+  /// How often a shard is fetched whose content is wrong, at least 1.
+  unsigned download_retry = 2;
+  /// A request that brings nothing for so long is repeated.
+  std::chrono::nanoseconds download_timeout = std::chrono::seconds(60);
+  /// A request that fails with a transient error is repeated until it has brought nothing for so
+  /// long. 0: such an error counts as an attempt of `download_retry`.
+  std::chrono::nanoseconds patience = default_patience;
 };
 
 /// What a cache has done since it was made.
@@ -63,7 +73,8 @@ struct cache_counters {
   std::uint64_t shards_fetched = 0;  ///< downloads that were completed by this process
   std::uint64_t bytes_fetched = 0;   ///< as they came from the remote
   std::uint64_t shards_evicted = 0;
-  std::uint64_t attempts_failed = 0;  ///< downloads that failed and were tried again or given up
+  std::uint64_t attempts_failed = 0;    ///< downloads that were given up or begun anew
+  std::uint64_t requests_repeated = 0;  ///< single requests, after transient errors
 };
 
 }  // namespace mdstream::inline v0

@@ -161,7 +161,11 @@ class shard_cache {
                          std::stop_token stop, diagnostics& where,
                          store_handler<std::size_t> done) const {
     const source& from = sources_[catalog_.stream_number(shard)];
-    retrying(threads_, *from.remote, from.rules.retry, from.rules.budget)
+    const auto place = std::make_shared<detail::call_place>();
+    place->now = true;
+    const std::shared_ptr<const remote_store> remote(std::shared_ptr<const void>(), &*from.remote);
+    retrying(threads_, from.rules.calls(threads_, remote, place), from.rules.requests,
+             from.rules.budget)
         .async_read(join_key(from.rules.prefix, catalog_.files(shard).raw_name), offset, into,
                     std::move(stop), where, std::move(done));
   }
@@ -213,11 +217,26 @@ class shard_cache {
     return catalog_.footprint(shard);
   }
 
+  /// Shards that are worth fetching at a time: as many as the stores bear and the lines carry, and
+  /// some that wait, so that no line is idle while a shard is put in its place. Each takes room.
+  [[nodiscard]] std::size_t fetches_at_once() const {
+    std::size_t most = 2;
+    for (const source& each : sources_) {
+      if (!each.remote) continue;
+      const bool ranged = largest_ >= each.rules.ranged_from;
+      const std::size_t requests = ranged ? ranged_read_options{}.at_once : 1;
+      const std::size_t calls = each.rules.gate->most();
+      most = std::max(most, (calls + calls / 4) / requests + 2);
+    }
+    return most;
+  }
+
   [[nodiscard]] cache_counters counters() const noexcept {
     return {.shards_fetched = fetched_.load(std::memory_order_relaxed),
             .bytes_fetched = bytes_.load(std::memory_order_relaxed),
             .shards_evicted = directory_ ? directory_->evicted() : 0,
-            .attempts_failed = failed_.load(std::memory_order_relaxed)};
+            .attempts_failed = failed_.load(std::memory_order_relaxed),
+            .requests_repeated = repeated()};
   }
 
   /// Bytes in use and reserved by all processes; none where nothing can be written.
@@ -263,8 +282,25 @@ class shard_cache {
                   .validate_hash = std::move(each.validate_hash),
                   .keep_zip = known.keep_zip,
                   .retry = {.attempts = each.download_retry, .pause = options_.retry_pause},
+                  .requests = requests_of(each),
+                  .budget = {retry_budget::of_many(),
+                             detail::tells_of_trouble(options_.warn, known.name, each.patience)},
                   .timeout = each.download_timeout};
+    if (from.remote) from.rules.gate = detail::make_gate(threads_, *from.remote);
     sources_.push_back(std::move(from));
+  }
+
+  /// How the requests of a stream are repeated; its user waits no longer than for its downloads.
+  [[nodiscard]] retry_policy requests_of(const stream& each) const {
+    retry_policy out = patient_requests(each.patience, each.patience.count() == 0 ? 1 : 4);
+    out.pause = std::min(out.pause, options_.retry_pause);
+    return out;
+  }
+
+  [[nodiscard]] std::uint64_t repeated() const noexcept {
+    std::uint64_t sum = 0;
+    for (const source& each : sources_) sum += each.rules.budget.repeated();
+    return sum;
   }
 
   void open_directory() {
@@ -414,7 +450,8 @@ class shard_cache {
          .directory = catalog_.streams()[number].directory,
          .temporary_name = [this, number] { return here_.temporary_name(number); },
          .discard = [this](const std::string& path) { here_.discard(path); },
-         .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); }},
+         .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); },
+         .place = trip->entry->place},
         trip->entry->stop.get_token(), trip->where,
         [this, trip, held, more = files.meta && !trip->data](std::error_code code,
                                                              std::optional<fetched_shard> got) {

@@ -15,13 +15,14 @@
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/schedule/retry_budget.hpp>
 #include <mdstream/store/blocking.hpp>
-#include <mdstream/store/detail/stops.hpp>
+#include <mdstream/store/detail/bounded_calls.hpp>
 #include <mdstream/store/ranged_read.hpp>
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/store.hpp>
+#include <mdstream/store/streamed_read.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -42,17 +43,28 @@ struct fetch_rules {
   /// Name of the hash to check; empty: the cheapest that the index records; `no_hash`: none.
   std::string validate_hash{};
   bool keep_zip = false;
-  retry_policy retry{};
+  retry_policy retry{};  ///< fetches anew what came with wrong content
   std::uint64_t ranged_from = std::uint64_t{32} << 20;  ///< bytes; smaller objects come in one read
   std::size_t range_bytes = ranged_read_options{}.range_bytes;
-  retry_policy range_retry = ranged_read_options{}.retry;  ///< for each range
-  /// For the ranges of all its objects.
+  retry_policy requests = patient_requests(default_patience, 4);  ///< repeats single requests
+  /// For all requests of the stream.
   shared_retry_budget budget{retry_budget::of_many()};
+  /// A request that brings nothing for so long is given up, and repeated.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
+  std::shared_ptr<detail::store_gate> gate{};  ///< of the stream's store
 
   /// Whether a file that has no such hash is refused.
   [[nodiscard]] bool names_hash() const noexcept {
     return !validate_hash.empty() && validate_hash != no_hash;
+  }
+
+  /// The stream's remote for the requests of one fetch.
+  template <async_store Remote>
+  [[nodiscard]] auto calls(runtime& threads, std::shared_ptr<const Remote> remote,
+                           std::shared_ptr<const detail::call_place> place) const {
+    return detail::bounded_calls(threads, any_async_store(detail::shared_async<Remote>(remote)),
+                                 gate ? gate : detail::make_gate(threads, *remote), timeout,
+                                 std::move(place));
   }
 };
 
@@ -79,6 +91,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     std::function<std::string()> temporary_name{};      ///< a new path on the same file system
     std::function<void(const std::string&)> discard{};  ///< deletes a damaged compressed file
     std::function<void()> on_failed_attempt{};
+    std::shared_ptr<const detail::call_place> place{};  ///< of its requests
   };
   using handler = unique_function<void(std::error_code, std::optional<fetched_shard>)>;
 
@@ -212,20 +225,14 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
                                     .url = path(request_.files.raw_name)});
     }
     const std::string key = join_key(request_.rules->prefix, name);
-    auto limit = std::make_shared<time_limit>(stop_);
-    threads_.after(request_.rules->timeout, limit->done.get_token(),
-                   [limit](std::error_code canceled) {
-                     if (!canceled) limit->expire();
-                   });
-    read_object(key, size, std::move(into), limit->attempt.get_token(),
-                [self = this->shared_from_this(), key, size, limit, use = std::move(use)](
-                    std::error_code code, std::size_t got) mutable {
-                  limit->done.request_stop();
-                  self->threads_.post([self, key = std::move(key), size, limit,
-                                       use = std::move(use), code, got]() mutable {
+    read_object(key, size, std::move(into),
+                [self = this->shared_from_this(), key, size, use = std::move(use)](
+                    std::error_code code, std::uint64_t got) mutable {
+                  self->threads_.post([self, key = std::move(key), size, use = std::move(use), code,
+                                       got]() mutable {
                     self->guarded([&] {
                       const std::string url = self->request_.remote->url(key);
-                      if (code) self->fail_download(code, *limit, url);
+                      if (code) self->fail_download(code);
                       self->fetched_ += got;
                       if (got != size) fail_size(url, got, size);
                       use(url);
@@ -235,81 +242,63 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
                 });
   }
 
-  /// A large object comes in parallel ranges of one version, a small one in one read.
+  /// A large object comes in parallel ranges of one version, a small one in one read, which goes on
+  /// behind its last byte where it broke off.
   void read_object(const std::string& key, std::uint64_t size, ranged_target into,
-                   std::stop_token stop, store_handler<std::size_t> done) {
-    if (size < request_.rules->ranged_from) {
-      if (into.put) return stream_object(key, std::move(into), std::move(stop), std::move(done));
-      return request_.remote->async_read(key, 0, into.into, std::move(stop), where_,
-                                         std::move(done));
+                   store_handler<std::uint64_t> done) {
+    const fetch_rules& rules = *request_.rules;
+    const std::shared_ptr<const Remote> remote(this->shared_from_this(), request_.remote);
+    auto calls = rules.calls(threads_, remote, request_.place);
+    if (size < rules.ranged_from) {
+      if (can_stream(*remote))
+        return stream_object(std::move(calls), key, size, std::move(into), std::move(done));
+      return retrying(threads_, std::move(calls), rules.requests, rules.budget)
+          .async_read(key, 0, into.into, stop_, where_, std::move(done));
     }
-    async_version_of(
-        *request_.remote, key, stop, where_,
-        [self = this->shared_from_this(), key, size, into = std::move(into), stop,
-         done = std::move(done)](std::error_code code, object_version found) mutable {
-          if (code || found.bytes != size) {
-            return done(code, static_cast<std::size_t>(found.bytes));
-          }
-          if (!into.put)
-            into = ranged_target::memory(into.into.first(static_cast<std::size_t>(size)));
-          const std::shared_ptr<const Remote> remote(self, self->request_.remote);
-          const fetch_rules& rules = *self->request_.rules;
-          async_read_ranges(self->threads_, detail::shared_async<Remote>(remote), key,
-                            std::move(found), std::move(into),
-                            {.range_bytes = rules.range_bytes,
-                             .retry = rules.range_retry,
-                             .budget = rules.budget},
-                            stop, self->where_,
-                            [size, done = std::move(done)](std::error_code failure) mutable {
-                              done(failure, failure ? 0 : static_cast<std::size_t>(size));
-                            });
-        });
+    retrying(threads_, calls, rules.requests, rules.budget)
+        .async_version(
+            key, stop_, where_,
+            [self = this->shared_from_this(), calls, key, size, into = std::move(into),
+             done = std::move(done)](std::error_code code, object_version found) mutable {
+              if (code || found.bytes != size) return done(code, found.bytes);
+              if (!into.put)
+                into = ranged_target::memory(into.into.first(static_cast<std::size_t>(size)));
+              const fetch_rules& how = *self->request_.rules;
+              async_read_ranges(
+                  self->threads_, std::move(calls), key, std::move(found), std::move(into),
+                  {.range_bytes = how.range_bytes, .retry = how.requests, .budget = how.budget},
+                  self->stop_, self->where_,
+                  [size, done = std::move(done)](std::error_code failure) mutable {
+                    done(failure, failure ? 0 : size);
+                  });
+            });
   }
 
   /// Asks for one byte more than there should be: a longer object shows in the count.
-  void stream_object(const std::string& key, ranged_target into, std::stop_token stop,
-                     store_handler<std::size_t> done) {
-    if constexpr (streaming_store<Remote>) {
-      const auto came = std::make_shared<std::uint64_t>(0);
-      const std::uint64_t most = into.bytes + 1;
-      request_.remote->async_stream(
-          key, std::nullopt, 0, most,
-          [came, into = std::move(into)](const object_version&, bytes_view bytes) {
-            const std::uint64_t room = into.bytes - std::min(*came, into.bytes);
-            into.put(
-                *came,
-                bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()))));
-            *came += bytes.size();
-          },
-          std::move(stop), where_,
-          [came, done = std::move(done)](std::error_code code, const object_version&) mutable {
-            done(code, static_cast<std::size_t>(*came));
-          });
+  void stream_object(detail::bounded_calls calls, const std::string& key, std::uint64_t size,
+                     ranged_target into, store_handler<std::uint64_t> done) {
+    if (!into.put) {
+      into.put = [to = into.into](std::uint64_t at, bytes_view bytes) {
+        std::ranges::copy(bytes, to.begin() + static_cast<std::ptrdiff_t>(at));
+      };
     }
+    const auto came = std::make_shared<std::uint64_t>(0);
+    async_stream_resumed(
+        threads_, std::move(calls), key, size + 1,
+        [came, size, put = std::move(into.put)](const object_version&, bytes_view bytes) {
+          const std::uint64_t room = size - std::min(*came, size);
+          put(*came,
+              bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()))));
+          *came += bytes.size();
+        },
+        request_.rules->requests, request_.rules->budget, stop_, where_,
+        [came, done = std::move(done)](std::error_code code, const object_version&) mutable {
+          done(code, *came);
+        });
   }
 
-  /// Stops an attempt when the caller does or when its time is over.
-  struct time_limit {
-    explicit time_limit(const std::stop_token& outer) : link(outer, detail::passes_stop{attempt}) {}
-    void expire() {
-      expired = true;
-      attempt.request_stop();
-    }
-    std::stop_source attempt;
-    std::stop_source done;
-    std::atomic<bool> expired{false};
-    std::stop_callback<detail::passes_stop> link;
-  };
-
-  [[noreturn]] void fail_download(std::error_code code, const time_limit& limit,
-                                  const std::string& url) const {
+  [[noreturn]] void fail_download(std::error_code code) const {
     if (stop_.stop_requested()) throw error(errc::canceled, "the fetch was cancelled");
-    if (limit.expired) {
-      const double seconds = std::chrono::duration<double>(request_.rules->timeout).count();
-      throw error(
-          errc::unavailable,
-          {.what = "the download took longer than " + std::to_string(seconds) + " s", .url = url});
-    }
     throw error(code, where_);
   }
 
@@ -373,16 +362,17 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch<Remote, Code
     done_({}, std::move(result));
   }
 
-  /// Tries again after a pause, or gives up.
+  /// Fetches anew after a pause, or gives up. What may pass was waited for request by request.
   void failed(std::error_code code) {
     raw_.reset();
     zip_file_.reset();
     if (request_.on_failed_attempt && code != errc::canceled) request_.on_failed_attempt();
     ++failed_;
     const std::optional<std::chrono::nanoseconds> pause =
-        request_.remote == nullptr ? std::nullopt
-                                   : pause_before_retry(request_.rules->retry, failed_, code,
-                                                        detail::chance(), where_.retry_after);
+        request_.remote == nullptr || (where_.is_final && is_transient(code))
+            ? std::nullopt
+            : pause_before_retry(request_.rules->retry, failed_, code, detail::chance(),
+                                 where_.retry_after);
     if (!pause) return done_(code, std::nullopt);
     threads_.after(*pause, stop_, [self = this->shared_from_this()](std::error_code) {
       self->threads_.post([self] { self->attempt(); });

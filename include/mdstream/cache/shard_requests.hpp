@@ -6,6 +6,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/schedule/eviction.hpp>
+#include <mdstream/store/detail/call_gate.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -90,6 +91,8 @@ class shard_requests {
   class entry {
    public:
     std::stop_source stop{};
+    /// Of its requests to the store.
+    const std::shared_ptr<detail::call_place> place = std::make_shared<detail::call_place>();
 
    private:
     friend class shard_requests;
@@ -105,8 +108,12 @@ class shard_requests {
     {
       const std::lock_guard lock(mutex_);
       std::shared_ptr<entry>& known = entries_[shard];
-      if (known == nullptr) begun = known = std::make_shared<entry>();
       number = next_number_++;
+      if (known == nullptr) {
+        begun = known = std::make_shared<entry>();
+        known->place->turn = number;
+      }
+      if (why == urgency::now) known->place->now = true;
       known->waiters_.emplace(number, waiter{why, &where, std::move(done), nullptr});
     }
     if (stop.stop_possible()) watch(shard, number, std::move(stop));

@@ -41,7 +41,8 @@ struct stale_state {
   std::int64_t next_epoch = 0;  ///< that will begin instead
 };
 
-/// What can be worked with but should not be, such as a file of keys that everybody may read.
+/// What can be worked with but should not go on: a store that has trouble, a file of keys that
+/// everybody may read.
 struct warning {
   std::string text{};
 };
@@ -50,9 +51,9 @@ struct warning {
 struct none {};
 
 /// An observer is told of each step, on the thread that gets the batch and before it gets it. It
-/// must not throw. Optional: `operator()(const stale_state&)`, and `operator()(const warning&)`, of
-/// warnings that came while the loader was made or before a step; without it they go to standard
-/// error.
+/// must not throw. Optional: `operator()(const stale_state&)`, and `operator()(const warning&)`,
+/// which is told at once, on any thread, but never while another call of the observer runs; without
+/// it warnings go to standard error.
 template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };

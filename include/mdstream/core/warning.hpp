@@ -21,8 +21,8 @@ inline void warn_on_stderr(const std::string& text) {
   std::fputs(("mdstream: warning: " + text + '\n').c_str(), stderr);
 }
 
-/// Keeps warnings for one who takes them on a thread of its own. What nobody took goes to standard
-/// error in the end. Thread-safe.
+/// Passes warnings on to one who comes later: keeps those of before. What nobody was told of goes
+/// to standard error in the end. Thread-safe.
 class kept_warnings {
  public:
   kept_warnings() = default;
@@ -34,15 +34,20 @@ class kept_warnings {
 
   void add(const std::string& text) {
     const std::lock_guard lock(mutex_);
-    texts_.push_back(text);
+    tell_ ? tell_(text) : texts_.push_back(text);
   }
-  [[nodiscard]] std::vector<std::string> take() {
+  /// Tells of what is kept, and of all that comes until this is called again; null: nobody. One at
+  /// a time; when it returns, who was told before is no longer.
+  void pass_to(warning_function tell) {
     const std::lock_guard lock(mutex_);
-    return std::exchange(texts_, {});
+    tell_ = std::move(tell);
+    if (!tell_) return;
+    for (const std::string& each : std::exchange(texts_, {})) tell_(each);
   }
 
  private:
   std::mutex mutex_;
+  warning_function tell_;
   std::vector<std::string> texts_;
 };
 

@@ -122,4 +122,22 @@ struct content_range {
   return bounded(std::chrono::ceil<std::chrono::seconds>(*date - now).count());
 }
 
+/// The pause after which a `RateLimit` (of the draft that the Hugging Face Hub follows,
+/// `"api";r=0;t=42`) has requests left; none where it has some, or is no such text.
+[[nodiscard]] inline std::optional<std::chrono::seconds> parse_rate_limit(std::string_view value) {
+  std::optional<std::uint32_t> left, seconds;
+  value = value.substr(0, value.find(','));  // the first policy
+  while (!value.empty()) {
+    const std::size_t end = value.find(';');
+    std::string_view part = value.substr(0, end);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    if (part.starts_with("r=")) left = detail::decimal<std::uint32_t>(part.substr(2));
+    if (part.starts_with("t=")) seconds = detail::decimal<std::uint32_t>(part.substr(2));
+    if (end == std::string_view::npos) break;
+    value.remove_prefix(end + 1);
+  }
+  if (left != 0U || !seconds) return std::nullopt;
+  return std::chrono::seconds(std::min<std::uint32_t>(*seconds, 86'400));
+}
+
 }  // namespace mdstream::inline v0::net

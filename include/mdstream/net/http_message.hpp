@@ -188,6 +188,8 @@ inline void require_sound(const http_request& request) {
   }
   if (const auto pause = answer.headers.find("Retry-After")) {
     where.retry_after = parse_retry_after(*pause, wall_clock::now());
+  } else if (const auto limit = answer.headers.find("RateLimit"); limit && answer.status == 429) {
+    where.retry_after = parse_rate_limit(*limit);
   }
   return code;
 }

@@ -25,6 +25,9 @@ class fetch_window {
   fetch_window(std::size_t shards, std::size_t most_in_flight)
       : shards_(shards), most_in_flight_(most_in_flight) {}
 
+  /// No more are fetched at a time from here on.
+  void bound(std::size_t most_in_flight) noexcept { most_in_flight_ = most_in_flight; }
+
   /// One more batch wants this shard. True when it is the first one; the shard is queued then,
   /// unless it is on its way already.
   bool want(std::uint32_t shard) {

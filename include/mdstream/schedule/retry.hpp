@@ -22,12 +22,30 @@ enum class retry_jitter : std::uint8_t {
 /// `attempts` in all, the first included. Between two of them passes `pause · 2^i` plus up to half
 /// a `pause` by chance, i = 0, 1, …, as upstream does with a pause of one second; or, decorrelated,
 /// what chance makes of the pause before. Never more than `longest`.
+///
+/// With `patience`, transient errors do not count as attempts: the call is repeated until it has
+/// brought nothing for that long.
 struct retry_policy {
   unsigned attempts = 2;
   std::chrono::nanoseconds pause = std::chrono::seconds(1);
   std::chrono::nanoseconds longest = std::chrono::minutes(1);
   retry_jitter jitter = retry_jitter::half_pause;
+  std::chrono::nanoseconds patience{0};
 };
+
+/// How long a program waits for a store that is out of order, unless it says otherwise.
+inline constexpr std::chrono::minutes default_patience{15};
+
+/// For the requests of who reads or writes for hours: pauses from 200 ms to half a minute, drawn
+/// so that those who fail together come back apart.
+[[nodiscard]] constexpr retry_policy patient_requests(std::chrono::nanoseconds patience,
+                                                      unsigned attempts = 1) noexcept {
+  return {.attempts = attempts,
+          .pause = std::chrono::milliseconds(200),
+          .longest = std::chrono::seconds(30),
+          .jitter = retry_jitter::decorrelated,
+          .patience = patience};
+}
 
 /// For the requests that a larger call is made of, which is not begun anew for one of them: seven
 /// repetitions, in a quarter of a minute on average.
@@ -48,27 +66,39 @@ inline constexpr retry_policy patient_parts{.attempts = 8,
   }
 }
 
+/// Whether the store or the way to it failed, and may work again in a while.
+[[nodiscard]] inline bool is_transient(const std::error_code& failure) noexcept {
+  return failure.category() != mdstream_category() || failure == errc::unavailable;
+}
+
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
 /// when it is final. `chance` is uniform in [0, 1). Where the store asked for a pause
 /// (`diagnostics::retry_after`), it is not asked again before that, or before `longest` where that
 /// is less.
 /// `before` is the last pause of this call, where there was one; decorrelated pauses grow from it.
+/// `futile` is for how long the call has brought nothing: with a patience, a transient error is
+/// final once that is spent, a pause that the store asked for may be longer than `longest`, and no
+/// pause goes beyond the end of the patience, where the last attempt is made.
 [[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
     const retry_policy& policy, unsigned failed, const std::error_code& failure, double chance,
     std::optional<std::chrono::milliseconds> asked = std::nullopt,
-    std::chrono::nanoseconds before = {}) noexcept {
-  if (failed >= policy.attempts || !may_pass(failure)) return std::nullopt;
+    std::chrono::nanoseconds before = {}, std::chrono::nanoseconds futile = {}) noexcept {
+  const bool waits = policy.patience.count() > 0 && is_transient(failure);
+  if (waits ? futile >= policy.patience : failed >= policy.attempts || !may_pass(failure))
+    return std::nullopt;
   const double pause = static_cast<double>(policy.pause.count());
   const double last = std::max(static_cast<double>(before.count()), pause);
   const double wanted =
       policy.jitter == retry_jitter::decorrelated
           ? pause + chance * (3 * last - pause)
-          : pause * (std::ldexp(1.0, static_cast<int>(failed) - 1) + 0.5 * chance);
+          : pause * (std::ldexp(1.0, static_cast<int>(std::min(failed, 64U)) - 1) + 0.5 * chance);
   const double least =
       asked ? static_cast<double>(std::chrono::nanoseconds(*asked).count()) + 0.5 * pause * chance
             : 0.0;
-  const double bounded =
-      std::min(std::max(wanted, least), static_cast<double>(policy.longest.count()));
+  const double longest = static_cast<double>(policy.longest.count());
+  const double bounded = waits ? std::min(std::max(std::min(wanted, longest), least),
+                                          static_cast<double>((policy.patience - futile).count()))
+                               : std::min(std::max(wanted, least), longest);
   return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(bounded));
 }
 

@@ -130,6 +130,7 @@ class store_adapter {
   }
 
   [[nodiscard]] std::string url(std::string_view key) const { return inner_->url(key); }
+  [[nodiscard]] bool occupies_threads() const { return detail::occupies_threads(*inner_); }
 
  protected:
   [[nodiscard]] const std::shared_ptr<const S>& inner() const noexcept { return inner_; }

@@ -78,6 +78,7 @@ class any_async_store {
     store_->remove(std::move(key), std::move(stop), where, std::move(done));
   }
   [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
+  [[nodiscard]] bool occupies_threads() const { return store_->occupies_threads(); }
 
  private:
   struct interface {
@@ -103,6 +104,7 @@ class any_async_store {
                       store_handler<std::vector<object_info>>) const = 0;
     virtual void remove(std::string, std::stop_token, diagnostics&, store_handler<>) const = 0;
     [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
+    [[nodiscard]] virtual bool occupies_threads() const = 0;
   };
 
   template <class S>
@@ -162,6 +164,7 @@ class any_async_store {
       store.async_remove(std::move(key), std::move(stop), where, std::move(done));
     }
     [[nodiscard]] std::string url(std::string_view key) const override { return store.url(key); }
+    [[nodiscard]] bool occupies_threads() const override { return detail::occupies_threads(store); }
     S store;
   };
 

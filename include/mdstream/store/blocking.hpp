@@ -127,6 +127,7 @@ class blocking {
   }
 
   [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
+  [[nodiscard]] bool occupies_threads() const { return true; }
 
  private:
   static constexpr std::size_t part_bytes = std::size_t{8} << 20;
@@ -234,6 +235,7 @@ class shared_async {
     store_->async_remove(std::move(key), std::move(stop), where, std::move(done));
   }
   [[nodiscard]] std::string url(std::string_view key) const { return store_->url(key); }
+  [[nodiscard]] bool occupies_threads() const { return detail::occupies_threads(*store_); }
 
  private:
   std::shared_ptr<const S> store_;

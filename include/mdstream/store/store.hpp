@@ -150,6 +150,22 @@ template <async_store S>
   }
 }
 
+namespace detail {
+
+/// Whether each call of the store occupies a thread of the runtime's pool until it ends.
+template <async_store S>
+[[nodiscard]] bool occupies_threads(const S& store) {
+  if constexpr (requires {
+                  { store.occupies_threads() } -> std::same_as<bool>;
+                }) {
+    return store.occupies_threads();
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
+
 /// A store that can write where nothing is. `async_create` writes the object, whole or not at all,
 /// unless there is one of that key; completes with whether it did.
 template <class S>

@@ -67,7 +67,9 @@ class corpus {
     only_layout_ = common_layout();
     if (sample_size_ != 0 && only_layout_ != nullptr) uniform_samples_ = samples();
     cache_ = std::make_unique<cache_type>(
-        threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value},
+        threads_,
+        cache_options{
+            .root = cache_root_, .limit = given.cache_limit.value, .warn = opened->warn_of(given)},
         std::move(cached));
   }
 
@@ -231,7 +233,8 @@ class corpus {
             .keep_zip = opened.keep_zip,
             .validate_hash = std::move(opened.validate_hash),
             .download_retry = opened.download_retry,
-            .download_timeout = opened.download_timeout};
+            .download_timeout = opened.download_timeout,
+            .patience = opened.patience};
   }
 
   /// Checks the columns of every configuration and returns them in MDS form, where there are rows.

@@ -114,6 +114,7 @@ class fetch_ahead {
   void fetch(lock_type& lock) {
     if (fetching_ || stop_.stop_requested()) return;  // who fetches looks again before it ends
     fetching_ = true;
+    window_.bound(std::min(limits_.requests, source_.cache().fetches_at_once()));
     while (const std::optional<std::uint32_t> shard = window_.next()) {
       under_way_.begin();
       lock.unlock();

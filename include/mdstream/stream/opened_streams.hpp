@@ -47,6 +47,12 @@ struct opened_stream {
   std::string validate_hash{};
   unsigned download_retry = 2;
   std::chrono::nanoseconds download_timeout{};
+  std::chrono::nanoseconds patience = default_patience;
+  shared_retry_budget budget{};  ///< of the requests for the index
+
+  [[nodiscard]] retry_policy requests() const noexcept {
+    return patient_requests(patience, download_retry);
+  }
 };
 
 /// Not thread-safe.
@@ -98,6 +104,12 @@ class opened_streams {
   /// Where warnings go when the options do not say who is told.
   [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
     return warnings_;
+  }
+
+  /// Who is told of what can be worked with. Any thread.
+  [[nodiscard]] warning_function warn_of(const options& given) const {
+    if (given.warn) return given.warn;
+    return [kept = warnings_](const std::string& text) { kept->add(text); };
   }
 
  private:
@@ -183,7 +195,8 @@ class opened_streams {
             .directory = stream.place.directory,
             .root = root_,
             .prefix = stream.place.split,
-            .attempts = stream.download_retry};
+            .retry = stream.requests(),
+            .budget = stream.budget};
   }
 
   [[nodiscard]] opened_stream<Store> open(const options& given, stream_options<Store> stream,
@@ -193,7 +206,9 @@ class opened_streams {
         .keep_zip = stream.keep_zip.value_or(given.keep_zip),
         .validate_hash = stream.validate_hash.value_or(given.validate_hash),
         .download_retry = stream.download_retry.value_or(given.download_retry),
-        .download_timeout = stream.download_timeout.value_or(given.download_timeout)};
+        .download_timeout = stream.download_timeout.value_or(given.download_timeout),
+        .patience = stream.patience.value_or(given.patience)};
+    out.budget = {retry_budget(), detail::tells_of_trouble(warn_, place.name, out.patience)};
     if (out.download_retry == 0)
       throw error(errc::invalid_argument,
                   diagnostics{.what = "download_retry counts all attempts, so it is at least 1",

@@ -8,6 +8,7 @@
 #include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/world.hpp>
+#include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -44,6 +45,7 @@ struct stream_options {
   /// Unset options are those of the dataset or loader.
   std::optional<unsigned> download_retry{};
   std::optional<std::chrono::milliseconds> download_timeout{};
+  std::optional<std::chrono::milliseconds> patience{};
   std::optional<std::string> validate_hash{};
   std::optional<bool> keep_zip{};
 };
@@ -60,10 +62,14 @@ struct dataset_options {
   /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
   /// limit of the processes that share the directory holds.
   byte_size cache_limit{};
-  /// Attempts in total to fetch a shard, at least 1.
+  /// How often a shard is fetched in all whose content is wrong, at least 1.
   unsigned download_retry = 2;
-  /// One attempt to fetch a shard may take this long.
+  /// A request that brings no byte for so long is given up and repeated; what came of it is kept.
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
+  /// How long a store may be out of order: a request that fails with a transient error is repeated,
+  /// with growing pauses or as the store asks for, until it has brought nothing for so long.
+  /// `warn` is told at once. 0: such an error counts as an attempt of `download_retry`.
+  std::chrono::milliseconds patience = default_patience;
   /// Name of the hash in the index to check files by; one that the index does not have is an error.
   /// Empty: the cheapest that the index has and the program computes. "none": sizes only.
   std::string validate_hash{};
@@ -139,6 +145,7 @@ struct loader_options {
   std::optional<byte_size> ahead{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds patience = default_patience;
   std::string validate_hash{};
   bool keep_zip = false;
   unsigned threads = 0;

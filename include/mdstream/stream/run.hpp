@@ -247,7 +247,7 @@ class batch_engine {
   }
 
   [[nodiscard]] feed_limits limits() const noexcept {
-    const std::size_t requests = std::max<std::size_t>(2 * corpus_.threads().threads(), 4);
+    constexpr std::size_t requests = detail::most_calls + detail::most_calls / 4;
     const std::uint64_t fetched =
         keeps_busy_ ? std::max(predownload_, samples_of(requests)) : predownload_;
     return {.delivery = {.predownload = fetched,

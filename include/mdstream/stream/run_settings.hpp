@@ -37,6 +37,7 @@ template <class Store>
           .cache_limit = from.cache_limit,
           .download_retry = from.download_retry,
           .download_timeout = from.download_timeout,
+          .patience = from.patience,
           .validate_hash = from.validate_hash,
           .keep_zip = from.keep_zip,
           .threads = from.threads,

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -28,6 +29,11 @@ class watch {
   using call = call_begun;
 
   explicit watch(Observer observer) : observer_(std::move(observer)) {}
+  watch(const watch&) = delete;
+  watch& operator=(const watch&) = delete;
+  ~watch() {
+    if (warnings_) warnings_->pass_to({});
+  }
 
   [[nodiscard]] call begin(std::chrono::nanoseconds stalled) const noexcept {
     return {std::chrono::steady_clock::now(), stalled};
@@ -40,30 +46,30 @@ class watch {
     what.stalled = sum.stalled - began.stalled_before;
     what.sum = sum;
     what.sum.samples = samples_ += what.samples;
-    tell_warnings();
+    const std::lock_guard lock(mutex_);
     observer_(what);
   }
 
   static constexpr bool hears_warnings = std::is_invocable_v<Observer&, const observe::warning&>;
 
-  /// Tells what is kept there, now and before each step.
-  void hear(std::shared_ptr<kept_warnings> from) {
+  /// Tells what is kept there, and what comes as it comes.
+  void hear(std::shared_ptr<kept_warnings> from)
+    requires hears_warnings
+  {
     warnings_ = std::move(from);
-    tell_warnings();
+    warnings_->pass_to([this](const std::string& text) {
+      const std::lock_guard lock(mutex_);
+      observer_(observe::warning{text});
+    });
   }
 
   void tell(const observe::stale_state& what) {
+    const std::lock_guard lock(mutex_);
     if constexpr (std::is_invocable_v<Observer&, const observe::stale_state&>) observer_(what);
   }
 
  private:
-  void tell_warnings() {
-    if constexpr (hears_warnings) {
-      if (!warnings_) return;
-      for (std::string& each : warnings_->take()) observer_(observe::warning{std::move(each)});
-    }
-  }
-
+  std::mutex mutex_;  // one call of the observer at a time
   Observer observer_;
   std::shared_ptr<kept_warnings> warnings_;
   std::uint64_t samples_ = 0;

@@ -3,9 +3,12 @@
 /// Where and how writers write.
 
 #include <mdstream/core/sizes.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/format/sample_layout.hpp>
+#include <mdstream/store/shared_retry_budget.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <chrono>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -71,6 +74,11 @@ struct writer_options {
   /// Replace a dataset that is there: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
   existing_dataset existing = existing_dataset::refuse;
+  /// How long a store may be out of order: what fails with a transient error is repeated, with
+  /// growing pauses or as the store asks for, until it has failed for so long. 0: not at all.
+  std::chrono::milliseconds patience = default_patience;
+  /// Told at once, from any thread, and once a minute while it lasts.
+  warning_function warn = &warn_on_stderr;
 };
 
 /// Options of a row_writer; names and defaults are those of Python's JSONWriter and XSVWriter.
@@ -92,6 +100,8 @@ struct row_writer_options {
   unsigned max_workers = 2;
   bool exist_ok = false;
   existing_dataset existing = existing_dataset::refuse;
+  std::chrono::milliseconds patience = default_patience;
+  warning_function warn = &warn_on_stderr;
 };
 
 }  // namespace mdstream::inline v0

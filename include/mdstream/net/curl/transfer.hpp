@@ -112,11 +112,7 @@ class http_transfer {
 
   /// Tells the caller. Call once, after the handle was taken off the multi handle.
   void complete(CURLcode ended) {
-    // First: what the taker throws says more than how the connection ended.
-    guarded(0, [this] {
-      receiver_.flush();
-      return 0;
-    });
+    flush();  // first: what the taker throws says more than how the connection ended
     if (!failed_ && ended != CURLE_OK && !(ended == CURLE_WRITE_ERROR && has_enough_)) {
       fail_from_curl(ended);
     }
@@ -128,9 +124,19 @@ class http_transfer {
     take_failure(code, std::move(what));
     finish();
   }
-  void complete_canceled() { complete_with(errc::canceled, {.what = "the request was cancelled"}); }
+  void complete_canceled() {
+    flush();  // who stops a request that hangs goes on behind what came
+    complete_with(errc::canceled, {.what = "the request was cancelled"});
+  }
 
  private:
+  void flush() {
+    guarded(0, [this] {
+      receiver_.flush();
+      return 0;
+    });
+  }
+
   void finish() {
     handler done = std::move(done_);
     done(failed_, std::move(answer_));

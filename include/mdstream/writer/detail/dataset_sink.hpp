@@ -39,8 +39,10 @@ class dataset_sink {
   dataset_sink(Options& opts, shard_format format, json::object config, const sample_layout& layout,
                std::function<std::unique_ptr<Builder>()> make)
       : make_(std::move(make)),
-        uploader_(make_where_made<uploader>(std::move(opts.out).open(), format, std::move(config),
-                                            opts.compression, opts.hashes, opts.max_workers)),
+        uploader_(make_where_made<uploader>(
+            patient_store(std::move(opts.out).open(), patient_requests(opts.patience),
+                          {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}),
+            format, std::move(config), opts.compression, opts.hashes, opts.max_workers)),
         builder_(make_()) {
     if (opts.exist_ok && opts.existing == existing_dataset::append)
       throw error(
@@ -83,10 +85,10 @@ class dataset_sink {
   }
 
  private:
-  using uploader = shard_uploader<Store, Codec, Hash>;
+  using uploader = shard_uploader<Codec, Hash>;
 
   void prepare(existing_dataset mode, const sample_layout& layout) {
-    const Store& target = uploader_->store();
+    const auto& target = uploader_->store();
     const bool has_index = exists(target, index_file_name);
     if (mode == existing_dataset::append && has_index) {
       before_ = read_entries(layout);
@@ -108,7 +110,7 @@ class dataset_sink {
 
   /// The entries of the index that is there; shards are numbered on from its last.
   std::vector<std::string> read_entries(const sample_layout& layout) {
-    const Store& target = uploader_->store();
+    const auto& target = uploader_->store();
     const std::vector<std::byte> bytes = read_all(target, index_file_name);
     const diagnostics where{.url = target.url(index_file_name)};
     const dataset_index index =

@@ -9,6 +9,7 @@
 #include <mdstream/format/file_info.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/hash/choice.hpp>
+#include <mdstream/store/detail/patient_store.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 
@@ -38,11 +39,11 @@ struct finished_shard {
 
 /// Turns finished shards into objects of a store and entries of the index, on threads of its own.
 /// `submit`, `wait` and `publish_index` are for one thread.
-template <object_store Store, codec_policy Codec, hash_policy Hash>
+template <codec_policy Codec, hash_policy Hash>
 class shard_uploader {
  public:
   /// `config`: the members of a shard's entry besides files and samples.
-  shard_uploader(Store store, shard_format format, json::object config,
+  shard_uploader(patient_store store, shard_format format, json::object config,
                  const std::string& compression, std::vector<std::string> hashes, unsigned workers)
       : store_(std::move(store)),
         format_(format),
@@ -58,11 +59,12 @@ class shard_uploader {
   shard_uploader& operator=(const shard_uploader&) = delete;
   /// Shards that were not begun are dropped.
   ~shard_uploader() {
+    store_.stop();
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
   }
 
-  [[nodiscard]] const Store& store() const noexcept { return store_; }
+  [[nodiscard]] const patient_store& store() const noexcept { return store_; }
 
   /// Takes a shard; waits while more than twice as many as there are workers are on their way.
   /// Throws what an earlier shard failed with.
@@ -173,7 +175,7 @@ class shard_uploader {
         {"basename", name}, {"bytes", bytes.size()}, {"hashes", std::move(digests)}};
   }
 
-  Store store_;
+  patient_store store_;
   shard_format format_;
   json::object config_;
   std::vector<std::string> hashes_;

@@ -1,0 +1,60 @@
+#include <mdstream/store/detail/call_gate.hpp>
+
+#include <mdstream/schedule/adaptive_limit.hpp>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "support/catch.hpp"
+
+namespace call_gate_test {
+
+namespace mds = mdstream;
+using mds::detail::call_place;
+using gate = mds::detail::call_gate<mds::fixed_limit>;
+
+struct setting {
+  std::shared_ptr<gate> one_at_a_time = std::make_shared<gate>(mds::fixed_limit(1));
+  std::string order{};
+
+  void begin(char name, std::shared_ptr<const call_place> place, std::stop_token stop = {}) {
+    one_at_a_time->begin(
+        std::move(stop),
+        [this, name](std::optional<mds::fixed_limit::ticket> let_in) {
+          order += let_in ? name : '-';
+        },
+        std::move(place));
+  }
+  void end() { one_at_a_time->end({}, {}); }
+};
+
+TEST_CASE("calls wait in the order of need", "[store]") {
+  const auto at = [](std::uint64_t turn) {
+    auto place = std::make_shared<call_place>();
+    place->turn = turn;
+    return place;
+  };
+  setting here;
+  const auto late = at(9);
+  here.begin('a', at(7));
+  here.begin('l', late);
+  here.begin('b', at(5));
+  here.begin('c', at(3));
+  here.begin('d', at(5));
+  std::stop_source stop;
+  here.begin('s', at(1), stop.get_token());
+  here.begin('e', nullptr);
+  CHECK(here.order == "a");
+  stop.request_stop();
+  CHECK(here.order == "a-");
+  here.end();
+  CHECK(here.order == "a-e");
+  late->now = true;  // a batch waits for it
+  for (int i = 0; i < 5; ++i) here.end();
+  CHECK(here.order == "a-elcbd");
+  CHECK(here.one_at_a_time->in_flight() == 0);
+}
+
+}  // namespace call_gate_test
