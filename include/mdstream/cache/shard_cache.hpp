@@ -223,7 +223,7 @@ class shard_cache {
     std::size_t most = 2;
     for (const source& each : sources_) {
       if (!each.remote) continue;
-      const bool ranged = largest_ >= each.rules.ranged_from;
+      const bool ranged = catalog_.largest() >= each.rules.ranged_from;
       const std::size_t requests = ranged ? ranged_read_options{}.at_once : 1;
       const std::size_t calls = each.rules.gate->most();
       most = std::max(most, (calls + calls / 4) / requests + 2);

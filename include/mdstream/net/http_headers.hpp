@@ -131,8 +131,8 @@ struct content_range {
     const std::size_t end = value.find(';');
     std::string_view part = value.substr(0, end);
     while (part.starts_with(' ')) part.remove_prefix(1);
-    if (part.starts_with("r=")) left = detail::decimal<std::uint32_t>(part.substr(2));
-    if (part.starts_with("t=")) seconds = detail::decimal<std::uint32_t>(part.substr(2));
+    if (part.starts_with("r=")) left = detail::whole_number<std::uint32_t>(part.substr(2));
+    if (part.starts_with("t=")) seconds = detail::whole_number<std::uint32_t>(part.substr(2));
     if (end == std::string_view::npos) break;
     value.remove_prefix(end + 1);
   }

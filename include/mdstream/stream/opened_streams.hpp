@@ -106,12 +106,6 @@ class opened_streams {
     return warnings_;
   }
 
-  /// Who is told of what can be worked with. Any thread.
-  [[nodiscard]] warning_function warn_of(const options& given) const {
-    if (given.warn) return given.warn;
-    return [kept = warnings_](const std::string& text) { kept->add(text); };
-  }
-
  private:
   /// Some streams at a time; its steps run on the pool.
   struct loading : std::enable_shared_from_this<loading> {
