@@ -94,12 +94,13 @@ TEST_CASE("the text of an origin comes back, and half of it is none", "[cache]")
                                           .tag = "\"x y\"",
                                           .tagged_bytes = 17,
                                           .adopted = 1'700'000'000'000'000'000};
-  const std::string text = mds::detail::text_of(origin);
+  const std::string text = mds::detail::text_of_origin(origin);
   CHECK(mds::detail::parse_origin(text) == origin);
   for (std::size_t size = 0; size < text.size(); ++size)
     CHECK_FALSE(mds::detail::parse_origin(text.substr(0, size)));
   CHECK_FALSE(mds::detail::parse_origin(text + "x"));
-  CHECK(mds::detail::parse_origin(mds::detail::text_of({.remote = "a\nb"}))->remote == "a b");
+  CHECK(mds::detail::parse_origin(mds::detail::text_of_origin({.remote = "a\nb"}))->remote ==
+        "a b");
 }
 
 TEST_CASE("this boot is the same each time it is asked for", "[cache]") {

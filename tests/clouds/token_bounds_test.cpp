@@ -137,8 +137,9 @@ TEST_CASE("no URL leads tokens to another server, program and environment do", "
 }
 
 TEST_CASE("Google's tokens keep to Google's hosts", "[clouds]") {
-  support::scripted_server server(
-      [](auto& to, const scripted_request&) { to.answer("200 OK", R"({"size": "1", "generation": "1"})"); });
+  support::scripted_server server([](auto& to, const scripted_request&) {
+    to.answer("200 OK", R"({"size": "1", "generation": "1"})");
+  });
   const auto size = [](const std::string& url, const variables& set) {
     mds::runtime threads(1);
     mds::store::gs_options options;

@@ -77,7 +77,7 @@ enum class settlement {
 
 using files_by_name = std::unordered_map<std::string, file_info>;
 
-[[nodiscard]] inline files_by_name files_of(const dataset_index& index) {
+[[nodiscard]] inline files_by_name files_named_in(const dataset_index& index) {
   files_by_name all;
   for (std::size_t shard = 0; shard < index.shards(); ++shard)
     for (const file_role role :
@@ -119,8 +119,8 @@ using files_by_name = std::unordered_map<std::string, file_info>;
     any = any || name != index_file_name;
   });
   if (!any) return false;
-  const files_by_name old = before != nullptr ? files_of(*before) : files_by_name();
-  return !dataset_files_in(directory, &old, files_of(now)).empty();
+  const files_by_name old = before != nullptr ? files_named_in(*before) : files_by_name();
+  return !dataset_files_in(directory, &old, files_named_in(now)).empty();
 }
 
 struct dropped_files {
@@ -131,8 +131,8 @@ struct dropped_files {
 /// index was there before, what the present one has no hash of.
 inline dropped_files drop_other_versions(const std::string& directory, const dataset_index* before,
                                          const dataset_index& now) {
-  const files_by_name old = before != nullptr ? files_of(*before) : files_by_name();
-  const files_by_name present = files_of(now);
+  const files_by_name old = before != nullptr ? files_named_in(*before) : files_by_name();
+  const files_by_name present = files_named_in(now);
   dropped_files count;
   for (const std::string& name : dataset_files_in(directory, &old, present)) {
     const auto is = present.find(name);

@@ -43,7 +43,7 @@ struct stream_origin {
 };
 
 /// The text of the file: five lines and a last one that says that nothing is missing.
-[[nodiscard]] inline std::string text_of(const stream_origin& origin) {
+[[nodiscard]] inline std::string text_of_origin(const stream_origin& origin) {
   const auto line = [](std::string_view name, std::string value) {
     std::ranges::replace_if(value, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
     return std::string(name) + ' ' + value + '\n';
@@ -89,7 +89,7 @@ struct stream_origin {
 
 /// Flushed: after a power loss it is there or not, and says no more than what was true before.
 inline void write_origin(const std::string& directory, const stream_origin& origin) {
-  replace_file(origin_path(directory), as_bytes(text_of(origin)), durability::flushed);
+  replace_file(origin_path(directory), as_bytes(text_of_origin(origin)), durability::flushed);
 }
 
 }  // namespace mdstream::inline v0::detail
