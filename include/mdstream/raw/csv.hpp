@@ -124,7 +124,7 @@ class csv {
   static constexpr bool sums = true;
 
   explicit csv(const options& about = {})
-      : delimiter_(about.delimiter.size() == 1 ? about.delimiter[0] : '"') {
+      : delimiter_(about.delimiter.size() == 1 ? about.delimiter[0] : '\n') {
     if (delimiter_ == '"' || delimiter_ == '\n' || delimiter_ == '\r')
       throw error(errc::invalid_argument,
                   "a delimiter is one character other than a quote and a line end");

@@ -96,8 +96,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Whether a key is data of a source with that pattern: it matches one of the pattern's texts (an
-/// empty one matches all), it is no directory, and none of its parts begins with `.` or `_`.
+/// Whether a key is data of a source with these patterns: it matches one of them (an empty one
+/// matches all), it is no directory, and none of its parts begins with a point or an underscore.
 [[nodiscard]] inline bool is_data(std::string_view key, const std::vector<std::string>& patterns) {
   if (key.empty() || key.back() == '/') return false;
   for (std::size_t at = 0; at != std::string_view::npos;) {
