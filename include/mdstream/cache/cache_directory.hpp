@@ -70,8 +70,11 @@ class cache_directory {
   };
 
   /// As `cache_ledger`.
-  cache_directory(std::string root, std::uint64_t limit, const shard_catalog& catalog, hooks calls)
-      : ledger_(std::move(root), limit, catalog), catalog_(catalog), hooks_(std::move(calls)) {}
+  cache_directory(std::string root, std::uint64_t limit, const shard_catalog& catalog, hooks calls,
+                  ledger_rules rules = {})
+      : ledger_(std::move(root), limit, catalog, std::move(rules)),
+        catalog_(catalog),
+        hooks_(std::move(calls)) {}
 
   [[nodiscard]] cache_ledger& ledger() noexcept { return ledger_; }
 
@@ -125,7 +128,7 @@ class cache_directory {
   void abandon(std::uint32_t shard, shard_claim claim) {
     cache_ledger::transaction change(ledger_);
     change.unreserve(claim.reserved);
-    ::unlink(ledger_.lock_path(shard).c_str());
+    if (claim.lock) ::unlink(ledger_.lock_path(shard).c_str());
     change.finish();
   }
 
@@ -177,6 +180,14 @@ class cache_directory {
     flush_file(stream, files);
     if (files.meta) flush_file(stream, *files.meta);
     catalog_.facts(stream).record(shard - stream.first, *stamp, files.can_check(), detail::flushed);
+  }
+
+  /// Whether a stopped process holds the shard to fetch or evict it. Then it may be fetched with an
+  /// empty claim: without that lock, and without room for it.
+  [[nodiscard]] bool is_held_by_stopped(std::uint32_t shard) const {
+    const unique_fd fd = detail::try_open(ledger_.lock_path(shard), O_RDONLY);
+    const auto holder = fd ? detail::lock_holder::of(fd.get()) : std::nullopt;
+    return holder && holder->is_stopped();
   }
 
   /// Deletes a damaged file of a stream that has a remote.
@@ -395,7 +406,7 @@ class cache_directory {
                                               std::uint64_t bytes,
                                               cache_ledger::transaction& change) {
     const std::string directory = detail::parent_of(path);
-    if (const int failure = detail::make_directories(directory); failure != 0) {
+    if (const int failure = detail::make_shared_directories(directory); failure != 0) {
       throw system_failure(failure, "cannot make the directory", directory);
     }
     change.remove_file(path);
@@ -408,6 +419,7 @@ class cache_directory {
   /// under the directory lock.
   [[nodiscard]] unique_fd pin_published(std::uint32_t shard, unique_fd lock) const {
     const std::string path = ledger_.lock_path(shard);
+    if (!lock) return {};
     if (!limited()) {
       ::unlink(path.c_str());
       return {};

@@ -26,6 +26,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -41,6 +42,13 @@
 
 namespace mdstream::inline v0 {
 
+struct ledger_rules {
+  /// How long another process may hold the directory lock, which takes microseconds unless it is
+  /// stopped, before calls fail with `errc::unavailable`.
+  std::chrono::nanoseconds peer_timeout = std::chrono::seconds(60);
+  std::optional<detail::machine> here{};  ///< for tests; defaults to what the system says
+};
+
 /// One process's part in a cache directory. All calls are thread-safe; changes are made in a
 /// `transaction` (ledger_transaction.hpp). They wait for the directory lock, which is held for
 /// microseconds, or for a scan when a process has died.
@@ -55,10 +63,14 @@ class cache_ledger {
   };
 
   /// Joins the processes of `root`. `catalog` stays as long as this. Throws `errc::unsupported` on
-  /// a file system without locks, `errc::permission_denied` where nothing can be written.
-  cache_ledger(std::string root, std::uint64_t limit, const shard_catalog& catalog)
+  /// a file system without locks and where another machine uses `root`, `errc::unavailable` where a
+  /// stopped process holds the directory lock, `errc::permission_denied` where nothing can be
+  /// written.
+  cache_ledger(std::string root, std::uint64_t limit, const shard_catalog& catalog,
+               ledger_rules rules = {})
       : root_(std::move(root)),
         own_(root_ + "/.mdstream"),
+        rules_(std::move(rules)),
         catalog_(catalog),
         flags_(catalog.shards(), absent) {
     facts_.limit = limit;
@@ -148,7 +160,12 @@ class cache_ledger {
   class dir_lock {
    public:
     explicit dir_lock(cache_ledger& of) : fd_(of.lock_.get()) {
-      detail::lock_file(fd_, lock_kind::exclusive, of.own_ + "/lock");
+      // Who has waited long for a process that does nothing lets the next ones know at once.
+      const std::chrono::nanoseconds most =
+          of.waited_in_vain_ ? of.rules_.peer_timeout / 60 : of.rules_.peer_timeout;
+      of.waited_in_vain_ = true;
+      detail::lock_file(fd_, of.own_ + "/lock", most);
+      of.waited_in_vain_ = false;
     }
     dir_lock(const dir_lock&) = delete;
     dir_lock& operator=(const dir_lock&) = delete;
@@ -167,7 +184,7 @@ class cache_ledger {
 
   void open_files() {
     for (const char* part : {"/live", "/shards", "/tmp"}) {
-      if (const int failure = detail::make_directories(own_ + part); failure != 0) {
+      if (const int failure = detail::make_shared_directories(own_ + part); failure != 0) {
         throw system_failure(failure, "cannot make the cache's directory", own_ + part);
       }
     }
@@ -178,7 +195,8 @@ class cache_ledger {
   void join() {
     std::vector<std::uint64_t> keys;
     for (const auto& [key, stream] : keys_) keys.push_back(key);
-    members_.emplace(own_ + "/live", facts_, keys);
+    members_.emplace(own_ + "/live", facts_, keys,
+                     rules_.here ? *rules_.here : detail::machine::of(own_));
     register_streams();
     const bool usable = journal_->read();
     const member_sums sums = survey_members();
@@ -390,6 +408,8 @@ class cache_ledger {
 
   std::string root_;
   std::string own_;
+  ledger_rules rules_;
+  bool waited_in_vain_ = false;  // for the directory lock, when it was last asked for
   const shard_catalog& catalog_;
 
   std::mutex mutex_;  // within the process; flock does not tell its threads apart

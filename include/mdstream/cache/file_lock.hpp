@@ -10,8 +10,14 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -36,14 +42,8 @@ namespace detail {
   unique_fd fd(
       own_descriptors::add([&] { return try_open(path, O_RDWR | O_CREAT | flags).release(); }));
   if (!fd) throw system_failure(errno, "cannot open", path);
+  share_as_parent(path, fd.get());
   return fd;
-}
-
-/// Waits for the lock.
-inline void lock_file(int fd, lock_kind kind, const std::string& path) {
-  while (::flock(fd, kind == lock_kind::shared ? LOCK_SH : LOCK_EX) != 0) {
-    if (errno != EINTR) fail_lock(errno, path);
-  }
 }
 
 /// Takes the lock if that can be done at once. Also turns one kind into the other, in which case
@@ -54,6 +54,66 @@ inline void lock_file(int fd, lock_kind kind, const std::string& path) {
     if (errno != EINTR) fail_lock(errno, path);
   }
   return true;
+}
+
+/// Who holds the lock of an open file, as far as this process can see.
+struct lock_holder {
+  pid_t process = 0;
+  std::string name{};
+  char state = '?';  ///< as in /proc/<pid>/stat
+
+  [[nodiscard]] bool is_stopped() const noexcept { return state == 'T' || state == 't'; }
+
+  [[nodiscard]] static std::optional<lock_holder> of(int fd) {
+    struct stat info{};
+    if (::fstat(fd, &info) != 0) return std::nullopt;
+    const std::string inode = ':' + std::to_string(info.st_ino) + ' ';
+    std::ifstream locks("/proc/locks");
+    for (std::string line; std::getline(locks, line);) {
+      // "7: FLOCK  ADVISORY  WRITE 4711 fd:01:1234 0 EOF"; "7: -> FLOCK …" only waits.
+      std::istringstream words(line);
+      std::string number, kind, advisory, write;
+      lock_holder found;
+      if (!(words >> number >> kind >> advisory >> write >> found.process) || kind != "FLOCK" ||
+          found.process <= 0 || line.find(inode) == std::string::npos)
+        continue;
+      std::ifstream stat("/proc/" + std::to_string(found.process) + "/stat");
+      std::string text;
+      std::getline(stat, text);
+      const std::size_t open = text.find('('), close = text.rfind(')');
+      if (open < close && close + 2 < text.size()) {
+        found.name = text.substr(open + 1, close - open - 1);
+        found.state = text[close + 2];
+      }
+      return found;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string text() const {
+    return "process " + std::to_string(process) + " (" + name + ")" +
+           (is_stopped() ? ", which is stopped: let it go on (kill -CONT " +
+                               std::to_string(process) + ") or end it"
+                         : "");
+  }
+};
+
+/// Waits for the exclusive lock, at most so long. Throws `errc::unavailable`, naming who holds it.
+inline void lock_file(int fd, const std::string& path, std::chrono::nanoseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
+  std::chrono::nanoseconds pause = std::chrono::microseconds(20);
+  while (!try_lock_file(fd, lock_kind::exclusive, path)) {
+    if (std::chrono::steady_clock::now() >= until) {
+      const std::optional<lock_holder> holder = lock_holder::of(fd);
+      throw error(errc::unavailable,
+                  {.what = "the lock of the cache directory has been held for " +
+                           std::to_string(std::chrono::ceil<std::chrono::seconds>(most).count()) +
+                           " s by " + (holder ? holder->text() : "a process that is not seen here"),
+                   .url = path});
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min<std::chrono::nanoseconds>(pause * 2, std::chrono::milliseconds(2));
+  }
 }
 
 /// Opens (and makes) a lock file and takes its lock if that can be done at once; an empty

@@ -43,7 +43,9 @@ class cache_journal {
   };
 
   explicit cache_journal(std::string path)
-      : path_(std::move(path)), file_(detail::open_file(path_, O_RDWR | O_CREAT)) {}
+      : path_(std::move(path)), file_(detail::open_file(path_, O_RDWR | O_CREAT)) {
+    detail::share_as_parent(path_, file_.get());
+  }
 
   /// Reads the header. False when it is of no use: new, torn, or left in the middle of a change.
   [[nodiscard]] bool read() {

@@ -78,7 +78,7 @@ inline void drop_dead_indexes(const std::string& directory) {
 
 /// Puts an index there, whole or not at all.
 inline void keep_index(const std::string& directory, bytes_view bytes) {
-  if (const int failure = make_directories(directory); failure != 0)
+  if (const int failure = make_shared_directories(directory); failure != 0)
     throw system_failure(failure, "cannot make the directory", directory);
   drop_dead_indexes(directory);
   std::string temporary;

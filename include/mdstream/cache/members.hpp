@@ -1,8 +1,10 @@
 #pragma once
 
 /// The live processes of a cache directory: each holds a small file there under an exclusive lock
-/// for its life. A file whose lock can be had belongs to a process that is gone.
+/// for its life. A file whose lock can be had belongs to a process that is gone, if it is one of
+/// this kernel: locks of other machines cannot be relied on.
 
+#include <mdstream/cache/detail/machine.hpp>
 #include <mdstream/cache/file_lock.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
@@ -56,17 +58,27 @@ struct member_sums {
 class cache_members {
  public:
   /// Makes and locks this process's file in `directory`.
-  /// `streams` are the keys of the directories that it fetches shards into.
+  /// `streams` are the keys of the directories that it fetches shards into. Throws
+  /// `errc::unsupported` where another machine uses the directory.
   cache_members(std::string directory, const member_facts& facts,
-                std::span<const std::uint64_t> streams)
+                std::span<const std::uint64_t> streams, detail::machine here = {})
       : directory_(std::move(directory)),
+        here_(std::move(here)),
         id_(std::to_string(::getpid()) + '-' + detail::unique_name()),
         path_(directory_ + '/' + id_) {
+    refuse_other_machines();
     file_ = detail::open_lock(path_, O_EXCL);
-    detail::lock_file(file_.get(), lock_kind::exclusive, path_);
-    streams_ = streams.size();
-    update(facts);
-    detail::write_at(file_.get(), sizeof(record), std::as_bytes(streams), path_);
+    try {
+      if (!detail::try_lock_file(file_.get(), lock_kind::exclusive, path_))
+        throw system_failure(EWOULDBLOCK, "cannot lock", path_);
+      streams_ = streams.size();
+      update(facts);
+      detail::write_at(file_.get(), sizeof(record), std::as_bytes(streams), path_);
+      refuse_other_machines();  // that came at the same moment: their lock is not this one's
+    } catch (...) {
+      ::unlink(path_.c_str());
+      throw;
+    }
   }
   cache_members(const cache_members&) = delete;
   cache_members& operator=(const cache_members&) = delete;
@@ -79,7 +91,9 @@ class cache_members {
   [[nodiscard]] bool listed() const noexcept { return detail::is_linked(file_.get()); }
 
   void update(const member_facts& facts) {
-    const record text{magic, facts.limit, facts.need, facts.largest, facts.reserved, streams_};
+    record text{magic,    facts.limit, facts.need, facts.largest, facts.reserved,
+                streams_, here_.boot,  here_.host, {}};
+    here_.name.copy(text.name, sizeof text.name - 1);
     detail::write_at(file_.get(), 0, std::as_bytes(std::span(&text, 1)), path_);
   }
 
@@ -98,7 +112,10 @@ class cache_members {
   [[nodiscard]] member_sums survey(Forget forget) const {
     member_sums sums;
     for_each_other([&](const std::string& name, const std::string& path, int fd) {
-      if (detail::try_lock_file(fd, lock_kind::exclusive, path)) {
+      const origin from = origin_of(read_record(fd, path));
+      if (from == origin::another_machine) return;
+      if (from == origin::an_earlier_boot ||
+          detail::try_lock_file(fd, lock_kind::exclusive, path)) {
         forget(std::string_view(name));
         ::unlink(path.c_str());
         sums.found_dead = true;
@@ -139,10 +156,33 @@ class cache_members {
   }
 
  private:
-  static constexpr std::uint64_t magic = 0x33656d6d2d73646d;  // "mds-mme3"
+  static constexpr std::uint64_t magic = 0x34656d6d2d73646d;  // "mds-mme4"
   struct record {
-    std::uint64_t magic, limit, need, largest, reserved, streams;
+    std::uint64_t magic, limit, need, largest, reserved, streams, boot, host;
+    char name[64];  // of the machine
   };
+
+  enum class origin { this_kernel, an_earlier_boot, another_machine };
+  [[nodiscard]] origin origin_of(const record& of) const noexcept {
+    if (of.boot == 0 || of.boot == here_.boot) return origin::this_kernel;
+    return of.host == here_.host || here_.local_disk ? origin::an_earlier_boot
+                                                     : origin::another_machine;
+  }
+
+  void refuse_other_machines() const {
+    for_each_other([&](const std::string& name, const std::string& path, int fd) {
+      record of = read_record(fd, path);
+      if (origin_of(of) != origin::another_machine) return;
+      of.name[sizeof of.name - 1] = 0;
+      throw error(errc::unsupported,
+                  {.what = "the cache directory is in use by another machine, \"" +
+                           std::string(of.name) + "\" (process " + name.substr(0, name.find('-')) +
+                           "), with which this one shares no locks: give each machine a directory "
+                           "of its own, best on a local disk; if no process of \"" +
+                           std::string(of.name) + "\" uses it any more, delete this file",
+                   .url = path});
+    });
+  }
   static constexpr std::uint64_t most_items = std::uint64_t{1} << 24;  // a file of ours has fewer
 
   /// All zero where there is none.
@@ -184,6 +224,7 @@ class cache_members {
   }
 
   std::string directory_;
+  detail::machine here_;
   std::string id_;
   std::string path_;
   unique_fd file_;

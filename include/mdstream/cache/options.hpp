@@ -44,6 +44,11 @@ struct cache_options {
 
   /// Unset: the machine's.
   std::optional<boot_identity> boot{};
+
+  /// How long other processes are waited for that are stopped, by a signal or a debugger. Then a
+  /// shard that such a one was to fetch is fetched here; where it holds the directory's lock, calls
+  /// fail with `errc::unavailable` and name it.
+  std::chrono::nanoseconds peer_timeout = std::chrono::seconds(60);
 };
 
 /// One stream of a cache: a dataset's directory and where its shards come from.

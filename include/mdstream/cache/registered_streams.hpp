@@ -64,6 +64,7 @@ class registered_streams {
     }
     if (text.size() == before) return;
     const unique_fd fd = detail::open_file(file_, O_RDWR | O_CREAT);
+    detail::share_as_parent(file_, fd.get());
     detail::write_at(fd.get(), before, as_bytes(std::string_view(text).substr(before)), file_);
   }
 

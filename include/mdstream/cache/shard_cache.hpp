@@ -266,6 +266,7 @@ class shard_cache {
     claims_in_order::turn turn;
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+    std::chrono::steady_clock::time_point looked{};  // who holds its lock
     std::chrono::milliseconds pause = poll_first;
     unsigned publishes = 0;
     std::optional<fetched_shard> data{};  // while the file beside it is fetched
@@ -316,7 +317,8 @@ class shard_cache {
                     return known ? *known : never - here_.slots().mapped_at(shard);
                   },
               .knows_order = [this] { return next_use_.is_known(); },
-              .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); }});
+              .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); }},
+          ledger_rules{.peer_timeout = options_.peer_timeout});
     } catch (const error& e) {
       if (e.code() != errc::permission_denied) throw;
       return;  // a complete dataset can be read without a word to other processes
@@ -378,7 +380,9 @@ class shard_cache {
         case claim_result::claimed: return fetch(trip, std::move(claim));
         case claim_result::check: return check(trip, std::move(claim));
         case claim_result::there:
-        case claim_result::busy: return again(trip, trip->entry->stop.get_token());
+        case claim_result::busy:
+          if (waits_for_stopped(*trip)) return fetch(trip, shard_claim{});
+          return again(trip, trip->entry->stop.get_token());
         case claim_result::no_room:
           if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
           if (why == urgency::ahead && dismiss_ahead(*trip)) return end(*trip);
@@ -387,6 +391,15 @@ class shard_cache {
     } catch (...) {
       fail(*trip, std::current_exception());
     }
+  }
+
+  /// Whether it has waited long for a process that is stopped; looked at once a second.
+  [[nodiscard]] bool waits_for_stopped(journey& trip) const {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < std::max(trip.began + options_.peer_timeout, trip.looked + std::chrono::seconds(1)))
+      return false;
+    trip.looked = now;
+    return directory_->is_held_by_stopped(trip.shard);
   }
 
   [[nodiscard]] bool waited_long(const journey& trip) const {

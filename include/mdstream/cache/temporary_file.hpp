@@ -37,6 +37,7 @@ class temporary_file {
       : path_(std::move(path)),
         size_(size),
         fd_(detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL)) {
+    detail::share_as_parent(path_, fd_.get());
     if (size == 0) return;  // which posix_fallocate refuses
     if (const int failure = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(size));
         failure != 0) {

@@ -169,6 +169,25 @@ template <class Made>
   return make_directories(path, [](const std::string&) {});
 }
 
+/// Lets those who may read and write in the directory of a new file (directory) read and write it
+/// too, whatever the umask took away.
+inline void share_as_parent(const std::string& path, int fd) noexcept {
+  struct stat own{}, parent{};
+  if (::fstat(fd, &own) != 0 || own.st_uid != ::geteuid()) return;
+  const mode_t all = S_ISDIR(own.st_mode) ? 0777 : 0666;
+  if ((own.st_mode & all) == all || ::stat(parent_of(path).c_str(), &parent) != 0) return;
+  const mode_t wanted = (own.st_mode | (parent.st_mode & all)) & 07777;
+  if (wanted != (own.st_mode & 07777)) (void)!::fchmod(fd, wanted);
+}
+
+/// Makes directories that are used by whoever uses the one above them. Returns 0 or errno.
+[[nodiscard]] inline int make_shared_directories(const std::string& path) {
+  return make_directories(path, [](const std::string& made) {
+    if (const unique_fd fd = try_open(made, O_RDONLY | O_DIRECTORY))
+      share_as_parent(made, fd.get());
+  });
+}
+
 /// A number that no other call and no other process is likely to get.
 [[nodiscard]] inline std::uint64_t unique_number() {
   static std::atomic<std::uint64_t> counter{std::uint64_t{std::random_device{}()} << 32 |
