@@ -98,8 +98,12 @@ struct lock_holder {
   }
 };
 
+/// How long a lock is waited for that another process holds.
+inline constexpr std::chrono::nanoseconds patience_with_peers = std::chrono::seconds(60);
+
 /// Waits for the exclusive lock, at most so long. Throws `errc::unavailable`, naming who holds it.
-inline void lock_file(int fd, const std::string& path, std::chrono::nanoseconds most) {
+inline void lock_file(int fd, const std::string& path,
+                      std::chrono::nanoseconds most = patience_with_peers) {
   const auto until = std::chrono::steady_clock::now() + most;
   std::chrono::nanoseconds pause = std::chrono::microseconds(20);
   while (!try_lock_file(fd, lock_kind::exclusive, path)) {

@@ -103,7 +103,7 @@ inline void count_anew(const std::string& root) {
   const std::string path = root + "/.mdstream/lock";
   const unique_fd lock = root.empty() ? unique_fd() : try_open(path, O_RDWR);
   if (!lock) return;
-  lock_file(lock.get(), lock_kind::exclusive, path);
+  lock_file(lock.get(), path);
   cache_journal journal(root + "/.mdstream/journal");
   if (journal.read()) journal.begin_change();
 }
@@ -349,8 +349,8 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
       if (const int failure = detail::make_directories(own); failure != 0)
         throw system_failure(failure, "cannot make the directory", own);
       const std::string path = own + "/origin.lock";
-      const unique_fd lock = detail::open_file(path, O_RDWR | O_CREAT);
-      detail::lock_file(lock.get(), lock_kind::exclusive, path);
+      const unique_fd lock = detail::open_lock(path);
+      detail::lock_file(lock.get(), path);
       held_ = detail::read_held_index(source_, true);  // another process may have been faster
       if (held_.version != offered_.version && bytes_.empty()) return begin();
       origin = settle_held();

@@ -91,8 +91,8 @@ class cache_members {
   [[nodiscard]] bool listed() const noexcept { return detail::is_linked(file_.get()); }
 
   void update(const member_facts& facts) {
-    record text{magic,    facts.limit, facts.need, facts.largest, facts.reserved,
-                streams_, here_.boot,  here_.host, {}};
+    record text{magic,      facts.limit, facts.need, facts.largest, facts.reserved, streams_,
+                here_.boot, here_.host,  {}};
     here_.name.copy(text.name, sizeof text.name - 1);
     detail::write_at(file_.get(), 0, std::as_bytes(std::span(&text, 1)), path_);
   }

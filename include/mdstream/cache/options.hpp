@@ -3,6 +3,7 @@
 /// What a shard cache is made from.
 
 #include <mdstream/cache/detail/shard_facts.hpp>
+#include <mdstream/cache/file_lock.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/store.hpp>
 
@@ -48,7 +49,7 @@ struct cache_options {
   /// How long other processes are waited for that are stopped, by a signal or a debugger. Then a
   /// shard that such a one was to fetch is fetched here; where it holds the directory's lock, calls
   /// fail with `errc::unavailable` and name it.
-  std::chrono::nanoseconds peer_timeout = std::chrono::seconds(60);
+  std::chrono::nanoseconds peer_timeout = detail::patience_with_peers;
 };
 
 /// One stream of a cache: a dataset's directory and where its shards come from.
