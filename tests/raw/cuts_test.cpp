@@ -33,7 +33,7 @@ std::string written(const raw::row_index& index, const std::vector<std::string>&
   std::vector<mds::column_spec> columns;
   for (const raw::column& each : index.options.columns)
     columns.push_back({each.name, each.encoding});
-  mds::writer<policies> out({.out = store, .columns = columns, .size_limit = 0});
+  mds::writer<policies> out({.out = store, .columns = columns, .hashes = {}, .size_limit = 0});
   for (const std::string& each : samples) out.write_raw(mds::as_bytes(each));
   out.finish();
   return std::string(mds::as_text(mds::read_all(store, "shard.00000.mds")));
