@@ -17,7 +17,10 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
+#include <mutex>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
@@ -209,14 +212,22 @@ TEST_CASE("a file system without locks is refused with what to do", "[cache]") {
   CHECK(status == 0);  // 3: system calls can not be filtered here
 }
 
-TEST_CASE("a process that runs out of descriptors says so and goes on", "[cache]") {
+TEST_CASE("a process that runs out of descriptors waits, says so once and goes on", "[cache]") {
   const dataset data({.shards = 64});
   const memory remote;
   data.put(remote);
   const scratch root;
   auto stream = stream_of<memory>(data, root.path(), remote);
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 64 * 4112), {stream});
+  auto options = options_of(root.path(), data.text().size() + 64 * 4112);
+  options.room_timeout = 300ms;
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+  options.warn = [&](const std::string& text) {
+    const std::lock_guard lock(mutex);
+    warnings.push_back(text);
+  };
+  memory_cache shards(threads, options, {stream});
   struct rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const int next = ::dup(0);
@@ -234,13 +245,24 @@ TEST_CASE("a process that runs out of descriptors says so and goes on", "[cache]
     for (std::uint32_t i = 0; i < 64; ++i) held.push_back(shards.acquire(i));
   });
   held.clear();
-  const bool goes_on = data.is_right(5, shards.acquire(5).bytes());
+  // None is left, then some are.
+  std::vector<int> taken;
+  for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) taken.push_back(fd);
+  std::thread gives_back([&taken] {
+    std::this_thread::sleep_for(20ms);
+    for (const int fd : taken) ::close(fd);
+  });
+  const bool goes_on = data.is_right(63, shards.acquire(63).bytes());
+  gives_back.join();
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   CHECK(right == 64);
   REQUIRE(failure.has_value());
-  CHECK(failure->code() == errc::io_error);
+  CHECK(failure->code() == errc::unavailable);
   CHECK(std::string(failure->what()).find("Too many open files") != std::string::npos);
   CHECK(goes_on);
+  INFO(failure->what());
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("ulimit -n") != std::string::npos);
 }
 
 TEST_CASE("files of jobs that are gone make room, those of live jobs do not", "[cache]") {

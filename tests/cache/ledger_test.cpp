@@ -276,4 +276,37 @@ TEST_CASE("a stream's key does not depend on where the root is seen", "[cache]")
   CHECK(mds::shard_catalog::relative_to("/a", "/ab") == "/ab");
 }
 
+TEST_CASE("what nobody needs goes first, without a look at all that is there", "[cache]") {
+  const dataset data({.shards = 400, .bytes = 64});
+  const scratch root;
+  const mds::shard_catalog catalog(
+      root.path(), mds::detail::describe_streams<hashes>(
+                       std::vector{stream_of<memory>(data, root.path(), memory())}));
+  for (std::uint32_t i = 0; i < 399; ++i) write_file(root / dataset::name(i, false), data.raw(i));
+  std::uint64_t asked = 0;
+  const bool rare = GENERATE(false, true);
+  mds::cache_directory directory(
+      root.path(), bytes_in(root.path()), catalog,
+      mds::cache_directory::hooks{.next_use =
+                                      [&](std::uint32_t shard, std::uint64_t) {
+                                        ++asked;
+                                        return shard % 10 == 3 || (rare && shard % 100 != 50)
+                                                   ? shard
+                                                   : mds::never;
+                                      },
+                                  .knows_order = [] { return true; }});
+  for (int i = 0; i < 3; ++i) {
+    mds::shard_claim claim;
+    REQUIRE(directory.claim(399, catalog.footprint(399), mds::urgency::now, claim) ==
+            mds::claim_result::claimed);
+    directory.abandon(399, std::move(claim));
+  }
+  CHECK(directory.evicted() >= 1);
+  CHECK(asked < (rare ? 320 : 20));
+  for (std::uint32_t i = 0; i < 399; ++i) {
+    const bool needed = i % 10 == 3 || (rare && i % 100 != 50);
+    if (needed) CHECK(fs::exists(root / dataset::name(i, false)));
+  }
+}
+
 }  // namespace ledger_test

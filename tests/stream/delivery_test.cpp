@@ -316,9 +316,18 @@ TEST_CASE("a batch that the limit can not hold is copied shard by shard, and hol
   using namespace delivery_test;
   rig r;
   r.from.own.is_limited = true;
-  const std::uint64_t batch = 16;  // four shards of 10 bytes in 35
+  std::uint64_t batch = 16;  // four shards of 10 bytes in 35
+  int refusals = 0;
   SECTION("as the cache says") {}
   SECTION("though some of them are bad at first") { r.from.bad = {2, 5, 19}; }
+  SECTION("where what was allowed finds no room after all") {
+    batch = 8;
+    r.from.own.script = [&](std::uint32_t shard, bool ahead) {
+      return std::optional(ahead || (shard % 2 == 1 && ++refusals % 2 == 1)
+                               ? make_error_code(mds::errc::cache_too_small)
+                               : std::error_code());
+    };
+  }
   mds::delivery<source> delivery(
       r.from, r.threads,
       mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, batch), mds::world{}, batch), 20,

@@ -2,6 +2,7 @@
 
 #include <mdstream/mdstream.hpp>
 
+#include <algorithm>
 #include <asio/use_future.hpp>
 #include <fstream>
 #include <future>
@@ -43,6 +44,27 @@ ids_list ids_of(const loader::batch_type& batch) {
 std::uint64_t position(const std::string& state) {
   return mds::parse_state(state).at.sample_in_epoch;
 }
+
+/// A store that says of every object that it has far more bytes than there are.
+class boaster {
+ public:
+  [[nodiscard]] static bool serves(std::string_view) { return true; }
+  [[nodiscard]] static boaster open(std::string_view url) { return boaster(std::string(url)); }
+  explicit boaster(std::string root) : from_(std::move(root)) {}
+  [[nodiscard]] std::uint64_t size(std::string_view) const { return says; }
+  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
+    return from_.read(key, offset, into.first(std::min<std::size_t>(into.size(), 4096)));
+  }
+  void write(std::string_view, mds::bytes_view) const {}
+  [[nodiscard]] std::vector<mds::object_info> list(std::string_view) const { return {}; }
+  void remove(std::string_view) const {}
+  [[nodiscard]] std::string url(std::string_view key) const { return from_.url(key); }
+
+  std::uint64_t says = ~std::uint64_t{0};
+
+ private:
+  mds::store::local from_;
+};
 
 /// One shard of one sample with these bytes, and an index with these columns (JSON).
 void write_hostile(const std::string& where, const std::string& names, const std::string& encodings,
@@ -254,4 +276,25 @@ TEST_CASE("canonical nodes of 0 are none, a block of 0 is an error, an unfilled 
   const loader::batch_type nothing;
   support::expect_error([&] { static_cast<void>(nothing.dense<std::int64_t>("id")); },
                         mds::errc::invalid_argument, {"not been filled"});
+}
+
+TEST_CASE("a remote that says its index has more bytes than there is memory is refused") {
+  using namespace loader_faults;
+  struct policies : mds::default_policies {
+    using store = boaster;
+  };
+  const one_stream data;
+  boaster remote(data.dir / "data");
+  remote.says = GENERATE(~std::uint64_t{0}, std::uint64_t{1} << 62, std::uint64_t{1} << 50);
+  const mds::loader<policies>::options options{.streams = {{.store = remote}},
+                                               .local = data.dir / "cache",
+                                               .batch_size = 10,
+                                               .world = mds::world{},
+                                               .download_retry = 1,
+                                               .threads = 1};
+  support::expect_error([&] { mds::loader<policies> refused(options); }, mds::errc::corrupt,
+                        {"index.json", std::to_string(remote.says)});
+  mds::runtime threads(1);
+  auto opening = mds::async_open<mds::loader<policies>>(threads, options, asio::use_future);
+  support::expect_error([&] { opening.get(); }, mds::errc::corrupt, {"index.json"});
 }

@@ -2,6 +2,7 @@
 
 /// Threads that run queued functions, first in, first out.
 
+#include <mdstream/async/start_thread.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/version.hpp>
 
@@ -16,12 +17,19 @@
 namespace mdstream::inline v0 {
 
 /// A fixed number of threads for work that computes or blocks: decompression, hashes, blocking
-/// stores. `post` may be called from any thread. The destructor finishes what is queued.
+/// stores. `post` may be called from any thread. The destructor finishes what is queued. The
+/// constructor throws as `start_thread`.
 class thread_pool {
  public:
   explicit thread_pool(unsigned threads) {
     threads_.reserve(std::max(threads, 1U));
-    for (unsigned i = 0; i < std::max(threads, 1U); ++i) threads_.emplace_back([this] { work(); });
+    try {
+      for (unsigned i = 0; i < std::max(threads, 1U); ++i)
+        threads_.push_back(detail::start_thread([this] { work(); }));
+    } catch (...) {
+      finish();
+      throw;
+    }
   }
   thread_pool(const thread_pool&) = delete;
   thread_pool& operator=(const thread_pool&) = delete;

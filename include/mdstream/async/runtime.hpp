@@ -44,20 +44,25 @@ class runtime {
     return std::clamp(std::thread::hardware_concurrency(), 1U, 2U);
   }
 
-  /// `threads` workers beside the io threads; 0 means as many as the machine has cores.
+  /// `threads` workers beside the io threads; 0 means as many as the machine has cores. Throws
+  /// `errc::unavailable`, naming the limits, where the system does not let them start.
   explicit runtime(unsigned threads = 0, unsigned io_threads = 1)
       : lanes_(detail::make_where_made<std::vector<lane>>(std::max(io_threads, 1U))),
         pool_(detail::make_where_made<thread_pool>(
             threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads)) {
-    for (lane& each : *lanes_) each.thread = std::thread([&each] { each.io.run(); });
+    try {
+      for (lane& each : *lanes_) each.thread = detail::start_thread([&each] { each.io.run(); });
+    } catch (...) {
+      end_lanes();
+      throw;
+    }
   }
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
   ~runtime() {
     if (!lanes_.get_deleter().made.is_here()) return;
     pool_->finish();  // its work may wait for the io threads, and hands them its completions
-    for (lane& each : *lanes_) asio::post(each.io, [&each] { each.io.stop(); });
-    for (lane& each : *lanes_) each.thread.join();
+    end_lanes();
   }
 
   /// Where completion handlers without an executor of their own run: the first io thread.
@@ -139,6 +144,12 @@ class runtime {
     std::vector<std::pair<const void*, std::shared_ptr<void>>> services{};
     std::thread thread{};
   };
+
+  void end_lanes() {
+    for (lane& each : *lanes_) asio::post(each.io, [&each] { each.io.stop(); });
+    for (lane& each : *lanes_)
+      if (each.thread.joinable()) each.thread.join();
+  }
 
   std::mutex services_mutex_;
   detail::unique_where_made<std::vector<lane>> lanes_;

@@ -442,48 +442,59 @@ class cache_directory {
     if (change.fits(bytes)) return true;
     const std::uint64_t wanted_at = next_use(shard, 0);
     const std::uint64_t from = why == urgency::ahead && wanted_at != never ? wanted_at : 0;
-    std::vector<eviction_candidate> found = candidates(shard, from, change);
-    if (ledger_.others() != 0) {
-      count_elsewhere(found, change.uses_elsewhere(), place_now(wanted_at, change), from);
+    const std::vector<use_elsewhere> elsewhere =
+        ledger_.others() != 0 ? change.uses_elsewhere() : std::vector<use_elsewhere>();
+    survey seen{.now = wanted_at};
+    if (evict_unneeded(shard, bytes, from, why == urgency::now || wanted_at != never, elsewhere,
+                       change, seen)) {
+      return true;
     }
-    eviction_queue queue(std::move(found), why, wanted_at);
+    count_elsewhere(seen.others, elsewhere, knows_order() ? seen.now : 0, from);
+    eviction_queue queue(std::move(seen.others), why, wanted_at);
     while (const std::optional<eviction_candidate> victim = queue.next()) {
       if (try_evict(victim->shard, change) && change.fits(bytes)) return true;
     }
     return false;
   }
 
+  /// What a walk over the shards that lie there has found.
+  struct survey {
+    std::vector<eviction_candidate> others{};  ///< that some process may need
+    std::uint64_t now = 0;  ///< where this process is in its order: at what it reads first
+  };
+
+  /// Evicts shards that nobody is known to need, which are the first to go, until there is room:
+  /// mostly one of the first that are looked at. The walk goes on where the last one ended. What
+  /// has no remote is never among them.
+  bool evict_unneeded(std::uint32_t wanted, std::uint64_t bytes, std::uint64_t from, bool may_evict,
+                      const std::vector<use_elsewhere>& elsewhere,
+                      cache_ledger::transaction& change, survey& seen) {
+    const std::uint32_t shards = catalog_.shards();
+    const auto look = [&](std::uint32_t first, std::uint32_t last) {
+      for (std::uint32_t i = change.next_resident(first); i < last;
+           i = change.next_resident(i + 1)) {
+        const std::uint64_t first_use = next_use(i, 0);
+        seen.now = std::min(seen.now, first_use);
+        if (i == wanted || !catalog_.stream_of(i).has_remote) continue;
+        const std::uint64_t use = from == 0 || first_use >= from ? first_use : next_use(i, from);
+        if (may_evict && first_use == never &&
+            !std::ranges::binary_search(elsewhere, i, {}, &use_elsewhere::shard)) {
+          hand_ = i + 1;
+          if (try_evict(i, change) && change.fits(bytes)) return true;
+          continue;
+        }
+        seen.others.push_back({.shard = i, .next_use = use, .needed_before = first_use < from});
+      }
+      return false;
+    };
+    const std::uint32_t begin = hand_ < shards ? hand_ : 0;
+    return look(begin, shards) || look(0, begin);
+  }
+
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const {
     return hooks_.next_use ? hooks_.next_use(shard, from) : never;
   }
   [[nodiscard]] bool knows_order() const { return hooks_.knows_order && hooks_.knows_order(); }
-
-  /// Where this process is in its order: at the next use of what it reads first.
-  [[nodiscard]] std::uint64_t place_now(std::uint64_t wanted_at,
-                                        const cache_ledger::transaction& change) const {
-    if (!knows_order()) return 0;
-    std::uint64_t now = wanted_at;
-    for (std::uint32_t i = 0; i < catalog_.shards(); ++i) {
-      if (change.residency_of(i) != absent) now = std::min(now, next_use(i, 0));
-    }
-    return now;
-  }
-
-  /// What lies there of this process's streams. What has no remote is never among it.
-  [[nodiscard]] std::vector<eviction_candidate> candidates(
-      std::uint32_t wanted, std::uint64_t from, const cache_ledger::transaction& change) const {
-    std::vector<eviction_candidate> found;
-    for (const catalog_stream& stream : catalog_.streams()) {
-      if (!stream.has_remote) continue;
-      for (std::uint32_t i = stream.first; i < stream.first + stream.shards; ++i) {
-        if (change.residency_of(i) == absent || i == wanted) continue;
-        found.push_back({.shard = i,
-                         .next_use = next_use(i, from),
-                         .needed_before = from != 0 && next_use(i, 0) < from});
-      }
-    }
-    return found;
-  }
 
   /// Evicts a shard unless some process pins it.
   bool try_evict(std::uint32_t shard, cache_ledger::transaction& change) {
@@ -532,6 +543,7 @@ class cache_directory {
   std::atomic<std::uint64_t> evicted_{0};
   mutable std::mutex flush_mutex_;
   std::deque<waiting_flush> to_flush_;
+  std::uint32_t hand_ = 0;  // where the next walk over the shards begins; under the directory lock
   std::mutex holding_mutex_;
   holding holding_;
 };

@@ -29,6 +29,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -137,8 +138,8 @@ class cache_ledger {
   [[nodiscard]] std::vector<std::uint32_t> resident() {
     const std::lock_guard guard(mutex_);
     std::vector<std::uint32_t> found;
-    for (std::uint32_t i = 0; i < flags_.size(); ++i)
-      if (flags_[i] != absent) found.push_back(i);
+    for (std::uint32_t i = next_resident(0); i < flags_.size(); i = next_resident(i + 1))
+      found.push_back(i);
     return found;
   }
 
@@ -246,6 +247,17 @@ class cache_ledger {
       if (!keys_.contains(key)) unowned_.push_back({key, directory});
     }
     std::sort(directories_.begin(), directories_.end());
+  }
+
+  [[nodiscard]] std::uint32_t next_resident(std::uint32_t from) const noexcept {
+    static_assert(absent == 0);
+    std::size_t at = from;
+    for (std::uint64_t eight = 0; at + sizeof eight <= flags_.size(); at += sizeof eight) {
+      std::memcpy(&eight, flags_.data() + at, sizeof eight);
+      if (eight != 0) break;
+    }
+    while (at < flags_.size() && flags_[at] == absent) ++at;
+    return static_cast<std::uint32_t>(at);
   }
 
   /// Counts the bytes that lie in all registered directories.

@@ -46,6 +46,12 @@ class cache_ledger::transaction {
   /// What of a shard lies there, as far as this process was told.
   [[nodiscard]] std::uint8_t residency_of(std::uint32_t shard) const { return of_.flags_[shard]; }
 
+  /// The first shard from `from` on of which something lies there; the number of shards where there
+  /// is none. Eight shards are looked at in one step.
+  [[nodiscard]] std::uint32_t next_resident(std::uint32_t from) const noexcept {
+    return of_.next_resident(from);
+  }
+
   /// Adds to the sum of complete files.
   void add_used(std::uint64_t bytes) { of_.journal_->head.used += bytes; }
 

@@ -240,6 +240,8 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
            held_.origin->version == held_.version;
   }
 
+  [[nodiscard]] mutable_bytes bytes() const noexcept { return {room_.data(), room_.size()}; }
+
   void told(const object_version& found) {
     found_ = found;
     if (has_known_tag()) {
@@ -247,8 +249,12 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
       offered_.version = held_.version;
       return compare_shards();
     }
-    bytes_.resize(static_cast<std::size_t>(found.bytes));
-    async_read_version_of(remote_, key_, found, 0, bytes_, stop_, where_,
+    try {
+      room_ = detail::room_for_object(found.bytes, remote_.url(key_));
+    } catch (const error& e) {
+      return without_remote(e);
+    }
+    async_read_version_of(remote_, key_, found, 0, bytes(), stop_, where_,
                           [self = shared_from_this()](std::error_code code, std::size_t got) {
                             self->go_on(code, [self = self.get(), got] { self->came(got); });
                           });
@@ -262,16 +268,16 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   void came(std::size_t got) {
     const std::string url = remote_.url(key_);
-    if (got != bytes_.size() && ++cut_short_ < source_.retry.attempts) return begin();
+    if (got != bytes().size() && ++cut_short_ < source_.retry.attempts) return begin();
     try {
-      if (got != bytes_.size())
+      if (got != bytes().size())
         throw error(errc::corrupt,
                     {.what = "the object became shorter while it was read", .url = url});
-      index_ = detail::parse_index(as_text(bytes_), source_, url);
+      index_ = detail::parse_index(as_text(bytes()), source_, url);
     } catch (const error& e) {
       return without_remote(e);
     }
-    offered_.version = detail::index_version(bytes_);
+    offered_.version = detail::index_version(bytes());
     compare_shards();
   }
 
@@ -352,7 +358,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
       const unique_fd lock = detail::open_lock(path);
       detail::lock_file(lock.get(), path);
       held_ = detail::read_held_index(source_, true);  // another process may have been faster
-      if (held_.version != offered_.version && bytes_.empty()) return begin();
+      if (held_.version != offered_.version && bytes().empty()) return begin();
       origin = settle_held();
     } catch (const error& e) {
       if (e.code() != errc::permission_denied) throw;
@@ -383,7 +389,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
     if (result == detail::settlement::hold) origin.adopted = held_.origin->adopted;
     if (result == detail::settlement::adopt) origin.adopted = detail::file_clock_now();
     if (result == detail::settlement::replace) replace();
-    if (held_.version != offered_.version) detail::keep_index(source_.directory, bytes_);
+    if (held_.version != offered_.version) detail::keep_index(source_.directory, bytes());
     detail::make_facts(source_.directory, origin.version);
     if (held_.origin != origin) detail::write_origin(source_.directory, origin);
     return origin;
@@ -437,7 +443,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   diagnostics where_;
   detail::held_index held_;
   object_version found_;
-  std::vector<std::byte> bytes_;
+  pages room_;  // for the index
   dataset_index index_;
   std::vector<file_info> probes_;
   std::vector<std::byte> bytes_of_probe_;

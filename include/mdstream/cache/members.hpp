@@ -219,6 +219,8 @@ class cache_members {
       const std::string path = directory_ + '/' + name;
       const unique_fd fd = detail::try_open(path, O_RDWR);
       if (fd) visit(name, path, fd.get());  // gone meanwhile: it left
+      if (!fd && (errno == EMFILE || errno == ENFILE))
+        throw system_failure(errno, "cannot open", path);
     }
     if (failure) throw system_failure(failure.value(), "cannot list", directory_);
   }

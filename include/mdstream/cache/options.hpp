@@ -33,11 +33,12 @@ struct cache_options {
   /// The pause before a shard that came with wrong content is fetched anew; it doubles.
   std::chrono::nanoseconds retry_pause = std::chrono::seconds(1);
 
-  /// Told, from any thread, when a store has trouble, and at most once a minute while it lasts.
+  /// Told, from any thread, when a store has trouble, and at most once a minute while it lasts; and
+  /// once when descriptors are lacking.
   std::function<void(const std::string&)> warn{};
 
   /// How long an acquire waits for room that others keep pinned before it fails with
-  /// `errc::cache_too_small`.
+  /// `errc::cache_too_small`, or for a file descriptor before it fails with `errc::unavailable`.
   std::chrono::nanoseconds room_timeout = std::chrono::seconds(60);
 
   /// A shard that nothing can check is flushed to the disk so long after it was fetched.

@@ -7,15 +7,16 @@
 #include <mdstream/cache/mapping.hpp>
 #include <mdstream/cache/shard_fetch.hpp>
 #include <mdstream/cache/slots.hpp>
+#include <mdstream/core/descriptors.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/store/file.hpp>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -104,6 +105,11 @@ class resident_shards {
                                 static_cast<std::size_t>(files.meta->raw_bytes), raw);
   }
 
+  /// Unmaps all shards that nobody holds, which gives back what they take of the process's limits.
+  void unmap_idle() const {
+    if (slots_->sweep() != 0) slots_->sweep();
+  }
+
   /// Deletes a damaged file that the remote has too.
   void discard(const std::string& damaged) const {
     if (directory != nullptr)
@@ -122,19 +128,17 @@ class resident_shards {
     return std::max<std::size_t>(maps / 2, 16);
   }
 
-  /// Every pinned mapping of a cache with a limit holds a descriptor too.
-  [[nodiscard]] std::size_t most_mapped() const {
-    if (directory == nullptr || !directory->limited()) return most_;
-    struct rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return most_;
-    return std::min<std::size_t>(most_, std::max<rlim_t>(files.rlim_cur / 2, 4));
-  }
-
-  /// Keeps the number of mappings below the process's limits, where idle ones allow it.
+  /// Keeps the number of mappings below the process's limits, where idle ones allow it. Every
+  /// pinned mapping of a cache with a limit holds a descriptor too: half of those that are free.
   void make_place() const {
-    const std::size_t most = most_mapped();
-    if (slots_->mapped() < most) return;
-    if (slots_->sweep() >= most) slots_->sweep();
+    const std::size_t mapped = slots_->mapped();
+    if (mapped < place_.load(std::memory_order_relaxed)) return;
+    const bool pins = directory != nullptr && directory->limited();
+    const std::size_t most =
+        pins ? std::min(most_, std::max<std::size_t>((detail::free_descriptors() + mapped) / 2, 4))
+             : most_;
+    place_.store(pins ? most : 0, std::memory_order_relaxed);
+    if (mapped >= most) unmap_idle();
   }
 
   /// A file of a shard, open, if it lies there complete.
@@ -180,6 +184,7 @@ class resident_shards {
   const shard_catalog& catalog_;
   slot_table::owner slots_;
   std::size_t most_;
+  mutable std::atomic<std::size_t> place_{0};  // mappings to which nothing needs to be looked at
 };
 
 }  // namespace mdstream::inline v0

@@ -15,12 +15,15 @@
 #include <mdstream/cache/shard_requests.hpp>
 #include <mdstream/cache/slots.hpp>
 #include <mdstream/codec/codec.hpp>
+#include <mdstream/core/descriptors.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/unique_function.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/store/retrying.hpp>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -340,8 +343,10 @@ class shard_cache {
     } catch (...) {
       const std::error_code code =
           detail::describe_failure(std::current_exception(), where, here_.path(shard));
-      catalog_.locate(shard, where);
-      return done(code, {});
+      if (code != errc::unavailable) {
+        catalog_.locate(shard, where);
+        return done(code, {});
+      }
     }
     if (stop.stop_requested()) {
       where = {.what = "the request was cancelled"};
@@ -371,6 +376,10 @@ class shard_cache {
       if (!directory_ || !catalog_.stream_of(trip->shard).has_remote) {
         return fetch(trip, std::nullopt);
       }
+      if (under_way_.load(std::memory_order_relaxed) >= most_under_way_) {
+        trip->pause = std::chrono::milliseconds(250);  // the end of each wakes one of those
+        return again(trip, room_.wait(trip->turn));
+      }
       shard_claim claim;
       const urgency why = requests_.wanted_now(*trip->entry) ? urgency::now : urgency::ahead;
       const auto claim_room = [&] {
@@ -389,7 +398,7 @@ class shard_cache {
           return again(trip, room_.wait(trip->turn));
       }
     } catch (...) {
-      fail(*trip, std::current_exception());
+      if (!waits_for_descriptors(trip)) fail(*trip, std::current_exception());
     }
   }
 
@@ -400,6 +409,23 @@ class shard_cache {
       return false;
     trip.looked = now;
     return directory_->is_held_by_stopped(trip.shard);
+  }
+
+  /// Within a handler of an exception: whether that was a want of descriptors, which are waited
+  /// for.
+  [[nodiscard]] bool waits_for_descriptors(const std::shared_ptr<journey>& trip) {
+    if (code_of(std::current_exception()) != errc::unavailable) return false;
+    if (options_.warn && !told_of_descriptors_.exchange(true)) {
+      struct rlimit most{};
+      (void)::getrlimit(RLIMIT_NOFILE, &most);
+      options_.warn("all " + std::to_string(most.rlim_cur) +
+                    " file descriptors of this process are in use: shards wait for free ones, "
+                    "which is slow; raise the limit (ulimit -n)");
+    }
+    if (waited_long(*trip)) return false;
+    here_.unmap_idle();
+    again(trip, trip->entry->stop.get_token());
+    return true;
   }
 
   [[nodiscard]] bool waited_long(const journey& trip) const {
@@ -435,7 +461,9 @@ class shard_cache {
       const unique_fd fd = detail::open_file(path, O_RDONLY);
       return detail::hash_of_file<Hash>(file.raw_digest.hash, fd.get(), path) ==
              file.raw_digest.hex;
-    } catch (const error&) {
+    } catch (const error& e) {
+      if (e.code() == errc::unavailable)
+        throw;  // descriptors are lacking, which says nothing of it
       return false;
     }
   }
@@ -455,6 +483,7 @@ class shard_cache {
     const source& from = sources_[number];
     const shard_files files = catalog_.files(trip->shard);
     auto held = std::make_shared<std::optional<shard_claim>>(std::move(claim));
+    if (!trip->data) under_way_.fetch_add(1, std::memory_order_relaxed);
     fetcher::start(
         threads_,
         {.remote = from.remote ? &*from.remote : nullptr,
@@ -487,6 +516,7 @@ class shard_cache {
 
   void fetched(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim,
                std::error_code code, std::optional<fetched_shard> got) {
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
     try {
       if (code) {
         if (claim) directory_->abandon(trip->shard, *std::move(claim));
@@ -506,7 +536,7 @@ class shard_cache {
       // Somebody deleted the cache while the shard was on its way.
       if (e.code() == errc::not_found && ++trip->publishes < publish_attempts)
         return again(trip, trip->entry->stop.get_token());
-      fail(*trip, std::current_exception());
+      if (!waits_for_descriptors(trip)) fail(*trip, std::current_exception());
     } catch (...) {
       fail(*trip, std::current_exception());
     }
@@ -541,12 +571,13 @@ class shard_cache {
   }
 
   /// Unpins what nobody has used for a while, so that other processes can evict it, and tells them
-  /// what will be.
-  void tick() {
+  /// what will be. Takes a twentieth of a thread's time at most.
+  void tick(std::chrono::nanoseconds pause = sweep_every) {
     work_.begin();
-    threads_.after(sweep_every, stop_.get_token(), [this](std::error_code canceled) {
+    threads_.after(pause, stop_.get_token(), [this](std::error_code canceled) {
       if (canceled) return work_.end();
       threads_.post([this] {
+        const auto began = std::chrono::steady_clock::now();
         flush();
         try {
           directory_->ledger().notice_members();
@@ -557,7 +588,9 @@ class shard_cache {
         } catch (...) {
           // The directory can not be read now; the next request that needs it says so.
         }
-        if (!stop_.stop_requested()) tick();
+        if (!stop_.stop_requested())
+          tick(std::max<std::chrono::nanoseconds>(sweep_every,
+                                                  19 * (std::chrono::steady_clock::now() - began)));
         work_.end();
       });
     });
@@ -594,6 +627,10 @@ class shard_cache {
   std::stop_source stop_;
 
   std::atomic<bool> flushing_{false};
+  // A fetch takes up to four descriptors: two of files, and two of its connection.
+  const std::size_t most_under_way_ = detail::most_at_once();
+  std::atomic<std::size_t> under_way_{0};  // fetches
+  std::atomic<bool> told_of_descriptors_{false};
   std::atomic<bool> tight_{false};  // what a batch needs can not be held
   std::atomic<std::uint64_t> fetched_{0};
   std::atomic<std::uint64_t> bytes_{0};

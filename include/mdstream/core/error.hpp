@@ -166,6 +166,8 @@ class error : public std::exception {
     case std::errc::operation_not_permitted:
     case std::errc::read_only_file_system: return errc::permission_denied;
     case std::errc::no_space_on_device: return errc::no_space;
+    case std::errc::too_many_files_open:
+    case std::errc::too_many_files_open_in_system: return errc::unavailable;
     default: return errc::io_error;
   }
 }

@@ -22,6 +22,7 @@
 /// one, and reads Retry-After into the diagnostics.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/descriptors.hpp>
 #include <mdstream/net/curl/loop.hpp>
 #include <mdstream/net/curl/request_queue.hpp>
 #include <mdstream/net/http_message.hpp>
@@ -73,7 +74,9 @@ class http_client {
     shared(runtime& threads, http_client_options o)
         : options(std::make_shared<const http_client_options>(
               detail::with_trust(std::move(o), process_environment()))) {
-      const std::size_t connections = std::max<std::size_t>(options->connections, 1);
+      // Each takes two descriptors; most of those that are free are left to others.
+      const std::size_t connections = std::max<std::size_t>(
+          std::min(options->connections, mdstream::detail::most_at_once()), 1);
       const std::size_t lanes = std::min(threads.io_threads(), connections);
       for (std::size_t i = 0; i < lanes; ++i) {
         queues.push_back(detail::request_queue::make(

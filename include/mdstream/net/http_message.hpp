@@ -103,7 +103,7 @@ struct http_request {
 
 struct http_client_options {
   http_time_limits time{};
-  std::size_t connections = 64;  ///< requests under way; the others wait in their order
+  std::size_t connections = 64;  ///< requests under way, fewer where descriptors are few
   /// PEM bundle, and directory of hashed certificates, in place of the system's roots. Both empty:
   /// what CURL_CA_BUNDLE, SSL_CERT_FILE or REQUESTS_CA_BUNDLE, and SSL_CERT_DIR name.
   std::string ca_file{}, ca_directory{};

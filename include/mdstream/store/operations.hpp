@@ -3,11 +3,14 @@
 /// What can be said of every store in terms of its few operations.
 
 #include <mdstream/async/event.hpp>
+#include <mdstream/core/pages.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -112,15 +115,33 @@ void publish(const S& store, std::string_view key, bytes_view bytes) {
   }
 }
 
+namespace detail {
+
+/// Memory for an object that is said to have so many bytes, which takes none before they come: what
+/// a server says may be anything. Throws `errc::corrupt` where there can not be so much.
+[[nodiscard]] inline pages room_for_object(std::uint64_t bytes, const std::string& url) {
+  try {
+    if (bytes < std::numeric_limits<std::size_t>::max() / 2)
+      return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
+  } catch (const std::bad_alloc&) {
+  }
+  throw error(errc::corrupt, {.what = "the object is said to have " + std::to_string(bytes) +
+                                      " bytes, for which there is no memory",
+                              .url = url});
+}
+
+}  // namespace detail
+
 /// The whole object. Throws `errc::corrupt` if it changes its size meanwhile.
 template <object_store S>
 [[nodiscard]] std::vector<std::byte> read_all(const S& store, std::string_view key) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(store_size(store, key)));
+  const pages room = detail::room_for_object(store_size(store, key), store.url(key));
+  const mutable_bytes bytes(room.data(), room.size());
   if (store_read(store, key, 0, bytes) != bytes.size()) {
     throw error(errc::corrupt,
                 {.what = "the object became shorter while it was read", .url = store.url(key)});
   }
-  return bytes;
+  return {bytes.begin(), bytes.end()};
 }
 
 /// Whether there is such an object. Failures other than its absence are thrown.

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -68,8 +69,7 @@ class corpus {
     if (sample_size_ != 0 && only_layout_ != nullptr) uniform_samples_ = samples();
     cache_ = std::make_unique<cache_type>(
         threads_,
-        cache_options{
-            .root = cache_root_, .limit = given.cache_limit.value, .warn = opened->warn_of(given)},
+        cache_options{.root = cache_root_, .limit = given.cache_limit.value, .warn = warn_},
         std::move(cached));
   }
 
@@ -173,6 +173,24 @@ class corpus {
   }
   /// Precondition: `is_uniform` of any sample.
   [[nodiscard]] const sample_layout& uniform_layout() const noexcept { return *only_layout_; }
+
+  /// Throws `errc::schema_mismatch` where a stream's columns are not those of the first.
+  void require_equal_columns() const {
+    const sample_layout& first = layout();
+    for (const stream_part& part : parts_) {
+      for (std::size_t i = 0; i < part.index->configs().size(); ++i) {
+        const sample_layout& other =
+            part.mds_forms.empty() ? part.index->configs()[i].layout : part.mds_forms[i];
+        if (other == first) continue;
+        std::uint32_t shard = part.first_shard;
+        while (part.config_of(shard) != i) ++shard;
+        throw error(errc::schema_mismatch, placed({.what = "its columns (" + other.describe() +
+                                                           ") are not those of the first stream (" +
+                                                           first.describe() + ")"},
+                                                  shard));
+      }
+    }
+  }
 
   /// Adds to diagnostics which stream, shard and file they are about.
   [[nodiscard]] diagnostics placed(diagnostics where, std::uint32_t shard) const {
@@ -352,9 +370,7 @@ class corpus {
   }
 
   [[nodiscard]] const stream_part& stream_of(std::uint32_t shard) const noexcept {
-    std::size_t i = parts_.size() - 1;
-    while (parts_[i].first_shard > shard) --i;
-    return parts_[i];
+    return *std::prev(std::ranges::upper_bound(parts_, shard, {}, &stream_part::first_shard));
   }
 
   std::unique_ptr<runtime> own_runtime_;

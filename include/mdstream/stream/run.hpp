@@ -80,7 +80,7 @@ class batch_engine {
               [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
         handed_out_(std::make_shared<hand_out>(std::move(observer))) {
     detail::check_block_size(given);
-    require_equal_columns();
+    corpus_.require_equal_columns();  // a batch has one set of them
     if constexpr (watch_type::hears_warnings) handed_out_->watched.hear(corpus_.warnings());
   }
   batch_engine(const batch_engine&) = delete;
@@ -372,20 +372,6 @@ class batch_engine {
       shards_before_.missed += feed_->counters().missed;
     }
     bad_ = excluded();
-  }
-
-  /// A batch has one set of columns, so the streams have too.
-  void require_equal_columns() const {
-    const sample_layout& first = corpus_.layout();
-    for (std::uint32_t shard = 1; shard < corpus_.shards(); ++shard) {
-      const sample_layout& other = corpus_.layout(shard);
-      if (&other == &first || other == first) continue;
-      throw error(
-          errc::schema_mismatch,
-          corpus_.placed({.what = "its columns (" + other.describe() +
-                                  ") are not those of the first stream (" + first.describe() + ")"},
-                         shard));
-    }
   }
 
   void require_idle() const {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -96,7 +97,13 @@ class sample_ranges {
       call->where.sample = call->at.index;
       return fail(*call, errc::corrupt);
     }
-    call->bytes->resize(end - begin);
+    try {
+      call->bytes->resize(end - begin);
+    } catch (const std::bad_alloc&) {
+      call->where = {.what = "there is no memory for the sample's " + std::to_string(end - begin) +
+                             " bytes"};
+      return fail(*call, errc::corrupt);
+    }
     if (begin == end) return call->done({}, std::move(call->bytes));
     from_.cache().async_read_remote(call->at.shard, begin, *call->bytes, call->stop, call->where,
                                     [this, call](std::error_code failure, std::size_t read) {

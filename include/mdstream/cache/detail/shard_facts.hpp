@@ -140,7 +140,8 @@ inline void drop_facts(const std::string& directory, std::uint64_t version) {
 class shard_facts {
  public:
   /// `version` 0: of an index that nobody settled. Throws `errc::state_mismatch` when the directory
-  /// has got another version meanwhile. Where nothing can be read, nothing is known.
+  /// has got another version meanwhile, and `errc::unavailable` when descriptors are lacking. Where
+  /// nothing can be read, nothing is known.
   shard_facts(const std::string& directory, std::uint64_t version, const boot_identity& boot)
       : path_(facts_path(directory, version)), version_(version), boot_(boot) {
     file_ = try_open(path_, O_RDWR);
@@ -150,6 +151,9 @@ class shard_facts {
       file_ = try_open(path_, O_RDWR | O_CREAT);
     }
     if (!file_) file_ = try_open(path_, O_RDONLY);
+    // A want of descriptors says nothing of the shards.
+    if (!file_ && (errno == EMFILE || errno == ENFILE))
+      throw system_failure(errno, "cannot open", path_);
   }
 
   /// Whether the directory still has this version.

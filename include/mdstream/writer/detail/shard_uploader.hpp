@@ -66,7 +66,7 @@ class shard_uploader {
 
   [[nodiscard]] const patient_store& store() const noexcept { return store_; }
 
-  /// Takes a shard; waits while more than twice as many as there are workers are on their way.
+  /// Takes a shard; waits while twice as many as there are workers are on their way.
   /// Throws what an earlier shard failed with.
   void submit(finished_shard shard) {
     if (!pool_) {
@@ -76,7 +76,7 @@ class shard_uploader {
     }
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return pending_ <= workers_ || failure_; });
+      changed_.wait(lock, [this] { return pending_ < 2 * std::size_t{workers_} || failure_; });
       ++pending_;
     }
     pool_->post([this, shard = std::move(shard)]() mutable {
