@@ -181,7 +181,8 @@ TEST_CASE("processes with different limits keep the smallest", "[cache][processe
     std::this_thread::sleep_for(2ms);
   }
   CHECK(most > small / 2);
-  CHECK(most <= large);
+  // A file that gets its name while the directory is listed is seen twice.
+  CHECK(most <= large + 2 * kill_shape.bytes);
   std::uint64_t evicted = 0;
   const int first = workers[0].wait();
   for (std::size_t i = 0; i < workers.size(); ++i) {

@@ -120,8 +120,13 @@ TEST_CASE("no thread believes zeros that another's fault has left", "[core]") {
 TEST_CASE("outside of guarded reading the signal ends the process as ever", "[core]") {
   const mapped file;
   file.cut(4096);
-  CHECK(signal_of([&] { (void)file.sum(); }) == SIGBUS);
-  CHECK(signal_of([] { ::raise(SIGBUS); }) == SIGBUS);
+#ifdef __SANITIZE_ADDRESS__
+  constexpr int ended = 1;  // the sanitizer's handler was there before: it reports, and exits
+#else
+  constexpr int ended = SIGBUS;
+#endif
+  CHECK(signal_of([&] { (void)file.sum(); }) == ended);
+  CHECK(signal_of([] { ::raise(SIGBUS); }) == ended);
 }
 
 TEST_CASE("a mapping whose owner looks at the file itself has zeros", "[core]") {

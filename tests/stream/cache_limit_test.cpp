@@ -180,7 +180,8 @@ TEST_CASE("all ranks of a node read on under the smallest limit, whoever holds w
   using namespace cache_limit_test;
   const dataset data;
   const std::uint64_t smallest = smallest_limit(data);
-  const std::uint64_t limit = GENERATE_COPY(smallest, smallest + 1000, smallest + 4000);
+  REQUIRE(smallest > 0);
+  const std::uint64_t limit = smallest + GENERATE(0U, 1000U, 4000U);
   constexpr std::uint64_t ranks = 4;
   std::mutex mutex;
   std::multiset<std::int64_t> all;

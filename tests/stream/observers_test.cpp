@@ -118,6 +118,11 @@ struct warning_store : mds::store::local {
     warn("read");
     return local::read(key, offset, into);
   }
+  std::size_t read_version(std::string_view key, const mds::object_version& held,
+                           std::uint64_t offset, mds::mutable_bytes into) const {
+    warn("read");
+    return local::read_version(key, held, offset, into);
+  }
   mds::warning_function warn;
 };
 
