@@ -64,6 +64,25 @@ TEST_CASE("a file is what was appended to it, whatever place was reserved", "[st
   CHECK(std::string(std::istreambuf_iterator<char>(text), {}) == "one two");
 }
 
+TEST_CASE("a file whose name goes to another keeps its bytes, one that is written to does not",
+          "[store]") {
+  const scratch root;
+  const std::string path = root / "file";
+  std::ofstream(path) << "one";
+  const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+  const mds::detail::file_state before(fd.get(), path);
+  std::ofstream(root / "other") << "two";
+  std::filesystem::rename(root / "other", path);
+  const mds::detail::file_state renamed(fd.get(), path);
+  CHECK(renamed.has_bytes_of(before));
+  CHECK_FALSE(mds::detail::file_state(mds::detail::open_file(path, O_RDONLY).get(), path)
+                  .has_bytes_of(before));
+  const mds::unique_fd now = mds::detail::open_file(path, O_RDONLY);
+  const mds::detail::file_state whole(now.get(), path);
+  std::ofstream(path, std::ios::app) << "more";
+  CHECK_FALSE(mds::detail::file_state(now.get(), path).has_bytes_of(whole));
+}
+
 TEST_CASE("names are not repeated", "[store]") {
   std::set<std::string> names;
   for (int i = 0; i < 1000; ++i) names.insert(mds::detail::unique_name());

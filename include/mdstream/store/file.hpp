@@ -106,6 +106,11 @@ class file_state {
     for (const std::uint64_t each : of_) out += hex_digits(each);
     return out;
   }
+  /// Whether an open file has the same bytes: all but when its inode was changed, which a new file
+  /// that takes its name does as well.
+  [[nodiscard]] bool has_bytes_of(const file_state& other) const noexcept {
+    return std::equal(of_.begin(), of_.begin() + 5, other.of_.begin());
+  }
   /// Throws the error of a file that is no longer of this state, which is final.
   [[noreturn]] static void fail(const std::string& path) {
     throw error(errc::corrupt,

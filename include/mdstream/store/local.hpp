@@ -127,7 +127,7 @@ class local {
   static std::size_t read_state(const unique_fd& fd, const detail::file_state& before,
                                 std::uint64_t offset, mutable_bytes into, const std::string& path) {
     const std::size_t got = detail::read_at(fd.get(), offset, into, path);
-    if (!(detail::file_state(fd.get(), path) == before)) before.fail(path);
+    if (!detail::file_state(fd.get(), path).has_bytes_of(before)) before.fail(path);
     return got;
   }
 
