@@ -7,9 +7,10 @@ cd "$(dirname "$0")/.."
 
 tools/install-deps.sh docs
 environment=${MDSTREAM_DOCS_PYTHON:-build/docs/python}
+mkdir -p build/docs
 if ! cmp -s docs/requirements.txt "$environment/requirements.txt"; then
   rm -rf "$environment"
-  mkdir -p build/docs "$(dirname "$environment")"
+  mkdir -p "$(dirname "$environment")"
   /usr/bin/python3 -m venv "$environment"
   "$environment/bin/pip" install -q --disable-pip-version-check --no-deps -r docs/requirements.txt
   cp docs/requirements.txt "$environment/requirements.txt"
