@@ -1,12 +1,12 @@
 // Reading MDS shards, codecs, and parsing the index, against what the machine and the codecs' own
 // programs do with the same bytes.
 
-#include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/codec/full.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/schema.hpp>
-#include <mdstream/store/file.hpp>
+#include <mdstream/store/detail/file.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 #include <mdstream/writer/writer.hpp>
@@ -151,7 +151,7 @@ void write_index(std::size_t shards, Sink write) {
   const auto file = [](const std::string& name, std::size_t bytes, std::uint64_t digest) {
     return R"({"basename": ")" + name + R"(", "bytes": )" + std::to_string(bytes) +
            R"(, "hashes": {"xxh64": ")" +
-           mds::to_hex(mds::as_bytes({reinterpret_cast<char*>(&digest), 8})) + "\"}}";
+           mds::detail::to_hex(mds::as_bytes({reinterpret_cast<char*>(&digest), 8})) + "\"}}";
   };
   for (std::size_t i = 0; i < shards; ++i) {
     const std::string name = mds::shard_file_name(i, mds::shard_format::mds, false, "");
@@ -206,8 +206,8 @@ void bench_large_index(const std::string& root) {
   if (child == 0) {
     const rlimit limit{std::uint64_t{1} << 30, std::uint64_t{1} << 30};
     setrlimit(RLIMIT_DATA, &limit);
-    const mds::unique_fd fd(::open(path.c_str(), O_RDONLY));
-    const auto text = mds::file_mapping::of(fd.get(), fs::file_size(path), path);
+    const mds::detail::unique_fd fd(::open(path.c_str(), O_RDONLY));
+    const auto text = mds::detail::file_mapping::of(fd.get(), fs::file_size(path), path);
     const auto begin = std::chrono::steady_clock::now();
     const auto index = mds::dataset_index::parse(mds::as_text(text.bytes()));
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;

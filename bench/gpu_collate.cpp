@@ -2,11 +2,11 @@
 #include "gpu_memory.hpp"
 
 #include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/detail/stage_block.hpp>
 #include <mdstream/collate/packed.hpp>
 #include <mdstream/collate/padded.hpp>
 #include <mdstream/collate/ragged.hpp>
-#include <mdstream/collate/stage_block.hpp>
-#include <mdstream/stage/kernels.hpp>
+#include <mdstream/stage/detail/kernels.hpp>
 
 #include "support/token_batch.hpp"
 
@@ -23,14 +23,14 @@ constexpr std::uint64_t whole = std::uint64_t{1} << 30;
 /// as the samples and the slab have.
 void collate_case(const std::string& name, const collate::collate_plan& plan) {
   if (!bench::is_wanted(name)) return;
-  const collate::staged_block block(plan);
+  const collate::detail::staged_block block(plan);
   const device_memory device(block.device_bytes());
   std::vector<std::byte> host(block.block_bytes());
-  const collate::staged_plan staged = block.write(host.data(), device.as<std::byte>());
+  const collate::detail::staged_plan staged = block.write(host.data(), device.as<std::byte>());
   cudaMemcpy(device.as<std::byte>() + block.block_at(), host.data(), host.size(),
              cudaMemcpyHostToDevice);
   kernel_case(name, staged.raw_bytes + plan.slab_bytes,
-              [&staged] { mdstream::stage::device_kernels().collate(staged, nullptr); });
+              [&staged] { mdstream::stage::detail::device_kernels().collate(staged, nullptr); });
 }
 
 /// Samples of three columns of fixed size, to a column each.
@@ -44,8 +44,8 @@ void columns_case() {
   std::vector<collate::sample_bytes> samples;
   for (std::uint64_t at = 0; at + sample <= whole; at += sample)
     samples.push_back({raw.data() + at, sample});
-  std::vector<collate::column_measure> measures(sources.size());
-  collate::measure(sources, 0, samples, measures);
+  std::vector<collate::detail::column_measure> measures(sources.size());
+  collate::detail::measure(sources, 0, samples, measures);
   std::vector<collate::output_column> outputs;
   collate::collate_plan plan{.samples = samples.data(),
                              .sample_count = samples.size(),

@@ -22,13 +22,13 @@ void row_cases(std::uint64_t row_bytes) {
   const std::uint64_t rows = whole / row_bytes;
   const memory table(whole), out(whole), ids(rows * 8);
   const kernels::row_table from{table.as<std::byte>(), rows, row_bytes};
-  kernels::permute_rows(from, mdstream::keyed_permutation(rows, 1), 0, rows, ids.as<std::int64_t>(),
-                        out.as<std::byte>());
+  kernels::permute_rows(from, mdstream::detail::keyed_permutation(rows, 1), 0, rows,
+                        ids.as<std::int64_t>(), out.as<std::byte>());
   kernel_case("gather" + size, 2 * whole + rows * 8, [&] {
     kernels::gather_rows(from, ids.as<std::int64_t>(), rows, out.as<std::byte>());
   });
   kernel_case("permute" + size, 2 * whole + 2 * rows * 8, [&] {
-    kernels::permute_rows(from, mdstream::keyed_permutation(rows, 1), 0, rows,
+    kernels::permute_rows(from, mdstream::detail::keyed_permutation(rows, 1), 0, rows,
                           ids.as<std::int64_t>(), out.as<std::byte>());
   });
   mdstream::shuffle::pool pool({.samples = rows, .size = rows, .batch = rows});

@@ -2,11 +2,11 @@
 // device runs is not measured here, see bench/gpu.cpp.
 
 #include <mdstream/collate/convert.hpp>
+#include <mdstream/collate/detail/stage_block.hpp>
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/packed.hpp>
 #include <mdstream/collate/padded.hpp>
 #include <mdstream/collate/ragged.hpp>
-#include <mdstream/collate/stage_block.hpp>
 #include <mdstream/cuda/collate.cuh>
 #include <mdstream/cuda/convert.cuh>
 #include <mdstream/cuda/rows.cuh>
@@ -47,9 +47,9 @@ using packed_rows = collate::packed<{.row = 4096}>;
 template <class Collator>
 void collate_case(const char* name, std::uint64_t average, const Collator& collator) {
   const bench::token_batch from(bytes_of_a_case, average, collator);
-  const collate::staged_block block(from.plan);
+  const collate::detail::staged_block block(from.plan);
   const memory device(block.device_bytes()), host(block.block_bytes()), slab(from.plan.slab_bytes);
-  const collate::staged_plan staged = block.write(host.data(), device.data());
+  const collate::detail::staged_plan staged = block.write(host.data(), device.data());
   std::memcpy(device.data() + block.block_at(), host.data(), block.block_bytes());
   // The host's loop over the very block that the kernels read: samples back to back, in order.
   std::vector<collate::sample_bytes> in_block;

@@ -1,6 +1,7 @@
 // Cached random access and shuffled iteration in one process, beside what the machine can do at
 // most: the same samples in the same order, straight from mapped files.
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>
@@ -116,11 +117,11 @@ class raw_samples {
  public:
   explicit raw_samples(const std::string& where) {
     const std::string path = where + "/index.json";
-    const mds::dataset_index index = mds::load_index({.directory = where});
+    const mds::dataset_index index = mds::detail::load_index({.directory = where});
     for (std::size_t k = 0; k < index.shards(); ++k) {
       const std::string file = where + '/' + std::string(index.raw(k).name);
-      const mds::unique_fd fd(::open(file.c_str(), O_RDONLY));
-      mappings_.push_back(mds::file_mapping::of(fd.get(), index.raw(k).bytes, file));
+      const mds::detail::unique_fd fd(::open(file.c_str(), O_RDONLY));
+      mappings_.push_back(mds::detail::file_mapping::of(fd.get(), index.raw(k).bytes, file));
       const mds::mds_shard_view shard(mappings_.back().bytes(), index.shard_samples(k));
       for (std::uint64_t i = 0; i < shard.size(); ++i) {
         at_.push_back(shard[i].data());
@@ -133,7 +134,7 @@ class raw_samples {
   [[nodiscard]] std::size_t size() const { return at_.size(); }
 
  private:
-  std::vector<mds::file_mapping> mappings_;
+  std::vector<mds::detail::file_mapping> mappings_;
   std::vector<const std::byte*> at_;
   std::vector<std::uint32_t> sizes_;
 };

@@ -2,8 +2,8 @@
 //
 //   bench_order DIRECTORY    DIRECTORY: for what peers write
 
+#include <mdstream/order/detail/plan_store.hpp>
 #include <mdstream/order/order_engine.hpp>
-#include <mdstream/order/plan_store.hpp>
 #include <mdstream/order/shuffle.hpp>
 
 #include "support/harness.hpp"
@@ -40,7 +40,7 @@ engine make_engine(const dataset& d, std::string_view shuffler, std::uint64_t ca
 }
 
 mdstream::epoch_order open(const engine& e, std::uint64_t sample_in_epoch = 0,
-                           const mdstream::plan_store* plans = nullptr) {
+                           const mdstream::detail::plan_store* plans = nullptr) {
   const mdstream::world one;
   mdstream::progress run = e.begin_run();
   mdstream::epoch_start start = run.begin_epoch(one);
@@ -114,7 +114,7 @@ void py1e_cases(const dataset& d, std::uint64_t canonical_nodes, const std::stri
 /// What the caller keeps of an epoch, in memory as it would be in a file.
 class kept_plans {
  public:
-  [[nodiscard]] mdstream::plan_store store() {
+  [[nodiscard]] mdstream::detail::plan_store store() {
     return {.load = [this](std::string_view name) { return kept_[std::string(name)]; },
             .save =
                 [this](std::string_view name, mdstream::bytes_view content) {
@@ -130,7 +130,7 @@ void resume_cases() {
   const engine e = make_engine(large, "py1e", 8);
   constexpr std::uint64_t half = large.samples / 2 / batch_size * batch_size;
   kept_plans plans;
-  const mdstream::plan_store store = plans.store();
+  const mdstream::detail::plan_store store = plans.store();
   const auto from_plan = [&](std::uint64_t at) {
     const mdstream::epoch_order order = open(e, at, &store);
     read(order, 0, batch_size);

@@ -28,7 +28,7 @@ done
 asked() { [[ " ${names[*]} " == *" $1 "* ]]; }
 groups=(build formats gpu bench)
 programs=OFF
-if asked transfer || asked epoch || asked cache; then  # they start the command line
+if asked transfer || asked epoch || asked cache || asked checkpoint; then  # they start the command line
   groups+=(stores cli test)
   programs=ON
 fi
@@ -69,8 +69,25 @@ run_transfer() {
     tests/servers/with.sh seaweedfs "${sshd[@]}" "$1" build/bench-data
 }
 
+# run_checkpoint PROGRAM: with an S3 server, which comes with the peers.
+run_checkpoint() {
+  if ! $with_peers; then
+    "$1" build/bench-data
+    return
+  fi
+  tools/install-transfer-peers.sh >&2
+  local python="${PEERS:-/opt/peers}/mosaic/bin/python bench/peers/checkpoint.py"
+  MDSTREAM_BENCH_TOOLS=${PEERS:-/opt/peers}/transfer/bin \
+    MDSTREAM_BENCH_PEERS=$(printf "$python %s\n" safetensors torch.save safetensors+boto3 safetensors+s5cmd torch.save+boto3) \
+    tests/servers/with.sh seaweedfs "$1" build/bench-data
+}
+
 for name in "${names[@]}"; do
   if [ "$name" = compile ]; then bench/compile.py build/bench-data; continue; fi
   program=$(find "$build" -name "bench_$name" -type f -perm -u+x)
-  if [ "$name" = transfer ]; then run_transfer "$program"; else "$program" build/bench-data; fi
+  case $name in
+    transfer) run_transfer "$program" ;;
+    checkpoint) run_checkpoint "$program" ;;
+    *) "$program" build/bench-data ;;
+  esac
 done

@@ -8,8 +8,10 @@
 #include "support/harness.hpp"
 #include "support/peer.hpp"
 #include "support/program.hpp"
+#include "support/s3_bucket.hpp"
 #include "tests/support/nginx.hpp"
 #include "transfer_burst.hpp"
+#include "transfer_far.hpp"
 #include "transfer_files.hpp"
 #include "transfer_stores.hpp"
 
@@ -27,17 +29,12 @@ using bench::check;
 using bench::contender;
 using bench::download;
 using bench::folder;
+using bench::make_anew;
 using bench::mib;
 using bench::objects;
+using bench::tool;
 using bench::turn;
 using bench::write_lines;
-
-/// A program of MDSTREAM_BENCH_TOOLS; empty where there is none.
-std::string tool(const std::string& name) {
-  const char* const directory = std::getenv("MDSTREAM_BENCH_TOOLS");
-  const std::string path = std::string(directory == nullptr ? "" : directory) + '/' + name;
-  return directory != nullptr && fs::exists(path) ? path : "";
-}
 
 void bench_download(const folder& scratch, const fs::path& destination, const std::string& name,
                     std::size_t count, std::size_t size) {
@@ -112,21 +109,6 @@ void bench_ranges(const folder& scratch, const std::string& name) {
   bench::run_case("transfer", name, "B/s", std::move(turns), 3);
 }
 
-/// An empty bucket. The server lets go of what lay in it at once, which it does not of objects.
-void make_anew(const std::string& bucket) {
-  const auto ask = [url = std::getenv("S3_ENDPOINT_URL") + ('/' + bucket)](
-                       const std::string& method, const std::string& on_failure) {
-    const std::string keys = std::getenv("AWS_ACCESS_KEY_ID") +
-                             (':' + std::string(std::getenv("AWS_SECRET_ACCESS_KEY")));
-    bench::run_program({"curl", "-s", on_failure, "-o", "/dev/null", "-X", method, "--aws-sigv4",
-                        "aws:amz:us-east-1:s3", "-u", keys, "-H",
-                        "x-amz-content-sha256: UNSIGNED-PAYLOAD", url});
-  };
-  ask("DELETE", "-S");  // there may be none
-  ask("PUT", "-f");
-}
-
-/// Uploads with signatures.
 void bench_upload(const folder& scratch, const std::string& name, std::size_t count,
                   std::size_t size) {
   const char* const endpoint = std::getenv("S3_ENDPOINT_URL");
@@ -176,6 +158,7 @@ int main(int argc, char** argv) {
   }
   bench_ranges(scratch, "download, 2 GiB in ranges");
   bench::run_stores(scratch / "stores");
+  bench::run_far(scratch / "far", tool("s5cmd"));
   bench::run_burst(scratch / "burst");
   bench_upload(scratch, "upload, 64 x 32 MiB", 64, 32 * mib);
   bench_upload(scratch, "upload, 256 x 1 MiB", 256, mib);

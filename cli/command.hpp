@@ -47,11 +47,14 @@ void print(const json& value);
 // Each adds its subcommand to the program.
 void add_order(CLI::App& program);
 void add_cat(CLI::App& program);
+void add_index(CLI::App& program);
 void add_inspect(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_stream(CLI::App& program);
 void add_copy(CLI::App& program);
+void add_convert(CLI::App& program);
 void add_write(CLI::App& program);
 void add_merge_index(CLI::App& program);
+void add_checkpoint(CLI::App& program);
 
 }  // namespace cli

@@ -4,10 +4,10 @@
 /// what their stores tell, and by reading the local ones.
 
 #include <mdstream/hash/openssl.hpp>
-#include <mdstream/store/cloud/upload.hpp>
-#include <mdstream/store/digest.hpp>
-#include <mdstream/store/file.hpp>
-#include <mdstream/store/s3/part_tags.hpp>
+#include <mdstream/store/detail/cloud/upload.hpp>
+#include <mdstream/store/detail/digest.hpp>
+#include <mdstream/store/detail/file.hpp>
+#include <mdstream/store/detail/s3/part_tags.hpp>
 
 #include "running_digest.hpp"
 
@@ -31,7 +31,7 @@ enum class compare_by { size, hash };
 /// What is known of an object at one end of a copy.
 struct copy_end {
   std::uint64_t bytes = 0;
-  std::string digest{};  ///< see `mdstream/store/digest.hpp`; empty: none is told
+  std::string digest{};  ///< see `mdstream/store/detail/digest.hpp`; empty: none is told
   bool is_file = false;  ///< that can be read here
 };
 
@@ -51,7 +51,8 @@ enum class comparison { same, same_size, different, unread };
   if (from.bytes != to.bytes) return comparison::different;
   if (from.bytes == 0) return comparison::same;
   if (how == compare_by::size) return comparison::same_size;
-  if (const auto told = mds::same_bytes(from.digest, to.digest)) return comparison_of(*told);
+  if (const auto told = mds::detail::same_bytes(from.digest, to.digest))
+    return comparison_of(*told);
   const bool tells =
       (from.is_file && (to.is_file || !to.digest.empty())) || (to.is_file && !from.digest.empty());
   return tells ? comparison::unread : comparison::same_size;
@@ -67,7 +68,7 @@ enum class comparison { same, same_size, different, unread };
     const bool fits = (bytes + size - 1) / size == parts;
     if (fits && std::ranges::find(out, size) == out.end()) out.push_back(size);
   };
-  consider(mds::store::upload_plan{}.part_size(bytes));
+  consider(mds::detail::upload_plan{}.part_size(bytes));
   for (const std::uint64_t mib : {8, 5, 50, 15, 10, 16, 32, 64, 100, 128, 256, 512}) {
     consider(mib << 20);
   }
@@ -105,7 +106,7 @@ class read_through {
  private:
   std::string path_;
   std::stop_token stop_;
-  mds::unique_fd file_;
+  mds::detail::unique_fd file_;
   std::vector<std::byte> block_;
   std::uint64_t at_ = 0;
 };
@@ -127,7 +128,7 @@ class read_through {
     if (left < part_bytes) tags.push_back('"' + part.hex() + '"');
     if (left > 0) break;
   }
-  return mds::digest_of_tag(mds::store::tag_of_parts(tags).value_or(""));
+  return mds::detail::digest_of_tag(mds::detail::tag_of_parts(tags).value_or(""));
 }
 
 /// Nothing for an unknown hash. Throws `errc::unsupported` where the OpenSSL at hand refuses it.
@@ -154,7 +155,7 @@ class read_through {
 [[nodiscard]] inline std::optional<bool> file_has(const std::string& path, std::uint64_t bytes,
                                                   std::string_view digests,
                                                   const std::stop_token& stop = {}) {
-  for (const std::string_view each : mds::digests_of(digests)) {
+  for (const std::string_view each : mds::detail::digests_of(digests)) {
     try {
       if (const auto has = file_has_one(path, bytes, each, stop)) return has;
     } catch (const mds::error& e) {

@@ -1,9 +1,9 @@
 // mdstream copy: objects from any store to any store.
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/warning.hpp>
-#include <mdstream/store/cloud/listing.hpp>
+#include <mdstream/store/detail/cloud/listing.hpp>
 
 #include "command.hpp"
 #include "copy_plan.hpp"
@@ -34,6 +34,7 @@ struct copy_arguments {
   std::string compare = "hash";
   unsigned jobs = 16;
   bool verify = false;
+  store_patience patience;
 };
 
 // Copies the items of a plan, so many at a time. What ends begins the next, on the thread on which
@@ -108,7 +109,7 @@ class copy_run {
   std::exception_ptr failure_;
   std::optional<object_failure> first_;  // of single objects
   std::size_t failed_ = 0;
-  mds::one_time_event ended_;
+  mds::detail::one_time_event ended_;
 };
 
 copy_plan plan_of(const copy_arguments& args, mds::runtime& threads, const std::stop_token& stop) {
@@ -117,7 +118,7 @@ copy_plan plan_of(const copy_arguments& args, mds::runtime& threads, const std::
     throw usage_error("copy takes a source and a destination, or --list FILE and a destination");
   }
   return listed ? plan_list(args.list, args.urls[0])
-                : plan_copy(threads, args.urls[0], args.urls[1], stop);
+                : plan_copy(threads, args.urls[0], args.urls[1], args.patience, stop);
 }
 
 // Who asked for sizes alone knows.
@@ -131,7 +132,7 @@ void warn_of_sizes(const copy_progress& progress, compare_by compared) {
 void copy_until(const std::stop_token& stop, const copy_arguments& args) {
   const auto start = std::chrono::steady_clock::now();
   mds::runtime threads(2, mds::runtime::io_threads_for_transfers());
-  const auto& listing = threads.service<mds::store::listing_progress>();
+  const auto& listing = threads.service<mds::detail::listing_progress>();
   copy_progress progress;
   std::optional<progress_bar> bar;  // ends before what it shows
   bar.emplace([&](double) { return std::to_string(listing.found) + " objects listed"; });
@@ -139,7 +140,8 @@ void copy_until(const std::stop_token& stop, const copy_arguments& args) {
   progress.objects = plan.items.size();
   for (const copy_item& each : plan.items) progress.bytes_expected += each.bytes.value_or(0);
   const compare_by compared = args.compare == "size" ? compare_by::size : compare_by::hash;
-  object_copier copier(threads, plan, {compared, args.verify, args.jobs}, stop, progress);
+  object_copier copier(threads, plan, {compared, args.verify, args.jobs, args.patience}, stop,
+                       progress);
   bar.emplace([&](double seconds) { return progress_text(progress, seconds); });
   copy_run(plan, copier, stop).wait_for_all(args.jobs);
   bar.reset();
@@ -188,6 +190,7 @@ void add_copy(CLI::App& program) {
   command->add_option("--jobs", args->jobs, "Objects at a time")
       ->capture_default_str()
       ->check(CLI::Range(1U, 1024U));
+  add_patience(*command, args->patience);
   command->callback([args] { copy(*args); });
 }
 

@@ -35,13 +35,13 @@ struct url_parts {
 };
 
 // How much of a URL names the place of its keys: for `scheme://authority/key` up to the key, for
-// `hf://datasets/org/name/key` the dataset, for `dbfs:/key` the scheme, for
-// `dbfs:/Volumes/catalog/schema/volume/key` the volume.
+// `hf://datasets/org/name/key` or `hf://org/name/key` the repository, for `dbfs:/key` the scheme,
+// for `dbfs:/Volumes/catalog/schema/volume/key` the volume.
 std::size_t front_of(std::string_view url) {
   std::size_t end = url.find(':') + 1;
   int slashes = 0;
   if (url.substr(end).starts_with("//")) {
-    slashes = url.starts_with("hf:") ? 5 : 3;
+    slashes = url.starts_with("hf://datasets/") ? 5 : url.starts_with("hf:") ? 4 : 3;
   } else if (url.substr(end).starts_with("/Volumes/")) {
     slashes = 5;
   }
@@ -106,22 +106,24 @@ object_place root_and_key(const std::string& url) {
 }
 
 copy_plan plan_copy(mds::runtime& threads, const std::string& source,
-                    const std::string& destination, const std::stop_token& stop) {
+                    const std::string& destination, const store_patience& patience,
+                    const std::stop_token& stop) {
   copy_plan plan;
   const object_place from = parent_and_name(source);
   std::optional<mds::object_info> object;
   if (!from.key.empty() && !is_directory(source)) {
-    object = patient_store(threads, from.store, stop).find(from.key);
+    object = patient_store(threads, from.store, patience, stop).find(from.key);
   }
   if (!object || object->bytes == 0) {  // as which some stores show directories
     plan.destination = destination;
     for (mds::object_info& each :
-         listed(patient_store(threads, source, stop), object.has_value())) {
+         listed(patient_store(threads, source, patience, stop), object.has_value())) {
       plan.items.push_back({source, each.key, each.key, each.bytes, std::move(each.digest)});
     }
     if (!plan.items.empty()) return plan;
   }
-  if (!object) object = patient_store(threads, from.store, stop).look(from.key);  // or why not
+  if (!object)
+    object = patient_store(threads, from.store, patience, stop).look(from.key);  // or why not
   object_place to{destination, from.key};
   if (!is_directory(destination)) to = parent_and_name(destination);
   plan.destination = std::move(to.store);

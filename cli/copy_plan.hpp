@@ -5,6 +5,8 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/full.hpp>
 
+#include "patience.hpp"
+
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,7 +47,8 @@ struct copy_plan {
 /// where that is a directory, else under that name. It is looked at without a listing, which its
 /// keys may not allow. Throws mds::error where there is neither.
 [[nodiscard]] copy_plan plan_copy(mds::runtime& threads, const std::string& source,
-                                  const std::string& destination, const std::stop_token& stop);
+                                  const std::string& destination, const store_patience& patience,
+                                  const std::stop_token& stop);
 
 /// The URLs of a file, a line each; empty lines are left out. Throws mds::error.
 [[nodiscard]] copy_plan plan_list(const std::string& file, const std::string& destination);

@@ -12,8 +12,9 @@ namespace cli {
 struct dataset_arguments {
   std::string url, split;
   bool allow_unsafe_types = false;
+  store_patience patience;
 
-  [[nodiscard]] dataset_files open() const { return {url, split, allow_unsafe_types}; }
+  [[nodiscard]] dataset_files open() const { return {url, split, allow_unsafe_types, patience}; }
 };
 
 /// A subcommand on one dataset. `args` has to outlive the program.
@@ -26,6 +27,7 @@ inline CLI::App* add_dataset_command(CLI::App& program, const std::string& name,
   command->add_option("--split", args.split, "Subdirectory of it, such as train");
   command->add_flag("--allow-unsafe-types", args.allow_unsafe_types,
                     "Read datasets with pkl columns; they are never executed");
+  add_patience(*command, args.patience);
   return command;
 }
 

@@ -3,11 +3,14 @@
 /// The files of a dataset at a URL, shard by shard: what `cat`, `inspect` and `verify` look at.
 /// Nothing is cached on disk; one shard at a time is in memory.
 
-#include <mdstream/format/row_shard.hpp>
+#include <mdstream/cache/detail/shard_seal.hpp>
+#include <mdstream/format/detail/row_shard.hpp>
 #include <mdstream/full.hpp>
 #include <mdstream/store/retrying.hpp>
 
-#include <chrono>
+#include "patience.hpp"
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,12 +30,13 @@ struct shard_files {
 class dataset_files {
  public:
   /// Throws mds::error where there is no index or it cannot be believed.
-  dataset_files(const std::string& url, const std::string& split, bool allow_unsafe_types)
+  dataset_files(const std::string& url, const std::string& split, bool allow_unsafe_types,
+                const store_patience& patience)
       : threads_(std::make_unique<mds::runtime>(1)),
         store_(
             *threads_,
             mds::full_store::open(split.empty() ? url : url + "/" + split, *threads_).on(*threads_),
-            {.attempts = 4, .pause = std::chrono::milliseconds(200)}) {
+            patience.requests(), patience.budget()) {
     const std::vector<std::byte> text = read_index();
     index_ = mds::dataset_index::parse(
         mds::as_text(text),
@@ -65,7 +69,7 @@ class dataset_files {
       if (index_.format(shard) == mds::shard_format::mds)
         all(mds::mds_shard_view(files.data, samples));
       else
-        all(mds::row_shard_view(files.data, files.meta, samples));
+        all(mds::detail::row_shard_view(files.data, files.meta, samples));
     });
   }
 
@@ -97,6 +101,10 @@ class dataset_files {
     const auto fail = [&](std::string what) {
       throw mds::error(mds::errc::corrupt, {.what = std::move(what), .url = store_.url(file.name)});
     };
+    if (is_made(file)) {
+      if (!fits_seal(bytes)) fail("its bytes are not those that were sealed");
+      return;
+    }
     if (bytes.size() != file.bytes) {
       fail("the file has " + std::to_string(bytes.size()) + " bytes, the index says " +
            std::to_string(file.bytes));
@@ -123,6 +131,16 @@ class dataset_files {
   [[nodiscard]] std::string url(const std::string& name) const { return store_.url(name); }
 
  private:
+  // Of a cache: a shard that was made of foreign files. Its size in the index is an estimate.
+  [[nodiscard]] static bool is_made(const mds::file_info& file) {
+    return file.hashes.size() == 1 && file.hash(mds::detail::source_digest) != nullptr;
+  }
+  [[nodiscard]] static bool fits_seal(mds::bytes_view file) {
+    constexpr std::size_t end = mds::detail::seal_bytes;
+    return file.size() >= end &&
+           std::ranges::equal(file.last(end), mds::detail::seal_of(file.first(file.size() - end)));
+  }
+
   [[nodiscard]] std::vector<std::byte> read_index() const {
     try {
       return mds::read_all(store_, "index.json");
@@ -147,6 +165,11 @@ class dataset_files {
         if (checks) require(*zip, stored);
         bytes = decompress(shard, raw, stored);
       }
+      if (is_made(raw)) {
+        require(raw, bytes);
+        bytes.resize(bytes.size() - mds::detail::seal_bytes);
+        return;
+      }
       mds::file_info expected = raw;
       if (!checks) expected.hashes.clear();
       require(expected, bytes);
@@ -155,7 +178,7 @@ class dataset_files {
   }
 
   std::unique_ptr<mds::runtime> threads_;
-  mds::retrying<mds::any_async_store> store_;  // what may pass is asked for again
+  mds::retrying<mds::any_async_store> store_;
   mds::dataset_index index_;
 };
 

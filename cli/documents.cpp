@@ -3,6 +3,7 @@
 #include <mdstream/version.hpp>
 
 #include <initializer_list>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,23 @@ namespace {
 
 std::vector<const CLI::App*> subcommands(const CLI::App& program) {
   return program.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// A command, or one of a group of commands, by its words.
+struct named_command {
+  std::string name;
+  const CLI::App* app;
+};
+
+std::vector<named_command> commands_of(const CLI::App& program) {
+  std::vector<named_command> out;
+  for (const CLI::App* command : subcommands(program)) {
+    const auto group = subcommands(*command);
+    if (group.empty()) out.push_back({command->get_name(), command});
+    for (const CLI::App* each : group)
+      out.push_back({command->get_name() + ' ' + each->get_name(), each});
+  }
+  return out;
 }
 
 void append(std::string& out, std::initializer_list<std::string_view> pieces) {
@@ -64,16 +82,15 @@ std::string man_page(const CLI::App& program) {
   append(out, {".TH MDSTREAM 1 \"\" \"mdstream ", std::to_string(v.major), ".",
                std::to_string(v.minor), ".", std::to_string(v.patch), "\"\n.SH NAME\nmdstream \\- ",
                roff(program.get_description()), "\n.SH SYNOPSIS\n"});
-  for (const CLI::App* command : subcommands(program)) {
-    append(out, {".B mdstream ", roff(command->get_name()), "\n[options]"});
+  for (const auto& [name, command] : commands_of(program)) {
+    append(out, {".B mdstream ", roff(name), "\n[options]"});
     for (const CLI::Option* option : command->get_options()) {
       if (option->get_positional()) append(out, {" ", option->get_type_name()});
     }
     out += "\n.br\n";
   }
-  for (const CLI::App* command : subcommands(program)) {
-    append(out, {".SH \"mdstream ", roff(command->get_name()), "\"\n",
-                 roff(command->get_description()), ".\n"});
+  for (const auto& [name, command] : commands_of(program)) {
+    append(out, {".SH \"mdstream ", roff(name), "\"\n", roff(command->get_description()), ".\n"});
     describe_options(out, *command);
   }
   out +=
@@ -93,6 +110,7 @@ std::string man_page(const CLI::App& program) {
       "mdstream copy s3://bucket/c4 /nvme/c4 && mdstream verify /nvme/c4/train\n"
       "mdstream write \\-\\-out /data/notes \\-\\-column text=str < notes.jsonl\n"
       "mdstream merge\\-index /data/parts\n"
+      "mdstream checkpoint list s3://bucket/7b\n"
       ".fi\n";
   return out;
 }
@@ -102,24 +120,34 @@ std::string bash_completion(const CLI::App& program) {
   for (const CLI::App* command : subcommands(program)) {
     append(commands, {commands.empty() ? "" : " ", command->get_name()});
     append(cases, {"    ", command->get_name(), ") words=\""});
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& name : option->get_lnames()) append(cases, {"--", name, " "});
+    std::set<std::string> words;
+    const auto add_options = [&words](const CLI::App& of) {
+      for (const CLI::Option* option : of.get_options())
+        for (const std::string& name : option->get_lnames()) words.insert("--" + name);
+    };
+    add_options(*command);
+    for (const CLI::App* each : subcommands(*command)) {
+      append(cases, {each->get_name(), " "});
+      add_options(*each);
     }
+    for (const std::string& word : words) append(cases, {word, " "});
     cases += "\" ;;\n";
   }
-  append(out, {"_mdstream() {\n"
-               "  local current=${COMP_WORDS[COMP_CWORD]} words\n"
-               "  case ${COMP_WORDS[1]} in\n",
-               cases, "    *) words=\"", commands,
-               " --help --version\" ;;\n"
-               "  esac\n"
-               "  if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${current#-}\" = \"$current\" ]; then\n"
-               "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-               "  else\n"
-               "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-               "  fi\n"
-               "}\n"
-               "complete -o filenames -F _mdstream mdstream\n"});
+  append(out,
+         {"_mdstream() {\n"
+          "  local current=${COMP_WORDS[COMP_CWORD]} words\n"
+          "  case ${COMP_WORDS[1]} in\n",
+          cases, "    *) words=\"", commands,
+          " --help --version\" ;;\n"
+          "  esac\n"
+          "  if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${current#-}\" = \"$current\" ]; then\n"
+          "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\"\n"
+          "      [ \"$COMP_CWORD\" = 2 ] && compgen -W \"$words\" -- \"$current\" | grep -v '^-')\n"
+          "  else\n"
+          "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+          "  fi\n"
+          "}\n"
+          "complete -o filenames -F _mdstream mdstream\n"});
   return out;
 }
 

@@ -1,6 +1,6 @@
 #include "input_sample.hpp"
 
-#include <mdstream/core/base64.hpp>
+#include <mdstream/core/detail/base64.hpp>
 #include <mdstream/format/row_values.hpp>
 
 #include <algorithm>
@@ -127,7 +127,7 @@ input_sample::input_sample(const mds::sample_layout& columns, std::string_view l
 }
 
 mds::bytes_view input_sample::base64_bytes(const tree& from) {
-  auto bytes = mds::from_base64(from.as<std::string>());
+  auto bytes = mds::detail::from_base64(from.as<std::string>());
   if (!bytes) refuse("a text is not base64");
   return bytes_.emplace_back(*std::move(bytes));
 }

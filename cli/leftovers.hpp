@@ -2,7 +2,7 @@
 
 /// Files that copies which were killed have left behind.
 
-#include <mdstream/store/file.hpp>
+#include <mdstream/store/detail/file.hpp>
 
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -41,7 +41,8 @@ inline void remove_left_behind(const std::string& directory, std::string_view ma
     const std::string path = at->path().native();
     const std::string name = at->path().filename().native();
     if (!name.starts_with(front) || !name.ends_with(".tmp") || path == kept) continue;
-    const mds::unique_fd fd = mds::detail::try_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const mds::detail::unique_fd fd =
+        mds::detail::try_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && is_at(fd.get(), path)) {
       ::unlink(path.c_str());
     }

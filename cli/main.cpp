@@ -29,6 +29,7 @@ int fail(int status, const std::string& what) {
 // CLI11 would take -1 for the largest number.
 void refuse_negative_numbers(CLI::App& program) {
   for (CLI::App* const command : program.get_subcommands([](CLI::App*) { return true; })) {
+    refuse_negative_numbers(*command);
     for (CLI::Option* const option : command->get_options()) {
       if (!option->get_type_name().starts_with("UINT")) continue;
       option->check([](const std::string& text) {
@@ -97,8 +98,11 @@ int main(int count, char** words) {
   cli::add_verify(program);
   cli::add_write(program);
   cli::add_merge_index(program);
+  cli::add_index(program);
   cli::add_stream(program);
   cli::add_copy(program);
+  cli::add_convert(program);
+  cli::add_checkpoint(program);
   cli::add_documents(program);
   cli::refuse_negative_numbers(program);
   return cli::run(program, count, words);

@@ -2,9 +2,11 @@
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/full.hpp>
+#include <mdstream/store/detail/patient_store.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
 #include "command.hpp"
+#include "patience.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -18,15 +20,19 @@ namespace {
 struct merge_arguments {
   std::string out;
   std::vector<std::string> urls;
+  store_patience patience;
 };
 
 std::size_t merge(const merge_arguments& args) {
-  using store = mds::full_policies::store;
-  if (!args.out.empty()) return mds::merge_index(args.urls, store::open(args.out));
+  const auto open = [&](const std::string& url) {
+    return mds::detail::patient_store(mds::any_store<>(mds::full_store::open(url)),
+                                      args.patience.requests(), args.patience.budget());
+  };
+  if (!args.out.empty()) return mds::merge_index(args.urls, open(args.out), open);
   if (args.urls.size() != 1) {
     throw usage_error("merge-index takes one directory, or --out OUT and the datasets in it");
   }
-  return mds::merge_index(store::open(args.urls.front()));
+  return mds::merge_index(open(args.urls.front()));
 }
 
 }  // namespace
@@ -42,6 +48,7 @@ void add_merge_index(CLI::App& program) {
                    "The directory, whose datasets are all merged; with --out, the datasets")
       ->required()
       ->type_name("URL");
+  add_patience(*command, args->patience);
   command->callback([args] {
     const std::size_t merged = merge(*args);
     if (merged == 0) {

@@ -1,11 +1,11 @@
 #include "object_copier.hpp"
 
-#include <mdstream/cache/mapping.hpp>
+#include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/core/fnv.hpp>
-#include <mdstream/store/digest.hpp>
+#include <mdstream/store/detail/digest.hpp>
+#include <mdstream/store/detail/ranged_read.hpp>
+#include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/store/operations.hpp>
-#include <mdstream/store/ranged_read.hpp>
-#include <mdstream/store/streamed_read.hpp>
 
 #include "let_go.hpp"
 #include "part_file.hpp"
@@ -73,7 +73,7 @@ void check_changed(const Check& check) {
 bool is_another(const copy_item& planned, const mds::object_info& now) {
   if (planned.bytes && *planned.bytes != now.bytes) return true;
   return !planned.digest.empty() && !now.digest.empty() &&
-         mds::same_bytes(planned.digest, now.digest) != true;
+         mds::detail::same_bytes(planned.digest, now.digest) != true;
 }
 
 // Sixteen digits that stand for these texts.
@@ -152,7 +152,7 @@ object_copier::object_copier(mds::runtime& threads, const copy_plan& plan, copy_
       into_files_(is_local(destination_url_)),
       options_(options),
       stop_(std::move(stop)),
-      destination_(threads, destination_url_, stop_),
+      destination_(threads, destination_url_, options_.patience, stop_),
       progress_(progress),
       blocking_(options.at_once) {
   if (into_files_ || plan.items.size() <= few) return;
@@ -229,7 +229,7 @@ void object_copier::look_again(const job_ptr& one, const changed_object& failure
   begin(one);
 }
 
-void object_copier::on_a_thread(const job_ptr& one, mds::unique_function<void()> work) {
+void object_copier::on_a_thread(const job_ptr& one, mds::detail::unique_function<void()> work) {
   blocking_.post([this, one, work = std::move(work)]() mutable {
     std::exception_ptr failure;
     try {
@@ -268,9 +268,10 @@ std::shared_ptr<const patient_store> object_copier::source(const std::string& ur
   const bool is_one_objects = query != std::string::npos;
   std::shared_ptr<const patient_store>& known =
       sources_[is_one_objects ? url.substr(0, query + 1) : url];
-  if (!known) return known = std::make_shared<patient_store>(threads_, url, stop_);
+  if (!known)
+    return known = std::make_shared<patient_store>(threads_, url, options_.patience, stop_);
   if (!is_one_objects) return known;
-  return std::make_shared<patient_store>(threads_, url, stop_, known.get());
+  return std::make_shared<patient_store>(threads_, url, options_.patience, stop_, known.get());
 }
 
 // Asks the destination. Nothing where there is no such object, or nobody may know.
@@ -344,9 +345,9 @@ void object_copier::stream(const job_ptr& one, const std::shared_ptr<streaming>&
     copy->append(bytes);
     one->bring(bytes.size());
   };
-  mds::async_stream_resumed(
+  mds::detail::async_stream_resumed(
       threads_, one->from->async(), one->item.from, one->item.bytes.value_or(streamed_bytes + 1),
-      take, patience, one->from->budget(), stop_, copy->where,
+      take, options_.patience.requests(), one->from->budget(), stop_, copy->where,
       [this, one, copy](std::error_code code, const mds::object_version& found) {
         std::exception_ptr failure;
         try {
@@ -392,14 +393,14 @@ void object_copier::copy_beyond(job& one) {
 void object_copier::copy_mapped(job& one) {
   const copy_item& item = one.item;
   const std::string path = one.from->url(item.from);
-  const mds::unique_fd file = mds::detail::open_file(path, O_RDONLY);
+  const mds::detail::unique_fd file = mds::detail::open_file(path, O_RDONLY);
   const auto size = static_cast<std::size_t>(mds::detail::file_size(file.get(), path));
   if (item.bytes && size != *item.bytes) throw other_size(path);
   const mds::detail::file_state state(file.get(), path);
   one.expect(size);
   // Zeros in place of what a shorter file has lost: `check` sees to it that they become no object.
   const auto bytes =
-      mds::file_mapping::of(file.get(), size, path, mds::detail::mapped_fault::zeros);
+      mds::detail::file_mapping::of(file.get(), size, path, mds::detail::mapped_fault::zeros);
   const auto check = [&] {
     if (!(mds::detail::file_state(file.get(), path) == state)) state.fail(path);
     if (mds::detail::mapped_files::instance().lost(bytes.bytes().data())) {
@@ -463,8 +464,8 @@ void object_copier::copy_large(job& one) {
     if (part.has(i)) missing -= size_of(i);
   }
   one.expect(missing);
-  mds::ranged_read_options options{
-      .range_bytes = range_bytes, .retry = patience, .budget = from.budget()};
+  mds::detail::ranged_read_options options{
+      .range_bytes = range_bytes, .retry = options_.patience.requests(), .budget = from.budget()};
   options.is_there = [&part](std::size_t range) { return part.has(range); };
   options.on_range = [&](std::size_t range) {
     part.mark(range);
@@ -472,14 +473,14 @@ void object_copier::copy_large(job& one) {
     one.bring(size_of(range));
   };
   // Written by the threads of the network where they can, which costs no fault of a page.
-  auto into = mds::ranged_target::memory(part.bytes());
+  auto into = mds::detail::ranged_target::memory(part.bytes());
   if (store.streams()) {
     into.put = [&part](std::uint64_t at, mds::bytes_view some) { part.write(at, some); };
   }
   try {
     mds::detail::wait_for<>([&](auto& where, auto done) {
-      mds::async_read_ranges(threads_, store, item.from, version, into, std::move(options), stop_,
-                             where, std::move(done));
+      mds::detail::async_read_ranges(threads_, store, item.from, version, into, std::move(options),
+                                     stop_, where, std::move(done));
     });
   } catch (const mds::error& e) {
     if (e.code() == mds::errc::corrupt) part.discard();  // of an object that is no more

@@ -2,9 +2,9 @@
 
 /// Copies objects, each whole or not at all.
 
-#include <mdstream/async/pool.hpp>
+#include <mdstream/async/detail/pool.hpp>
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/core/unique_function.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/store/store.hpp>
 
 #include "comparison.hpp"
@@ -29,6 +29,7 @@ struct copy_options {
   compare_by compared = compare_by::hash;
   bool verify = false;   ///< whether each object is compared again when it was copied
   unsigned at_once = 1;  ///< copies that may be under way without waiting for each other
+  store_patience patience{};
 };
 
 /// A failure of one object that keeps no other from being copied.
@@ -48,7 +49,7 @@ class changed_object : public object_failure {
 /// `errc::canceled`. Thread-safe. The runtime outlives it, and it all its copies.
 class object_copier {
  public:
-  using handler = mds::unique_function<void(std::exception_ptr failure)>;
+  using handler = mds::detail::unique_function<void(std::exception_ptr failure)>;
 
   /// Asks for what lies at the destination where the plan is so long that this is less than to ask
   /// for each object, and listing is allowed.
@@ -71,7 +72,7 @@ class object_copier {
   void look_again(const job_ptr& one, const changed_object& failure);
   void stream(const job_ptr& one, const std::shared_ptr<streaming>& copy);
   [[nodiscard]] bool finish(job& one, streaming& copy, const mds::object_version& found);
-  void on_a_thread(const job_ptr& one, mds::unique_function<void()> work);
+  void on_a_thread(const job_ptr& one, mds::detail::unique_function<void()> work);
   void copy(job& one, comparison seen);
   [[nodiscard]] std::shared_ptr<const patient_store> source(const std::string& url);
   void require_keys(const copy_item& item) const;
@@ -99,7 +100,7 @@ class object_copier {
   cleaned_directories cleaned_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const patient_store>> sources_;
-  mds::thread_pool blocking_;
+  mds::detail::thread_pool blocking_;
 };
 
 }  // namespace cli

@@ -4,13 +4,14 @@
 /// behind is gone on with.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/store/file.hpp>
+#include <mdstream/store/detail/file.hpp>
 
 #include "leftovers.hpp"
 
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -159,7 +160,7 @@ class part_file {
   bool stays_ = false;
   std::string path_{};  // empty: it has no name
   std::size_t bytes_, ranges_;
-  mds::unique_fd fd_;
+  mds::detail::unique_fd fd_;
   std::byte* mapping_ = nullptr;
 };
 

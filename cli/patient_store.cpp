@@ -1,5 +1,6 @@
 #include "patient_store.hpp"
 
+#include <mdstream/store/detail/cloud/checksums.hpp>
 #include <mdstream/store/operations.hpp>
 
 #include <memory>
@@ -41,15 +42,15 @@ mds::full_store store_at(mds::runtime& threads, const std::string& url,
 
 }  // namespace
 
-patient_store::patient_store(mds::runtime& threads, const std::string& url, std::stop_token stop,
+patient_store::patient_store(mds::runtime& threads, const std::string& url,
+                             const store_patience& patience, std::stop_token stop,
                              const patient_store* beside)
     : store_(store_at(threads, url, uploads_)),
       stop_(std::move(stop)),
       bounded_(bounded(threads, beside)),
       async_(is_local(url) ? store_.on(threads) : mds::any_async_store(bounded_)),
-      budget_(beside == nullptr ? mds::shared_retry_budget(mds::retry_budget::of_many())
-                                : beside->budget_) {
-  if (!is_local(url)) remote_.emplace(threads, async_, patience, budget_);
+      budget_(beside == nullptr ? patience.budget() : beside->budget_) {
+  if (!is_local(url)) remote_.emplace(threads, renewable(async_), patience.requests(), budget_);
 }
 
 patient_store::bearable patient_store::bounded(mds::runtime& threads,

@@ -4,14 +4,15 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/detail/adapter.hpp>
+#include <mdstream/store/detail/shared_retry_budget.hpp>
 #include <mdstream/store/full.hpp>
 #include <mdstream/store/limited.hpp>
 #include <mdstream/store/retrying.hpp>
-#include <mdstream/store/shared_retry_budget.hpp>
 
 #include "mapped_uploads.hpp"
+#include "patience.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,15 +21,12 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace cli {
 
 namespace mds = mdstream;
-
-/// How long a copy waits for a store that is out of order: seven repetitions within half a minute,
-/// or with pauses of up to a minute each where the store tells when to come again.
-inline constexpr mds::retry_policy patience{.attempts = 8, .pause = std::chrono::milliseconds(200)};
 
 [[nodiscard]] inline bool is_local(const std::string& url) { return mds::url_scheme(url).empty(); }
 
@@ -39,6 +37,27 @@ inline constexpr mds::retry_policy patience{.attempts = 8, .pause = std::chrono:
          code == mds::errc::unsupported;
 }
 
+/// A store of which a call is begun anew as well where it repeated what it is made of in vain, as
+/// an upload in parts does. Of one that is begun anew nothing stays: a write puts whole objects.
+class renewable : public mds::detail::store_adapter<renewable, mds::any_async_store> {
+ public:
+  using store_adapter::store_adapter;
+
+ private:
+  friend class mds::detail::store_adapter<renewable, mds::any_async_store>;
+
+  template <class... Result, class Start>
+  void run(const mds::detail::store_call&, std::stop_token stop, mds::diagnostics& where,
+           Start start, mds::store_handler<Result...> done) const {
+    start(std::move(stop), where,
+          mds::store_handler<Result...>(
+              [&where, done = std::move(done)](std::error_code code, Result... values) mutable {
+                if (mds::is_transient(code)) where.is_final = false;
+                done(code, std::move(values)...);
+              }));
+  }
+};
+
 /// A store whose failures that pass are waited out, and that is asked by as many calls at a time as
 /// it bears, until a stop, after which they fail with `errc::canceled`. Local paths need none of it
 /// and are used as they are, on the calling thread. Thread-safe.
@@ -46,8 +65,8 @@ class patient_store {
  public:
   /// `beside`: another of the same server, with which it shares the retry budget and how many calls
   /// are under way.
-  patient_store(mds::runtime& threads, const std::string& url, std::stop_token stop,
-                const patient_store* beside = nullptr);
+  patient_store(mds::runtime& threads, const std::string& url, const store_patience& patience,
+                std::stop_token stop, const patient_store* beside = nullptr);
 
   [[nodiscard]] std::vector<mds::object_info> list(const std::string& prefix) const;
   [[nodiscard]] mds::object_version version(const std::string& key) const;
@@ -65,7 +84,7 @@ class patient_store {
   [[nodiscard]] std::string url(const std::string& key) const { return store_.url(key); }
   /// The asynchronous face, which does not try again by itself; who does takes from the budget.
   [[nodiscard]] const mds::any_async_store& async() const { return async_; }
-  [[nodiscard]] const mds::shared_retry_budget& budget() const { return budget_; }
+  [[nodiscard]] const mds::detail::shared_retry_budget& budget() const { return budget_; }
 
  private:
   using bearable = mds::adaptive<mds::any_async_store>;
@@ -77,8 +96,8 @@ class patient_store {
   std::stop_token stop_;
   bearable bounded_;
   mds::any_async_store async_;
-  mds::shared_retry_budget budget_;
-  std::optional<mds::retrying<mds::any_async_store>> remote_;
+  mds::detail::shared_retry_budget budget_;
+  std::optional<mds::retrying<renewable>> remote_;
 };
 
 }  // namespace cli

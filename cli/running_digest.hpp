@@ -2,10 +2,10 @@
 
 /// Hashes over bytes as they come.
 
-#include <mdstream/core/crc32c.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/hash/openssl.hpp>
-#include <mdstream/store/digest.hpp>
-#include <mdstream/store/file.hpp>
+#include <mdstream/store/detail/digest.hpp>
+#include <mdstream/store/detail/file.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -17,7 +17,8 @@ namespace cli {
 
 namespace mds = mdstream;
 
-/// Computes what a digest (`mdstream/store/digest.hpp`) says of an object, over the bytes of one.
+/// Computes what a digest (`mdstream/store/detail/digest.hpp`) says of an object, over the bytes of
+/// one.
 class running_digest {
  public:
   /// Nothing for a hash that is unknown or not over the bytes in their order. `bytes` are those of
@@ -40,7 +41,7 @@ class running_digest {
   /// The first of several digests that can be computed here.
   [[nodiscard]] static std::optional<running_digest> of_any(std::string_view digests,
                                                             std::uint64_t bytes) {
-    for (const std::string_view each : mds::digests_of(digests)) {
+    for (const std::string_view each : mds::detail::digests_of(digests)) {
       try {
         if (auto one = of(each, bytes)) return one;
       } catch (const mds::error& e) {
@@ -52,7 +53,7 @@ class running_digest {
 
   void update(mds::bytes_view bytes) {
     if (hash_) return hash_->update(bytes);
-    crc_ = mds::crc32c(bytes, crc_);
+    crc_ = mds::detail::crc32c(bytes, crc_);
   }
 
   /// Whether what came is what the digest was of.

@@ -2,9 +2,11 @@
 
 #include <mdstream/full.hpp>
 #include <mdstream/hash/xxhash.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/store/local.hpp>
 
 #include "command.hpp"
+#include "patience.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -25,13 +27,14 @@ namespace cli {
 namespace {
 
 using loader = mds::loader<mds::full_policies>;
-using stream = mds::stream_options<mds::full_policies::store>;
+using stream = mds::stream_options;
 using dataset = mds::dataset<mds::full_policies>;
 
 struct stream_arguments {
   std::string config, state, save_state;
   std::optional<std::uint64_t> batches;
   bool digest = false;
+  std::optional<std::chrono::milliseconds> patience;  // else the configuration's
 };
 
 // What a configuration says beside the loader's own options.
@@ -90,12 +93,37 @@ auto named(T& target, Parse parse) {
   };
 }
 
+mds::raw::options raw_of(const json& given) {
+  mds::raw::options out;
+  read_members(given, "raw",
+               {{"format", into(out.format)},
+                {"files", into(out.files)},
+                {"columns",
+                 [&](const json& all) {
+                   for (const json& each : all)
+                     out.columns.push_back(mds::raw::parse_column(each.get<std::string>()));
+                 }},
+                {"null_value", [&](const json& value) { out.null_value = value.dump(); }},
+                {"shard_bytes", sized(out.shard_bytes)},
+                {"max_row_bytes", sized(out.max_row_bytes)},
+                {"skip_bad", into(out.skip_bad)},
+                {"delimiter", into(out.delimiter)},
+                {"unit", into(out.unit)},
+                {"window", into(out.window)},
+                {"stride", into(out.stride)},
+                {"dtype", into(out.dtype)},
+                {"document_token", into(out.document_token)},
+                {"document_token_last", into(out.document_token_last)}});
+  return out;
+}
+
 stream stream_of(const json& given) {
   stream out;
   read_members(given, "a stream",
                {{"remote", into(out.remote)},
                 {"local", into(out.local)},
                 {"split", into(out.split)},
+                {"raw", [&](const json& value) { out.raw = raw_of(value); }},
                 {"proportion", into(out.proportion)},
                 {"repeat", into(out.repeat)},
                 {"choose", into(out.choose)},
@@ -189,12 +217,16 @@ class digester {
   dataset samples_;
 };
 
+configuration configuration_with(const stream_arguments& args) {
+  configuration out = configuration_of(parsed(args.config));
+  if (args.patience) out.options.patience = *args.patience;
+  return out;
+}
+
 class streaming {
  public:
   explicit streaming(const stream_arguments& args)
-      : args_(args),
-        configuration_(configuration_of(parsed(args.config))),
-        loader_(configuration_.options) {
+      : args_(args), configuration_(configuration_with(args)), loader_(configuration_.options) {
     if (!args.state.empty()) loader_.load_state(text_of(args.state));
     if (args.digest) digest_.emplace(configuration_.options);
   }
@@ -267,6 +299,7 @@ void add_stream(CLI::App& program) {
       ->type_name("FILE");
   command->add_option("--batches", args->batches, "Stop after so many batches");
   command->add_flag("--digest", args->digest, "Add the XXH64 of each batch's raw samples");
+  add_patience(*command, [&of = *args](std::chrono::milliseconds most) { of.patience = most; });
   command->callback([args] { streaming(*args).run(); });
 }
 

@@ -1,6 +1,6 @@
 #include "values.hpp"
 
-#include <mdstream/core/base64.hpp>
+#include <mdstream/core/detail/base64.hpp>
 #include <mdstream/image/jpeg.hpp>
 #include <mdstream/image/png.hpp>
 
@@ -57,7 +57,7 @@ json typed_pil(const mds::pil_image& image) {
           {"mode", std::string(image.mode)},
           {"size", {image.width, image.height}},
           {"format", nullptr},
-          {"raw_b64", mds::to_base64(image.pixels)}};
+          {"raw_b64", mds::detail::to_base64(image.pixels)}};
 }
 
 bool is_png(mds::bytes_view file) { return mds::as_text(file).substr(0, 4) == "\x89PNG"; }
@@ -74,14 +74,14 @@ json typed_image_file(mds::bytes_view file) {
           {"mode", std::string(mode)},
           {"size", {image.width, image.height}},
           {"format", png ? "PNG" : "JPEG"},
-          {"raw_b64", mds::to_base64(image.pixels)}};
+          {"raw_b64", mds::detail::to_base64(image.pixels)}};
 }
 
 json typed_bytes(const mds::encoding& type, mds::bytes_view bytes) {
   if (type.kind == mds::encoding_kind::jpeg || type.kind == mds::encoding_kind::png) {
     return typed_image_file(bytes);
   }
-  return {{"t", "bytes"}, {"b64", mds::to_base64(bytes)}};
+  return {{"t", "bytes"}, {"b64", mds::detail::to_base64(bytes)}};
 }
 
 json typed_text(const mds::encoding& type, std::string_view text) {
@@ -154,7 +154,7 @@ json typed_value(const mds::encoding& type, const mds::column_value& value) {
             return json{{"t", "ndarray"},
                         {"dtype", std::string(to_string(array.type()))},
                         {"shape", shape_of(array)},
-                        {"b64", mds::to_base64(array.bytes())}};
+                        {"b64", mds::detail::to_base64(array.bytes())}};
           },
           [&](const mds::pil_image& image) { return typed_pil(image); },
           [&](const std::vector<mds::pil_image>& images) {
@@ -176,7 +176,7 @@ json typed_value(const mds::encoding& type, const mds::column_value& value) {
 json plain_value(const mds::encoding& type, const mds::column_value& value) {
   return std::visit(
       overloaded{
-          [&](mds::bytes_view bytes) { return json(mds::to_base64(bytes)); },
+          [&](mds::bytes_view bytes) { return json(mds::detail::to_base64(bytes)); },
           [&](std::string_view text) {
             if (type.kind != mds::encoding_kind::json) return json(std::string(text));
             return json::parse(mds::json::dump(mds::json::parse(text)));
@@ -191,15 +191,15 @@ json plain_value(const mds::encoding& type, const mds::column_value& value) {
             std::size_t next = 0;
             return nested(array, 0, next);
           },
-          [&](const mds::pil_image& image) { return json(mds::to_base64(image.pixels)); },
+          [&](const mds::pil_image& image) { return json(mds::detail::to_base64(image.pixels)); },
           [&](const std::vector<mds::pil_image>& images) {
             json list = json::array();
-            for (const auto& image : images) list.push_back(mds::to_base64(image.pixels));
+            for (const auto& image : images) list.push_back(mds::detail::to_base64(image.pixels));
             return list;
           },
           [&](const mds::image_files& files) {
             json list = json::array();
-            for (const mds::bytes_view file : files) list.push_back(mds::to_base64(file));
+            for (const mds::bytes_view file : files) list.push_back(mds::detail::to_base64(file));
             return list;
           },
           [&](const mds::json::value* tree) { return json::parse(mds::json::dump(*tree)); }},

@@ -1,11 +1,15 @@
 // mdstream verify: whether a dataset, or what lies in a cache, is whole.
 
-#include <mdstream/cache/cache_directory.hpp>
-#include <mdstream/cache/describe_streams.hpp>
-#include <mdstream/cache/registered_streams.hpp>
+#include <mdstream/cache/detail/cache_directory.hpp>
+#include <mdstream/cache/detail/describe_streams.hpp>
+#include <mdstream/cache/detail/registered_streams.hpp>
+#include <mdstream/raw/formats.hpp>
+#include <mdstream/source/raw_rows.hpp>
+#include <mdstream/store/detail/sftp/session.hpp>
 
 #include "command.hpp"
 #include "dataset_arguments.hpp"
+#include "raw_source.hpp"
 #include "verification.hpp"
 
 #include <cstdint>
@@ -23,6 +27,7 @@ namespace {
 
 struct verify_arguments {
   dataset_arguments of;
+  raw_arguments raw{};
   bool all = false, repair = false;
 };
 
@@ -42,6 +47,26 @@ void verify_dataset(const verify_arguments& args) {
               verdict(check.uncheckable()).c_str());
 }
 
+// Every row is read as a stream would.
+void verify_files(const raw_source& source, const raw_arguments& given) {
+  const mds::raw::detail::row_index index = index_of(source, given, 0);
+  const mds::raw::source_format format = mds::raw::plain_formats::open(index.options);
+  mds::detail::raw_rows rows(format, index, source.store(), decoders());
+  const std::vector<mds::raw::detail::shard_place> places = index.places();
+  std::size_t faults = 0;
+  for (std::size_t shard = 0; shard < places.size(); ++shard) {
+    try {
+      (void)rows.shard(shard);
+    } catch (const mds::error& e) {
+      ++faults;
+      std::printf("shard %zu: %s\n", shard, one_line(e.what()).c_str());
+    }
+  }
+  if (faults > 0) fail(faults, source.store().url(""));
+  std::printf("%zu objects, %zu shards, %llu samples: all is well\n", index.objects.size(),
+              places.size(), static_cast<unsigned long long>(index.samples()));
+}
+
 /// The shards that lie in one directory of a cache.
 class cached_dataset {
  public:
@@ -53,10 +78,11 @@ class cached_dataset {
   std::size_t verify() {
     const std::optional<dataset_files> dataset = open();
     if (!dataset) return faults_;
-    const mds::shard_catalog catalog(root_, {mds::detail::stream_of_index<mds::full_hash>(
-                                                dataset->index(), directory_, directory_, "")});
-    std::optional<mds::cache_directory> cache;
-    if (args_.repair) cache.emplace(root_, 0, catalog, mds::cache_directory::hooks{});
+    const mds::detail::shard_catalog catalog(
+        root_, {mds::detail::stream_of_index(dataset->index(), directory_, directory_, "",
+                                             mds::detail::hash_set::of<mds::full_hash>())});
+    std::optional<mds::detail::cache_directory> cache;
+    if (args_.repair) cache.emplace(root_, 0, catalog, mds::detail::cache_directory::hooks{});
     verification check(*dataset,
                        {.all = args_.all, .partial = true, .on_fault = [&](std::size_t shard) {
                           if (cache) repair(*cache, shard);
@@ -75,7 +101,7 @@ class cached_dataset {
   [[nodiscard]] std::optional<dataset_files> open() {
     if (!std::filesystem::exists(directory_ + "/index.json")) return std::nullopt;
     try {
-      return dataset_files(directory_, "", args_.of.allow_unsafe_types);
+      return dataset_files(directory_, "", args_.of.allow_unsafe_types, args_.of.patience);
     } catch (const mds::error& e) {
       if (e.code() != mds::errc::corrupt) throw;
       ++faults_;
@@ -85,7 +111,7 @@ class cached_dataset {
     }
   }
 
-  void repair(mds::cache_directory& cache, std::size_t shard) {
+  void repair(mds::detail::cache_directory& cache, std::size_t shard) {
     if (cache.drop(static_cast<std::uint32_t>(shard))) {
       ++repaired_;
     } else {
@@ -99,7 +125,7 @@ class cached_dataset {
 };
 
 void verify_cache(const std::string& root, const verify_arguments& args) {
-  const mds::registered_streams streams(root);
+  const mds::detail::registered_streams streams(root);
   std::size_t faults = 0, repaired = 0, uncheckable = 0;
   for (const std::string& path : streams.paths()) {
     cached_dataset dataset(root, streams.directory_of(path), args);
@@ -122,6 +148,7 @@ void verify(const verify_arguments& args) {
                         std::filesystem::exists(root + "/.mdstream/streams");
   if (is_cache) return verify_cache(root, args);
   if (args.repair) throw usage_error("--repair is for the cache directory of a loader");
+  if (const auto files = files_at(args.of, args.raw)) return verify_files(*files, args.raw);
   verify_dataset(args);
 }
 
@@ -137,6 +164,7 @@ void add_verify(CLI::App& program) {
                     "List every faulty sample, not only the first ten of a shard");
   command->add_flag("--repair", args->repair,
                     "Delete what is damaged in a cache, so that it is fetched again");
+  args->raw.add_to(*command, "Files that are no dataset");
   command->callback([args] { verify(*args); });
 }
 

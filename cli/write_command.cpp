@@ -6,6 +6,7 @@
 
 #include "command.hpp"
 #include "input_sample.hpp"
+#include "patience.hpp"
 
 #include <cstdint>
 #include <cstdio>
@@ -27,6 +28,7 @@ struct write_arguments {
   std::vector<std::string> columns, hashes{"xxh64"};
   unsigned threads = 2;
   bool typed = false;
+  store_patience patience;
 };
 
 // Backslash escapes, since a shell passes no line break easily.
@@ -80,6 +82,7 @@ Options common_options(const write_arguments& args) {
   out.size_limit = mds::byte_size(std::string_view(args.size_limit));
   out.max_workers = args.threads;
   out.existing = existing_of(args.existing);
+  out.patience = args.patience.most;
   return out;
 }
 
@@ -207,6 +210,7 @@ void add_write(CLI::App& program) {
       ->capture_default_str();
   command->add_option("--threads", args->threads, "Threads that hash, compress and store shards")
       ->capture_default_str();
+  add_patience(*command, args->patience);
   command->callback([args] { write(*args); });
 }
 

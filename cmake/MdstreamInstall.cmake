@@ -23,12 +23,12 @@ foreach(component IN LISTS mdstream_components mdstream_device_components)
 endforeach()
 
 configure_package_config_file(cmake/mdstream-config.cmake.in ${PROJECT_BINARY_DIR}/mdstream-config.cmake
-  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+  INSTALL_DESTINATION ${package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/mdstream-config-version.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/mdstream-config.cmake
   ${PROJECT_BINARY_DIR}/mdstream-config-version.cmake cmake/MdstreamDependencies.cmake
-  cmake/MdstreamKernels.cmake
+  cmake/MdstreamKernels.cmake cmake/MdstreamCompiled.cmake
   DESTINATION ${package_dir})
 
 # mdstream_pkgconfig(NAME DESCRIPTION REQUIRES CFLAGS LIBS): NAME.pc, whose prefix is found from its own place.

@@ -90,3 +90,8 @@ else()
   list(APPEND mdstream_device_components nvjpeg)
 endif()
 include(MdstreamKernels)
+
+set(mdstream_include_dir ${PROJECT_SOURCE_DIR}/include)
+include(MdstreamCompiled)
+mdstream_add_compiled(mdstream_compiled COMPONENTS ${mdstream_components})
+add_library(mdstream::compiled ALIAS mdstream_compiled)

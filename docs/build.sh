@@ -17,6 +17,6 @@ if ! cmp -s docs/requirements.txt "$environment/requirements.txt"; then
 fi
 rm -rf build/docs/xml
 doxygen docs/Doxyfile
-"$environment/bin/sphinx-build" -q -W --keep-going -b html -d build/docs/doctrees docs build/site
+"$environment/bin/sphinx-build" -q -E -W --keep-going -b html -d build/docs/doctrees docs build/site
 docs/check_site.py build/site
 echo "mdstream: the site is build/site/index.html"

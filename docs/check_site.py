@@ -20,7 +20,9 @@ pages = {
     "index.html": "streams training datasets",
     "stores.html": "AWS_ACCESS_KEY_ID",
     "reference/load.html": "Every full global batch holds the same samples",
+    "reference/stores.html": "Objects beneath a prefix of a bucket",
     "search.html?q=py1e": "order.html",
+    "search.html?q=checkpoint_saver": "reference/checkpoints.html",
     "search.html?q=proportion": "reference/load.html",
 }
 

@@ -5,6 +5,7 @@
 // threads, or of ranks, trains on the very same pixels. The dataset is written to DIRECTORY first.
 
 #include <mdstream/image/jpeg.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>

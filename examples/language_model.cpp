@@ -5,6 +5,7 @@
 // The dataset is written to DIRECTORY first; a run of your own would have done that long before.
 
 #include <mdstream/collate/packed.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 #include <mdstream/collate/padded.hpp>
 #include <mdstream/core/json.hpp>
 #include <mdstream/image/jpeg.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <array>

@@ -38,7 +38,7 @@ def needed_by(name):
         return ["nvcc", "nvidia"]
     if name.startswith(("cuda_linked", "cuda_architectures", "consumer_cuda")):
         return ["nvcc"]
-    if name.startswith("interop"):
+    if name.startswith(("interop", "checkpoint_reference")):
         return ["mosaic"]
     if name == "example_libtorch":
         return ["torch"]

@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# tests/run.sh [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
+# tests/run.sh [--long] [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
-# only those. Needs no argument and asks nothing. The build lies in build/tests; MDSTREAM_JOBS is the
+# only those. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
+# for 100,000 faults (hours); with names only those. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+if [ "${1:-}" = --long ]; then
+  shift
+  export MDSTREAM_LONG_TESTS=1
+fi
+for word in "$@"; do
+  case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
+done
 
 tools/install-deps.sh build formats stores test cli mpi gpu torch
 jobs=${MDSTREAM_JOBS:-$(nproc)}

@@ -115,7 +115,7 @@ def check_templates(modules):
             if words:
                 excepted[words[0]] = set(words[1:])
     found = {}
-    for path in sorted(headers.rglob("*.hpp")):
+    for path in sorted(path for path in headers.rglob("*") if path.suffix in (".hpp", ".ipp")):
         name = str(path.relative_to(headers))
         if not modules.get(module_of(name), (0, "", False))[2]:
             continue

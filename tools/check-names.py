@@ -66,13 +66,28 @@ def defined(statement):
             return names[-1] if names else None
     for i, token in enumerate(words):
         if token == "(" and i > 0 and words[i - 1] not in WORDS_BEFORE_BRACKETS:
-            is_free = is_word(words[i - 1]) and "operator" not in words[:i] and words[i - 2:i - 1] != ["::"]
+            is_free = (is_word(words[i - 1]) and "operator" not in words[:i] and words[0] != ","
+                       and words[max(i - 2, 0)] not in ("::", "~"))
             return words[i - 1] if is_free and "=" not in words[:i] else None
     return None
 
 
-def definitions(path):
-    """(namespace, name) of each definition at the level of namespaces."""
+def declared_name(statement):
+    """The name of the alias, concept, constant or function that a statement declares; None for others."""
+    words = outline(statement)
+    for keyword in ("using", "concept"):
+        if keyword in words and "=" in words:
+            return words[words.index("=") - 1]
+    if "constexpr" in words and "=" in words and "(" not in words[:words.index("=")]:
+        name = words[words.index("=") - 1]
+        return None if name == "<>" else name
+    if len(words) == 2 and words[0] in ("class", "struct"):
+        return words[1]
+    return defined(words) if "(" in words and words[0] != "static_assert" and "operator" not in words else None
+
+
+def definitions(path, declared=False):
+    """(namespace, name) of each definition at the level of namespaces; with what is only declared where asked."""
     scope, statement, rounds, braces = [], [], 0, 0
     for token in tokens(path.read_text()):
         if braces:
@@ -85,16 +100,21 @@ def definitions(path):
                 statement = []
                 continue
             name = defined(statement) if rounds == 0 else None
+            if declared and not name and rounds == 0:
+                name = declared_name(statement)
             if name:
                 yield "::".join(word for names in scope for word in names), name
             braces = 1
             # What follows a body may belong to it: `= [] {...}();`, `struct {...} name;`.
-            if name or "(" in outline(statement):
+            if name or (rounds == 0 and "(" in outline(statement)):
                 statement = []
         elif token == "}":
             scope.pop()
             statement = []
         elif token == ";" and rounds == 0:
+            name = declared_name(statement) if declared else None
+            if name:
+                yield "::".join(word for names in scope for word in names), name
             statement = []
         else:
             statement.append(token)
@@ -112,7 +132,8 @@ def main():
     homes = collections.defaultdict(lambda: collections.defaultdict(set))  # name, namespace: headers
     for path in sorted(path for path in root.rglob("*") if path.suffix in (".hpp", ".cuh", ".ipp")):
         for namespace, name in definitions(path):
-            homes[name][namespace].add(str(path.relative_to(root)))
+            home = str(path.relative_to(root))  # of what implements a header: that header
+            homes[name][namespace].add(re.sub(r"detail/(impl/)?", "", home).replace(".ipp", ".hpp"))
     found = False
     for name, places in sorted(homes.items()):
         for inner in sorted(places):
@@ -125,4 +146,5 @@ def main():
     sys.exit(found)
 
 
-main()
+if __name__ == "__main__":
+    main()

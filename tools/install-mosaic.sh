@@ -5,7 +5,7 @@
 set -euo pipefail
 
 directory=${1:-${PEERS:-/opt/peers}/mosaic}
-works() { "$directory/bin/python" -c 'import streaming, torch, numpy, PIL, zstd, brotli, snappy, xxhash' 2>/dev/null; }
+works() { "$directory/bin/python" -c 'import streaming, torch, numpy, PIL, zstd, brotli, snappy, xxhash, safetensors, transformers' 2>/dev/null; }
 if [ -x "$directory/bin/python" ] && works; then exit 0; fi
 
 as_root=()

@@ -1,6 +1,7 @@
 // README's program of version 0.1: what it costs to compile is compared with that version.
 
 #include <mdstream/codec/zstd.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <array>

@@ -1,6 +1,6 @@
 // A trainer as users write them: S3 behind adapters, compile-time columns, zstd, coroutines.
 
-#include <mdstream/async/asio.hpp>
+#include <mdstream/async/detail/asio.hpp>
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/metered.hpp>

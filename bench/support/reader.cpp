@@ -10,6 +10,7 @@
 // Each prints one line of `key=value` words.
 
 #include <mdstream/codec/zstd.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/shuffle.hpp>
@@ -205,7 +206,7 @@ void time_parts(const std::string& remote) {
   std::vector<std::int64_t> ids(batch_size);
   order.ids(0, ids);
   const double first_ids = seconds_since(begin);
-  const mds::shard_locator locate(index.shard_sizes());
+  const mds::detail::shard_locator locate(index.shard_sizes());
   std::vector<std::uint32_t> shards;
   for (const std::int64_t id : ids) shards.push_back(locate(static_cast<std::uint64_t>(id)).shard);
   std::ranges::sort(shards);

@@ -2,7 +2,7 @@
 
 // Samples of an id, a sequence of uint16 tokens and a label, as a collator lays them out.
 
-#include <mdstream/collate/measure.hpp>
+#include <mdstream/collate/detail/measure.hpp>
 #include <mdstream/collate/plan.hpp>
 
 #include <algorithm>
@@ -45,8 +45,8 @@ struct token_batch {
       samples.push_back({raw.data() + one.begin, one.size});
       lengths.push_back(one.tokens);
     }
-    std::vector<mdstream::collate::column_measure> measures(sources.size());
-    mdstream::collate::measure(sources, 1, samples, measures);
+    std::vector<mdstream::collate::detail::column_measure> measures(sources.size());
+    mdstream::collate::detail::measure(sources, 1, samples, measures);
     plan = {.samples = samples.data(),
             .sample_count = samples.size(),
             .sources = sources.data(),

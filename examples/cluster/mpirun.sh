@@ -13,4 +13,4 @@ PROGRAM=${PROGRAM:-build/quickstart/bin/quickstart}
 
 # A run that was killed goes on from its last checkpoint, also on another number of ranks.
 exec mpirun -n "$RANKS" --hostfile "$HOSTFILE" --map-by slot \
-  "$PROGRAM" train --work "$WORK" --run cluster --resume
+  "$PROGRAM" train --work "$WORK" --run cluster

@@ -1,11 +1,15 @@
 // The quickstart's training loop on a GPU. `quickstart prepare` makes its data:
 //
 //     quickstart prepare --work /tmp/q && cuda_quickstart /tmp/q 1000
+//
+// It goes on from its last checkpoint; `prepare` removes it.
 
 #include "loop.hpp"
 #include "train.hpp"
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/stage/cuda.hpp>
+#include <mdstream/stage/cuda_copies.hpp>
 
 #include "../quickstart/data.hpp"
 
@@ -38,7 +42,11 @@ void train(const quickstart::places& where, std::uint64_t steps) {
        .predownload = 1'000});
   cuda_quickstart::device_trainer trainer(
       {.rows = quickstart::global_batch, .row_bytes = quickstart::row_bytes, .steps = steps});
-  cuda_quickstart::train(loader, trainer, quickstart::global_batch, steps);
+  mds::checkpoint_saver saver({.run = policies::store::open(where.checkpoints("cuda")),
+                               .device = mds::stage::cuda_copies(),
+                               .memory = 64_MiB,
+                               .keep = {.last = 3}});
+  cuda_quickstart::train(loader, trainer, saver, quickstart::global_batch, steps, 50);
 }
 
 }  // namespace

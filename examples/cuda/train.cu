@@ -74,6 +74,12 @@ struct device_trainer::state {
             .d_first = d_first.data(),
             .d_second = d_second.data(),
             .losses = losses.data()};
+    const auto add = [this](const char* name, const numbers& of) {
+      tensors.add(name, mdstream::tensor_type::f32, {shape.parameters()}, of.data());
+    };
+    add("parameters", parameters);
+    add("adam.mean", mean);
+    add("adam.square", square);
   }
 
   model_shape shape{.context = 12, .hidden = 192};
@@ -84,6 +90,7 @@ struct device_trainer::state {
   products by;
   numbers parameters, gradient, mean, square, first, second, d_first, d_second, logits, losses;
   workspace work;
+  mdstream::tensor_list tensors;
   std::uint64_t number = 0;
 };
 
@@ -93,11 +100,19 @@ device_trainer::~device_trainer() = default;
 
 mdstream::stage::stream_handle device_trainer::stream() const { return state_->stream.handle; }
 
-void device_trainer::step(const std::uint8_t* text) {
+const mdstream::tensor_list& device_trainer::tensors() const { return state_->tensors; }
+void device_trainer::go_on_at(std::uint64_t step) { state_->number = step; }
+
+void device_trainer::learn(const std::uint8_t* text) {
   state& s = *state_;
   s.work.text = text;
-  learn(s.work, s.by, s.stream.handle);
-  update(s.work, s.number++, s.rates, s.options, s.mean.data(), s.square.data(), s.stream.handle);
+  cuda_quickstart::learn(s.work, s.by, s.stream.handle);
+}
+
+void device_trainer::update() {
+  state& s = *state_;
+  cuda_quickstart::update(s.work, s.number++, s.rates, s.options, s.mean.data(), s.square.data(),
+                          s.stream.handle);
 }
 
 double device_trainer::loss() const {

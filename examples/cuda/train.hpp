@@ -3,6 +3,7 @@
 // What the host's compiler sees of the trainer that nvcc compiles.
 
 #include <mdstream/batch.hpp>
+#include <mdstream/checkpoint/tensor_list.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,14 @@ class device_trainer {
   ~device_trainer();
 
   [[nodiscard]] mdstream::stage::stream_handle stream() const;
-  /// Enqueues one step with a batch of full size, in memory of the device. Does not wait for it.
-  void step(const std::uint8_t* text);
+  /// Enqueues the gradient of a batch of full size, in memory of the device. Does not wait for it.
+  void learn(const std::uint8_t* text);
+  /// Enqueues the optimizer's step.
+  void update();
+  /// The number of the next step, from 0.
+  void go_on_at(std::uint64_t step);
+  /// What `update` writes, in memory of the device.
+  [[nodiscard]] const mdstream::tensor_list& tensors() const;
   /// Waits, and returns the mean loss of the last step in nats a byte.
   [[nodiscard]] double loss() const;
 

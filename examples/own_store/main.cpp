@@ -1,5 +1,6 @@
 // own_store FILE: writes a dataset into a store of the program's own and streams it, by URL.
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include "tape.hpp"

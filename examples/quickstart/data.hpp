@@ -4,6 +4,7 @@
 /// held-out rows beside them.
 
 #include <mdstream/codec/zstd.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/s3.hpp>
 

@@ -14,17 +14,13 @@ if ! command -v mpirun >/dev/null; then
   exit 1
 fi
 
-# Open MPI: several ranks on few cores of one machine, also in containers, also as root.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none  # Open MPI 5
-export OMPI_MCA_btl_vader_single_copy_mechanism=none OMPI_MCA_btl=self,vader OMPI_MCA_plm=isolated
+# shellcheck source=examples/quickstart/local_mpi.sh
+. "$(dirname "$0")/local_mpi.sh"
 
 steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
 
-resume=()
 train_on() {
-  mpirun -n "$1" "$program" train --work "$work" --run "$run" --steps "$steps" --save-every "${SAVE_EVERY:-50}" "${resume[@]}"
+  mpirun -n "$1" "$program" train --work "$work" --run "$run" --steps "$steps" --save-every "${SAVE_EVERY:-50}"
 }
 
 while [ $# -gt 1 ]; do
@@ -45,7 +41,6 @@ while [ $# -gt 1 ]; do
   xargs kill -KILL <"$pids"
   wait "$launcher" 2>/dev/null || true
   echo "   killed: the log has $(steps_done) steps"
-  resume=(--resume)
 done
 
 rm -f "$pids"

@@ -19,8 +19,7 @@ using namespace quickstart;
 
 constexpr const char* usage =
     "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
-    "quickstart train   [--work DIR] [--run NAME] [--resume] [--steps N] [--save-every N] "
-    "[--threads N]\n"
+    "quickstart train   [--work DIR] [--run NAME] [--steps N] [--save-every N] [--threads N]\n"
     "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
     "quickstart compare [--work DIR] [--run NAME] --against NAME\n"
     "The datasets and checkpoints lie in a folder of DIR, or where QUICKSTART_STORE says, as\n"
@@ -77,8 +76,6 @@ arguments parse(std::span<char* const> words) {
       out.other = value();
     else if (option == "--run")
       out.train.run = value();
-    else if (option == "--resume")
-      out.train.resume = true;
     else if (option == "--steps")
       out.train.steps = number(option, value());
     else if (option == "--save-every")

@@ -5,8 +5,10 @@
 #include "training.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <span>
+#include <string>
 
 #define OMPI_SKIP_MPICXX  // the C++ bindings are gone from MPI itself
 #define MPICH_SKIP_MPICXX
@@ -50,6 +52,13 @@ class mpi_exchange {
       MPI_Bcast(values.data() + group * block, static_cast<int>(block * sizeof(T)), MPI_BYTE,
                 static_cast<int>(group) % ranks_, MPI_COMM_WORLD);
     }
+  }
+
+  void broadcast(std::string& text) {
+    std::uint64_t size = text.size();
+    MPI_Bcast(&size, sizeof size, MPI_BYTE, 0, MPI_COMM_WORLD);
+    text.resize(size);
+    MPI_Bcast(text.data(), static_cast<int>(size), MPI_BYTE, 0, MPI_COMM_WORLD);
   }
 
  private:

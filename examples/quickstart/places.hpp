@@ -24,6 +24,9 @@ struct places {
   [[nodiscard]] std::string store() const {
     return store_url.empty() ? (work / "store").string() : store_url;
   }
+  [[nodiscard]] std::string checkpoints(const std::string& run) const {
+    return store() + "/checkpoints/" + run;
+  }
   [[nodiscard]] std::string cache() const { return (work / "cache").string(); }
   [[nodiscard]] std::string held_out_cache() const { return (work / "held-out-cache").string(); }
   [[nodiscard]] std::filesystem::path bigram() const { return work / "bigram.txt"; }

@@ -20,6 +20,8 @@ void prepare(const places& where, const prepare_options& options) {
   for (const auto& [source, share] : sources)
     corpora.push_back(collect(source, {.most = 6'000'000}));
   where.clear();
+  const auto bucket = policies::store::open(where.store());
+  for (const auto& old : bucket.list("checkpoints/")) bucket.remove(old.key);
   bigram_table bigrams;
   for (std::size_t i = 0; i < corpora.size(); ++i) {
     const auto& [source, share] = sources[i];

@@ -63,10 +63,13 @@ class run_log {
     }
     kept.resize(first);
     std::filesystem::create_directories(path.parent_path());
-    file_.open(path, std::ios::trunc);
+    // Replaced at once: a kill leaves the old log or the new one.
+    const std::string rewritten = path.string() + ".new";
+    file_.open(rewritten, std::ios::trunc);
     for (const log_entry& entry : kept) file_ << to_line(entry);
     file_.flush();
     check();
+    std::filesystem::rename(rewritten, path);
   }
 
   void add(const log_entry& entry) {

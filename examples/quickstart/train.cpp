@@ -1,7 +1,6 @@
 // The training loop, written once for one process and for several.
 
 #include "train.hpp"
-#include "checkpoint.hpp"
 #include "data.hpp"
 #include "digest.hpp"
 #include "events.hpp"
@@ -9,8 +8,12 @@
 #include "run_log.hpp"
 #include "training.hpp"
 
+#include <mdstream/checkpoint/saver.hpp>
+#include <mdstream/launch/environment.hpp>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -40,16 +43,28 @@ class training_run {
         trainer_({.context = 12, .hidden = 192}, {.rate = 3e-3, .steps = options.steps}, exchange,
                  threads()),
         loader_(loader_options()),
-        store_(policies::store::open(where.store())),
-        held_out_(read_held_out(where, held_out_rows)) {}
+        held_out_(read_held_out(where, held_out_rows)),
+        saver_({.run = policies::store::open(where.checkpoints(options.run)),
+                .world = loader_.ranks(),
+                .broadcast = [this](std::string& text) { exchange_.broadcast(text); },
+                .memory = 64_MiB,
+                .keep = {.last = 3, .grace = std::chrono::minutes(1)}}) {
+    const mds::replica own{.index = exchange.rank(), .of = exchange.ranks()};
+    const auto add = [&](const char* name, std::vector<float>& values) {
+      tensors_.replicated(name, mds::tensor_type::f32, {values.size()}, values.data(), own);
+    };
+    add("parameters", trainer_.parameters());
+    add("adam.mean", trainer_.optimizer().mean());
+    add("adam.square", trainer_.optimizer().square());
+  }
 
   void operator()() {
     check_world();
-    if (options_.resume) resume();
+    resume();
     check_agreement();
-    note_process(where_, options_.run);
     if (leads()) log_.emplace(where_.log(options_.run), step_);
     while (step_ < options_.steps) epoch();
+    saver_.finish();
   }
 
  private:
@@ -124,7 +139,7 @@ class training_run {
     const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text.row(i)); };
     log_entry entry{.step = step_};
     entry.digest = batch_digest(exchange_, rows.size(), row);
-    entry.loss = trainer_.step(step_, rows.size(), row);
+    entry.loss = trainer_.step(step_, rows.size(), row, [this] { saver_.wait_snapshot(); });
     ++step_;
     if (step_ % options_.evaluate_every == 0 || step_ == options_.steps) {
       entry.held_out = held_out_loss_ = trainer_.evaluate(held_out_rows, [&](std::size_t i) {
@@ -141,26 +156,18 @@ class training_run {
                   .loss = loss_,
                   .held_out = held_out_loss_},
                  watch_, step_ == options_.steps);
-      if (step_ % options_.save_every == 0) save();
     }
-  }
-
-  [[nodiscard]] std::string checkpoint_key() const { return "checkpoints/" + options_.run; }
-
-  // The store replaces an object at once: a kill in the middle leaves the last checkpoint.
-  void save() {
-    store_.write(checkpoint_key(),
-                 pack({.step = step_, .loader_state = loader_.state()}, trainer_));
+    if (step_ % options_.save_every == 0)
+      saver_.save(step_, tensors_, {.loader_state = loader_.state()});
   }
 
   // A run that was killed before its first save begins anew.
   void resume() {
-    if (!mds::exists(store_, checkpoint_key())) return;
-    std::vector<std::byte> bytes(store_.size(checkpoint_key()));
-    store_.read(checkpoint_key(), 0, bytes);
-    const checkpoint last = unpack(bytes, trainer_);
-    loader_.load_state(last.loader_state);
-    step_ = last.step;
+    const auto last = saver_.resume_point();
+    if (!last) return;
+    last->load(tensors_);
+    loader_.load_state(last->loader_state());
+    step_ = last->step();
     if (leads()) {
       const std::string ranks =
           std::to_string(exchange_.ranks()) + (exchange_.ranks() == 1 ? " rank" : " ranks");
@@ -177,8 +184,9 @@ class training_run {
   Exchange& exchange_;
   trainer<Exchange> trainer_;
   mds::loader<policies> loader_;
-  policies::store store_;
   std::vector<std::uint8_t> held_out_;
+  mds::tensor_list tensors_;
+  mds::checkpoint_saver saver_;
   std::optional<run_log> log_;
   progress_line line_;
   stopwatch watch_;
@@ -189,6 +197,7 @@ class training_run {
 }  // namespace
 
 void train(const places& where, const train_options& options) {
+  note_process(where, options.run);
 #ifdef QUICKSTART_MPI
   if (mpi_exchange::launched()) {
     mpi_exchange others;

@@ -26,12 +26,13 @@ inline constexpr std::size_t groups = 6;
 
 /// How processes hand each other what they computed. `share(values)` is called by all of them with
 /// `groups` equal blocks in `values`; block g is filled on rank g % ranks, and afterwards
-/// everywhere.
+/// everywhere. `broadcast(text)` leaves on all what rank 0 has.
 struct alone {
   [[nodiscard]] static std::size_t rank() { return 0; }
   [[nodiscard]] static std::size_t ranks() { return 1; }
   template <class T>
   static void share(std::span<T>) {}
+  static void broadcast(std::string&) {}
 };
 
 /// Calls f(0), …, f(count - 1) on threads of their own, or on this one where that is the only one.
@@ -60,10 +61,11 @@ class trainer {
     }
   }
 
-  /// One step with this rank's rows of the global batch, in their order. `rows(i)` gives row i.
-  /// Returns the mean loss of the global batch in nats a byte.
-  template <class Rows>
-  double step(std::uint64_t number, std::size_t count, Rows&& rows) {
+  /// One step with this rank's rows of the global batch, in their order. `rows(i)` gives row i;
+  /// `before_update` is called when parameters and optimizer are about to be written. Returns the
+  /// mean loss of the global batch in nats a byte.
+  template <class Rows, class Hook>
+  double step(std::uint64_t number, std::size_t count, Rows&& rows, Hook&& before_update) {
     const double sum = sum_over_groups(
         count, rows,
         [&](byte_model<>& model, std::size_t group, std::span<const std::uint8_t> row) {
@@ -71,6 +73,7 @@ class trainer {
         });
     exchange_.share(std::span<float>(gradients_));
     const double bytes = static_cast<double>(count * exchange_.ranks() * rows(0).size());
+    before_update();
     in_parallel(models_.size(), [&](std::size_t thread) { update(number, thread, bytes); });
     return sum / bytes;
   }

@@ -3,9 +3,9 @@
 /// A batch as the training loop sees it. This header is all that a trainer's own .cu file includes:
 /// nothing of it needs Asio, and nvcc takes it.
 
+#include <mdstream/collate/detail/source.hpp>
 #include <mdstream/collate/plan.hpp>
 #include <mdstream/collate/ragged.hpp>
-#include <mdstream/collate/source.hpp>
 #include <mdstream/collate/views.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/fixed_string.hpp>
@@ -132,7 +132,8 @@ class batch {
       using column = typename Schema::template column_of<Name>;
       using type = typename detail::batch_element<typename column::type>::type;
       constexpr std::size_t index = Schema::template index_of<Name>;
-      constexpr auto kind = collate::output_of<Collator>(collate::source_of(column::traits::type));
+      constexpr auto kind =
+          collate::output_of<Collator>(collate::detail::source_of(column::traits::type));
       static_assert(kind != collate::output_kind::samples,
                     "mdstream: the collator leaves samples as they are: batch.sample(i) has them");
       if constexpr (kind == collate::output_kind::dense)

@@ -6,6 +6,7 @@
 #include <mdstream/codec/full.hpp>
 #include <mdstream/hash/full.hpp>
 #include <mdstream/mdstream.hpp>
+#include <mdstream/source/formats.hpp>
 #include <mdstream/store/full.hpp>
 
 namespace mdstream::inline v0 {
@@ -15,6 +16,7 @@ struct full_policies : default_policies {
   using store = full_store;
   using codec = full_codec;
   using hash = full_hash;
+  using format = raw::plain_formats;
 };
 
 }  // namespace mdstream::inline v0

@@ -13,6 +13,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/format/schema.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/policies.hpp>
 #include <mdstream/stage/host.hpp>
 #include <mdstream/store/memory.hpp>

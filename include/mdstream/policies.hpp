@@ -18,17 +18,22 @@
 #include <mdstream/format/schema.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/order/shuffle.hpp>
+#include <mdstream/policies/detail/storage.hpp>
 #include <mdstream/stage/host.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/local.hpp>
 
 namespace mdstream::inline v0 {
 
+/// No foreign files are read.
+struct no_formats {};
+
 /// The policies of a program that names none. They need no further library.
 struct default_policies {
   using schema = dynamic_schema;          ///< columns by name, when the program runs
   using store = any_store<store::local>;  ///< local paths
   using codec = any_codec<codec::none>;   ///< uncompressed shards
+  using format = no_formats;              ///< MDS alone; see <mdstream/source/formats.hpp>
   using hash = any_hash<>;                ///< none beyond xxh64
   using shuffler = shuffle::any;          ///< by name; py1e unless told otherwise
   using collator = collate::ragged;       ///< any columns
@@ -41,16 +46,12 @@ namespace detail {
 
 /// Checks every policy by its concept, so that a wrong one is named before anything else fails.
 template <class Policies>
-struct checked_policies {
+struct checked_policies : checked_codecs<Policies> {
   static_assert(
       schema_policy<typename Policies::schema>,
       "mdstream: policies::schema has to be a schema<column<...>, ...> or dynamic_schema");
   static_assert(openable_store<typename Policies::store>,
                 "mdstream: policies::store has to model openable_store (mdstream/store/store.hpp)");
-  static_assert(codec_policy<typename Policies::codec>,
-                "mdstream: policies::codec has to model codec_policy (mdstream/codec/codec.hpp)");
-  static_assert(hash_policy<typename Policies::hash>,
-                "mdstream: policies::hash has to model hash_policy (mdstream/hash/hash.hpp)");
   static_assert(v0::shuffler<typename Policies::shuffler>,
                 "mdstream: policies::shuffler has to model shuffler (mdstream/order/shuffler.hpp)");
   static_assert(collate::collator<typename Policies::collator>,
@@ -66,7 +67,6 @@ struct checked_policies {
   static_assert(observe::observer_policy<typename Policies::observer>,
                 "mdstream: policies::observer has to be observe::none or to model "
                 "observe::observer (mdstream/core/observe.hpp)");
-  static constexpr bool value = true;
 };
 
 }  // namespace detail

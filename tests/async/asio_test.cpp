@@ -1,4 +1,4 @@
-#include <mdstream/async/asio.hpp>
+#include <mdstream/async/detail/asio.hpp>
 
 #include <mdstream/async/runtime.hpp>
 
@@ -28,16 +28,17 @@ using signature = void(std::exception_ptr, std::unique_ptr<int>);
 /// only be moved.
 template <class Token>
 auto async_answer(mds::runtime& threads, bool fails, Token&& token) {
-  return mds::initiate<signature>(std::forward<Token>(token), [&threads, fails](auto handler) {
-    auto done = mds::deliver_on<signature>(threads.get_executor(), std::move(handler));
-    threads.post([fails, done = std::move(done)]() mutable {
-      if (fails) {
-        done(std::make_exception_ptr(mds::error(mds::errc::corrupt, "no answer")), nullptr);
-      } else {
-        done(nullptr, std::make_unique<int>(42));
-      }
-    });
-  });
+  return mds::detail::initiate<signature>(
+      std::forward<Token>(token), [&threads, fails](auto handler) {
+        auto done = mds::detail::deliver_on<signature>(threads.get_executor(), std::move(handler));
+        threads.post([fails, done = std::move(done)]() mutable {
+          if (fails) {
+            done(std::make_exception_ptr(mds::error(mds::errc::corrupt, "no answer")), nullptr);
+          } else {
+            done(nullptr, std::make_unique<int>(42));
+          }
+        });
+      });
 }
 
 TEST_CASE("a call takes a callback, a future and a coroutine", "[async]") {
@@ -77,13 +78,13 @@ TEST_CASE("a handler runs on its own executor", "[async]") {
 TEST_CASE("a cancellation slot becomes a stop request", "[async]") {
   asio::cancellation_signal signal;
   std::stop_source source;
-  mds::stop_on_cancel(asio::bind_cancellation_slot(signal.slot(), [] {}), source);
+  mds::detail::stop_on_cancel(asio::bind_cancellation_slot(signal.slot(), [] {}), source);
   CHECK_FALSE(source.stop_requested());
   signal.emit(asio::cancellation_type::terminal);
   CHECK(source.stop_requested());
 
   std::stop_source untouched;
-  mds::stop_on_cancel([] {}, untouched);
+  mds::detail::stop_on_cancel([] {}, untouched);
   CHECK_FALSE(untouched.stop_requested());
 }
 

@@ -1,4 +1,4 @@
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@ namespace event_test {
 
 TEST_CASE("an event may be destroyed as soon as it was waited for", "[async]") {
   for (int i = 0; i < 200; ++i) {
-    auto event = std::make_unique<mdstream::one_time_event>();
+    auto event = std::make_unique<mdstream::detail::one_time_event>();
     std::atomic<bool> before{false};
     std::thread setter([&before, at = event.get()] {
       before = true;
@@ -26,7 +26,7 @@ TEST_CASE("an event may be destroyed as soon as it was waited for", "[async]") {
 
 TEST_CASE("a wait that has an end tells whether the event came", "[async]") {
   using namespace std::chrono_literals;
-  mdstream::one_time_event event;
+  mdstream::detail::one_time_event event;
   CHECK_FALSE(event.wait_for(0ns));
   CHECK_FALSE(event.wait_for(1ms));
   std::thread setter([&] { event.set(); });

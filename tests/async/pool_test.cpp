@@ -1,4 +1,4 @@
-#include <mdstream/async/pool.hpp>
+#include <mdstream/async/detail/pool.hpp>
 
 #include <atomic>
 #include <future>
@@ -11,7 +11,7 @@ namespace pool_test {
 TEST_CASE("a pool runs everything it was given before it ends", "[async]") {
   std::atomic<int> ran{0};
   {
-    mdstream::thread_pool pool(3);
+    mdstream::detail::thread_pool pool(3);
     CHECK(pool.size() == 3);
     for (int i = 0; i < 1000; ++i) pool.post([&ran] { ++ran; });
   }
@@ -22,7 +22,7 @@ TEST_CASE("one thread runs its queue in order, and work may add work", "[async]"
   std::vector<int> order;
   std::promise<void> finished;
   {
-    mdstream::thread_pool pool(0);
+    mdstream::detail::thread_pool pool(0);
     CHECK(pool.size() == 1);
     pool.post([&] {
       order.push_back(1);

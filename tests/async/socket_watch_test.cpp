@@ -1,4 +1,5 @@
-#include <mdstream/async/socket_watch.hpp>
+#include <mdstream/async/detail/socket_watch.hpp>
+#include <mdstream/core/error.hpp>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -26,7 +27,7 @@ TEST_CASE("a watched socket tells once that it can be read or written, and is no
           "[async]") {
   asio::io_context io;
   const pair sockets;
-  mds::socket_watch watch(io, sockets.ends[0]);
+  mds::detail::socket_watch watch(io, sockets.ends[0]);
   int readable = 0, writable = 0;
   watch.wait_readable([&](std::error_code failure) { readable += failure ? 100 : 1; });
   watch.wait_writable([&](std::error_code failure) { writable += failure ? 100 : 1; });
@@ -47,7 +48,7 @@ TEST_CASE("a socket that is let go of stays open, and its waits end", "[async]")
   const pair sockets;
   std::error_code ended;
   {
-    mds::socket_watch watch(io, sockets.ends[0]);
+    mds::detail::socket_watch watch(io, sockets.ends[0]);
     watch.wait_readable([&](std::error_code failure) { ended = failure; });
     watch.release();
     watch.release();
@@ -61,7 +62,7 @@ TEST_CASE("a socket may be closed, and its number be another's, before it is let
           "[async]") {
   asio::io_context io;
   pair sockets;
-  mds::socket_watch watch(io, sockets.ends[0]);
+  mds::detail::socket_watch watch(io, sockets.ends[0]);
   int readable = 0;
   watch.wait_readable([&](std::error_code failure) { readable += failure ? 100 : 1; });
   const pair other;

@@ -1,4 +1,4 @@
-#include <mdstream/async/start_thread.hpp>
+#include <mdstream/async/detail/start_thread.hpp>
 
 #include <mdstream/async/runtime.hpp>
 

@@ -1,4 +1,4 @@
-#include <mdstream/async/strand.hpp>
+#include <mdstream/async/detail/strand.hpp>
 
 #include <atomic>
 #include <future>
@@ -13,7 +13,7 @@ namespace mds = mdstream;
 
 TEST_CASE("a strand runs its work in order, one piece at a time, on any thread", "[async]") {
   mds::runtime threads(4);
-  mds::strand line(threads);
+  mds::detail::strand line(threads);
   std::vector<int> order;  // of one strand: no lock
   std::promise<void> finished;
   for (int i = 0; i < 1000; ++i) {
@@ -31,7 +31,7 @@ TEST_CASE("a strand runs its work in order, one piece at a time, on any thread",
 
 TEST_CASE("other work of a pool of one thread has its turn between that of a strand", "[async]") {
   mds::runtime threads(1);
-  mds::strand line(threads);
+  mds::detail::strand line(threads);
   std::vector<int> order;
   std::promise<void> begin, finished;
   threads.post([&] { begin.get_future().wait(); });
@@ -50,7 +50,7 @@ TEST_CASE("what a strand has queued is run when the strand is gone", "[async]") 
   std::atomic<int> ran{0};
   {
     mds::runtime threads(2);
-    auto line = std::make_unique<mds::strand>(threads);
+    auto line = std::make_unique<mds::detail::strand>(threads);
     for (int i = 0; i < 100; ++i) line->post([&ran] { ++ran; });
     line.reset();
   }

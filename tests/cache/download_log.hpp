@@ -4,6 +4,7 @@
 // lines of one file, each written as a whole before the next thing happens.
 
 #include <fcntl.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // What surrounds a cache goes wrong: disks, directories, limits of the process.
 
-#include <mdstream/cache/shard_cache.hpp>
+#include <mdstream/cache/detail/shard_cache.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
@@ -32,7 +32,6 @@ using namespace cache_test;
 using mds::errc;
 using support::expect_error;
 using memory = mds::store::memory;
-using memory_cache = cache<memory>;
 
 /// Runs `body` in a child process, where it may break things for good. Its exit status.
 int in_child(const std::function<int()>& body) {
@@ -50,7 +49,7 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_CASE("a full disk is an error, and what was complete stays", "[cache]") {
+TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cache]") {
   const scratch root;
   if (::mount("none", root.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
     FAIL("no right to mount: run the tests as root, or within `unshare --map-root-user --mount`");
@@ -59,33 +58,44 @@ TEST_CASE("a full disk is an error, and what was complete stays", "[cache]") {
     const std::string& path;
     ~unmount() { ::umount2(path.c_str(), MNT_DETACH); }
   } guard{root.path()};
-  const dataset data({.shards = 8, .bytes = 50'000});
+  const bool zipped = GENERATE(false, true);
+  const dataset data({.shards = 8, .bytes = 50'000, .zipped = zipped});
   const memory remote;
   data.put(remote);
   mds::runtime threads(2);
+  std::vector<std::string> told;
+  auto options = options_of(root.path());
+  options.warn = [&](const std::string& text) { told.push_back(text); };
   {
-    memory_cache shards(threads, options_of(root.path()),
-                        {stream_of<memory>(data, root.path(), remote)});
-    std::uint32_t complete = 0;
-    while (complete < 8) {
-      if (const auto failure = support::error_of([&] { (void)shards.acquire(complete); })) {
-        CHECK(failure->code() == errc::no_space);
-        CHECK(std::string(failure->what()).find("shard " + std::to_string(complete)) !=
-              std::string::npos);
-        break;
+    cache shards(threads, options, {stream_of(data, root.path(), remote)});
+    for (std::uint32_t round = 0; round < 2; ++round)
+      for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
+    CHECK(shards.counters().shards_evicted > 0);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].find("is full: shards are evicted") != std::string::npos);
+    CHECK(*shards.usage() == bytes_in(root.path()));
+
+    std::vector<mds::detail::shard_ref> held;
+    for (std::uint32_t i = 0; i < 8; ++i) {
+      std::optional<mds::detail::shard_ref> got;
+      const auto failure = support::error_of([&] { got = shards.acquire(i); });
+      if (!failure) {
+        held.push_back(*std::move(got));
+        continue;
       }
-      ++complete;
+      CHECK(failure->code() == errc::no_space);
+      const std::string text = failure->what();
+      CHECK(text.find("shard " + std::to_string(i)) != std::string::npos);
+      CHECK(text.find("nothing that this library put there can go now") != std::string::npos);
+      break;
     }
-    CHECK(complete > 1);
-    CHECK(complete < 8);
-    for (std::uint32_t i = 0; i < complete; ++i) {
-      CHECK(data.is_right(i, shards.acquire(i).bytes()));
-    }
+    CHECK(held.size() > 1);
+    CHECK(held.size() < 8);
+    for (std::uint32_t i = 0; i < held.size(); ++i) CHECK(data.is_right(i, held[i].bytes()));
     CHECK(fs::is_empty(root / ".mdstream/tmp"));
   }
   // With a limit that the disk can hold, the same data can be read.
-  memory_cache limited(threads, options_of(root.path(), 150'000),
-                       {stream_of<memory>(data, root.path(), remote)});
+  cache limited(threads, options_of(root.path(), 150'000), {stream_of(data, root.path(), remote)});
   for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, limited.acquire(i).bytes()));
 }
 
@@ -94,13 +104,13 @@ TEST_CASE("a file that may not grow is an error that leaves nothing", "[cache]")
   const dataset data({.shards = 2, .bytes = 50'000});
   const memory remote;
   data.put(remote);
-  auto stream = stream_of<memory>(data, root.path(), remote);
+  auto stream = stream_of(data, root.path(), remote);
   const int status = in_child([&] {
     ::signal(SIGXFSZ, SIG_IGN);
     const struct rlimit small{20'000, 20'000};
     if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return 3;
     mds::runtime threads(1);
-    memory_cache shards(threads, options_of(root.path()), {stream});
+    cache shards(threads, options_of(root.path()), {stream});
     const auto failure = support::error_of([&] { (void)shards.acquire(0); });
     if (!failure || failure->code() != errc::io_error) return 1;
     if (std::string(failure->what()).find("File too large") == std::string::npos) return 4;
@@ -108,7 +118,7 @@ TEST_CASE("a file that may not grow is an error that leaves nothing", "[cache]")
   });
   CHECK(status == 0);
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path()), {stream});
+  cache shards(threads, options_of(root.path()), {stream});
   CHECK(data.is_right(0, shards.acquire(0).bytes()));
 }
 
@@ -118,12 +128,12 @@ TEST_CASE("clocks that jump change nothing", "[cache]") {
   const memory remote;
   data.put(remote);
   const scratch root;
-  const auto stream = stream_of<memory>(data, root.path(), remote);
+  const auto stream = stream_of(data, root.path(), remote);
   mds::runtime threads(1);
   const auto now = fs::file_time_type::clock::now();
   const std::uint64_t limit = data.text().size() + 4 * 4112;
   for (const auto jump : {-24h * 365 * 20, 24h * 365 * 20}) {
-    memory_cache shards(threads, options_of(root.path(), limit), {stream});
+    cache shards(threads, options_of(root.path(), limit), {stream});
     for (std::uint32_t round = 0; round < 3; ++round) {
       for (std::uint32_t i = 0; i < 6; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
       for (const auto& each : fs::recursive_directory_iterator(root.path()))
@@ -140,7 +150,7 @@ TEST_CASE("a directory that can not be written serves what is complete", "[cache
     const scratch root;
     const dataset data({.shards = 2});
     write_file(root / dataset::name(0, false), data.raw(0));
-    auto stream = stream_of<memory>(data, root.path(), memory());
+    auto stream = stream_of(data, root.path(), memory());
     if (::mount(root.path().c_str(), root.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
         ::mount(nullptr, root.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) !=
             0) {
@@ -151,7 +161,7 @@ TEST_CASE("a directory that can not be written serves what is complete", "[cache
       ~unmount() { ::umount2(path.c_str(), MNT_DETACH); }
     } guard{root.path()};
     mds::runtime threads(1);
-    memory_cache shards(threads, options_of(root.path()), {stream});
+    cache shards(threads, options_of(root.path()), {stream});
     CHECK(data.is_right(0, shards.acquire(0).bytes()));
     expect_error([&] { (void)shards.acquire(1); }, errc::permission_denied, {"shard 1"});
     return;
@@ -159,10 +169,10 @@ TEST_CASE("a directory that can not be written serves what is complete", "[cache
   const scratch root;
   const dataset data({.shards = 2});
   write_file(root / dataset::name(0, false), data.raw(0));
-  auto stream = stream_of<memory>(data, root.path(), memory());
+  auto stream = stream_of(data, root.path(), memory());
   fs::permissions(root.path(), fs::perms::owner_read | fs::perms::owner_exec);
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path()), {stream});
+  cache shards(threads, options_of(root.path()), {stream});
   CHECK(data.is_right(0, shards.acquire(0).bytes()));
   expect_error([&] { (void)shards.acquire(1); }, errc::permission_denied, {"shard 1"});
 }
@@ -174,9 +184,9 @@ TEST_CASE("a cache that is deleted under its reader fills again", "[cache]") {
   data.put(remote);
   const scratch root;
   mds::runtime threads(2);
-  memory_cache shards(threads, options_of(root.path(), limited ? data.text().size() + 3 * 4112 : 0),
-                      {stream_of<memory>(data, root / "train", remote)});
-  const mds::shard_ref held = shards.acquire(0);
+  cache shards(threads, options_of(root.path(), limited ? data.text().size() + 3 * 4112 : 0),
+               {stream_of(data, root / "train", remote)});
+  const mds::detail::shard_ref held = shards.acquire(0);
   (void)shards.acquire(1);
   fs::remove_all(root / "train");
   fs::remove_all(root / ".mdstream");
@@ -190,7 +200,7 @@ TEST_CASE("a cache that is deleted under its reader fills again", "[cache]") {
 TEST_CASE("a file system without locks is refused with what to do", "[cache]") {
   const dataset data({.shards = 1});
   const scratch root;
-  const auto stream = stream_of<memory>(data, root.path(), memory());
+  const auto stream = stream_of(data, root.path(), memory());
   const int status = in_child([&] {
     sock_filter refuse_flock[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -205,7 +215,7 @@ TEST_CASE("a file system without locks is refused with what to do", "[cache]") {
     }
     mds::runtime threads(1);
     const auto failure =
-        support::error_of([&] { memory_cache(threads, options_of(root.path()), {stream}); });
+        support::error_of([&] { cache(threads, options_of(root.path()), {stream}); });
     if (!failure || failure->code() != errc::unsupported) return 1;
     return std::string(failure->what()).find("local disk") != std::string::npos ? 0 : 2;
   });
@@ -219,7 +229,7 @@ TEST_CASE("a process that runs out of descriptors waits, says so once and goes o
   const memory remote;
   data.put(remote);
   const scratch root;
-  auto stream = stream_of<memory>(data, root.path(), remote);
+  auto stream = stream_of(data, root.path(), remote);
   mds::runtime threads(1);
   auto options = options_of(root.path(), data.text().size() + 64 * 4112);
   options.room_timeout = 300ms;
@@ -229,7 +239,7 @@ TEST_CASE("a process that runs out of descriptors waits, says so once and goes o
     const std::lock_guard lock(mutex);
     warnings.push_back(text);
   };
-  memory_cache shards(threads, options, {stream});
+  cache shards(threads, options, {stream});
   struct rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const int next = ::dup(0);
@@ -242,7 +252,7 @@ TEST_CASE("a process that runs out of descriptors waits, says so once and goes o
     right += data.is_right(i, shards.acquire(i).bytes()) ? 1 : 0;
   }
   // All of them held.
-  std::vector<mds::shard_ref> held;
+  std::vector<mds::detail::shard_ref> held;
   const auto failure = support::error_of([&] {
     for (std::uint32_t i = 0; i < 64; ++i) held.push_back(shards.acquire(i));
   });
@@ -275,21 +285,21 @@ TEST_CASE("files of jobs that are gone make room, those of live jobs do not", "[
   new_data.put(remote, "new");
   const scratch root;
   mds::runtime threads(1);
-  auto old_stream = stream_of<memory>(old_data, root / "old", remote);
-  auto new_stream = stream_of<memory>(new_data, root / "new", remote);
+  auto old_stream = stream_of(old_data, root / "old", remote);
+  auto new_stream = stream_of(new_data, root / "new", remote);
   old_stream.prefix = "old";
   new_stream.prefix = "new";
-  const auto fill = [&](memory_cache& shards) {
+  const auto fill = [&](cache& shards) {
     for (std::uint32_t i = 0; i < 6; ++i) (void)shards.acquire(i);
   };
-  std::optional<memory_cache> old_job;
+  std::optional<cache> old_job;
   old_job.emplace(threads, options_of(root.path()), std::vector{old_stream});
   fill(*old_job);
   write_file(root / "old/notes.txt", mds::as_bytes("not a shard"));
   const std::uint64_t limit = old_data.text().size() + new_data.text().size() + 4 * 4112;
   auto options = options_of(root.path(), limit);
   options.room_timeout = 50ms;
-  memory_cache new_job(threads, options, {new_stream});
+  cache new_job(threads, options, {new_stream});
   expect_error([&] { (void)new_job.acquire(0); }, errc::cache_too_small);
   CHECK(files_in(root / "old").size() == 7);
   old_job.reset();
@@ -308,8 +318,8 @@ TEST_CASE("a remote that is the cache's own directory is never deleted from", "[
   fs::create_directory_symlink(root / "data", root / "link");
   const std::string name = GENERATE("data", "link", "data/../data/");
   mds::runtime threads(1);
-  auto stream = stream_of<local>(data, root / "data", local(root / name));
-  cache<local> shards(threads, options_of(root.path(), 1), {stream});
+  auto stream = stream_of(data, root / "data", local(root / name));
+  cache shards(threads, options_of(root.path(), 1), {stream});
   for (std::uint32_t i = 0; i < 4; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
   for (std::uint32_t i = 0; i < 4; ++i)
     CHECK(read_file(root / "data/" + dataset::name(i, true)) == data.zip(i));
@@ -321,14 +331,14 @@ TEST_CASE("ten thousand streams", "[cache]") {
   data.put(remote);
   const scratch root(fs::exists("/dev/shm") ? "/dev/shm" : fs::temp_directory_path().native());
   mds::runtime threads(1);
-  std::vector<mds::cache_stream<memory>> streams;
+  std::vector<mds::cache_stream> streams;
   for (int i = 0; i < 10'000; ++i) {
     streams.push_back({.name = std::to_string(i),
                        .directory = root / std::to_string(i),
                        .remote = remote,
                        .index = &data.index()});
   }
-  memory_cache shards(threads, options_of(root.path(), 64 * 100), std::move(streams));
+  cache shards(threads, options_of(root.path(), 64 * 100), std::move(streams));
   for (std::uint32_t i = 0; i < 10'000; i += 97) {
     CHECK(data.is_right(0, shards.acquire(i).bytes()));
   }

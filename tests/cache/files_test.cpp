@@ -1,8 +1,8 @@
 // The small parts beneath the cache: mappings, temporary files, locks.
 
-#include <mdstream/cache/file_lock.hpp>
-#include <mdstream/cache/mapping.hpp>
-#include <mdstream/cache/temporary_file.hpp>
+#include <mdstream/cache/detail/file_lock.hpp>
+#include <mdstream/cache/detail/mapping.hpp>
+#include <mdstream/cache/detail/temporary_file.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -23,15 +23,15 @@ using support::expect_error;
 TEST_CASE("a mapping stays valid when its file is unlinked", "[cache]") {
   const scratch root;
   write_file(root / "x", mds::as_bytes("content"));
-  mds::unique_fd fd = mds::detail::open_file(root / "x", O_RDONLY);
-  mds::file_mapping mapping = mds::file_mapping::of(fd.get(), 7, root / "x");
+  mds::detail::unique_fd fd = mds::detail::open_file(root / "x", O_RDONLY);
+  mds::detail::file_mapping mapping = mds::detail::file_mapping::of(fd.get(), 7, root / "x");
   fd.reset();
   fs::remove(root / "x");
-  const mds::file_mapping moved = std::move(mapping);
+  const mds::detail::file_mapping moved = std::move(mapping);
   CHECK(mds::as_text(moved.bytes()) == "content");
   CHECK(mapping.bytes().empty());
-  CHECK(mds::file_mapping::of(-1, 0, "empty").bytes().empty());
-  expect_error([] { (void)mds::file_mapping::of(-1, 5, "bad"); }, errc::io_error, {"bad"});
+  CHECK(mds::detail::file_mapping::of(-1, 0, "empty").bytes().empty());
+  expect_error([] { (void)mds::detail::file_mapping::of(-1, 5, "bad"); }, errc::io_error, {"bad"});
 }
 
 TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
@@ -39,7 +39,7 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
   const std::size_t size =
       GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{10'000});
   {
-    mds::temporary_file dropped(root / "dropped", size);
+    mds::detail::temporary_file dropped(root / "dropped", size);
     CHECK(fs::file_size(root / "dropped") == size);
   }
   CHECK_FALSE(fs::exists(root / "dropped"));
@@ -47,14 +47,14 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
   const std::vector<std::byte> bytes = shard_bytes(1, 2, size);
   const bool to_spare = GENERATE(false, true);
   const bool put = GENERATE(false, true);
-  std::optional<mds::temporary_file> file;
+  std::optional<mds::detail::temporary_file> file;
   if (put) {
     file.emplace(root / "tmp", size + to_spare);
     const std::size_t half = size / 2;
     file->put(half, mds::bytes_view(bytes).subspan(half));
     file->put(0, mds::bytes_view(bytes).first(half));
   } else {
-    auto [made, memory] = mds::temporary_file::mapped(root / "tmp", size + to_spare);
+    auto [made, memory] = mds::detail::temporary_file::mapped(root / "tmp", size + to_spare);
     REQUIRE(memory.size() == size + to_spare);
     file.emplace(std::move(made));
     std::copy(bytes.begin(), bytes.end(), memory.begin());
@@ -63,7 +63,7 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
   CHECK(file->size() == size);
   CHECK(fs::file_size(root / "tmp") == size);
   CHECK(std::equal(bytes.begin(), bytes.end(), file->view().begin(), file->view().end()));
-  const mds::file_mapping mapping = std::move(*file).publish(root / "final");
+  const mds::detail::file_mapping mapping = std::move(*file).publish(root / "final");
   CHECK(std::equal(mapping.bytes().begin(), mapping.bytes().end(), bytes.begin(), bytes.end()));
   CHECK(read_file(root / "final") == bytes);
   CHECK_FALSE(fs::exists(root / "tmp"));
@@ -71,7 +71,7 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
 
 TEST_CASE("what is put and what is written to memory are one file, in any order", "[cache]") {
   const scratch root;
-  auto [file, memory] = mds::temporary_file::mapped(root / "tmp", 10'000);
+  auto [file, memory] = mds::detail::temporary_file::mapped(root / "tmp", 10'000);
   memory[1] = std::byte{1};
   file.put(9'000, mds::as_bytes("put"));
   const mds::bytes_view view = file.view();
@@ -87,7 +87,7 @@ TEST_CASE("what is put and what is written to memory are one file, in any order"
   CHECK(std::move(file).publish(root / "final").bytes().empty());
   CHECK(fs::file_size(root / "final") == 0);
 
-  mds::temporary_file pieces(root / "pieces", 5);
+  mds::detail::temporary_file pieces(root / "pieces", 5);
   CHECK(pieces.view().size() == 5);
   pieces.put(0, mds::as_bytes("later"));
   CHECK(mds::as_text(pieces.view()) == "later");
@@ -96,20 +96,21 @@ TEST_CASE("what is put and what is written to memory are one file, in any order"
 TEST_CASE("what can not be made or named is an error that leaves nothing", "[cache]") {
   const scratch root;
   write_file(root / "there", {});
-  expect_error([&] { mds::temporary_file(root / "there", 1); }, errc::io_error, {"there"});
-  expect_error([&] { mds::temporary_file(root / "no/such/x", 1); }, errc::not_found, {"no/such"});
+  expect_error([&] { mds::detail::temporary_file(root / "there", 1); }, errc::io_error, {"there"});
+  expect_error([&] { mds::detail::temporary_file(root / "no/such/x", 1); }, errc::not_found,
+               {"no/such"});
   {
-    mds::temporary_file file(root / "tmp", 1);
+    mds::detail::temporary_file file(root / "tmp", 1);
     expect_error([&] { (void)std::move(file).publish(root / "no/such"); }, errc::not_found);
   }
   CHECK_FALSE(fs::exists(root / "tmp"));
 }
 
 TEST_CASE("locks of two descriptions exclude each other as they should", "[cache]") {
-  using mds::lock_kind;
+  using mds::detail::lock_kind;
   const scratch root;
   const std::string path = root / "lock";
-  const mds::unique_fd first = mds::detail::try_lock_path(path, lock_kind::shared);
+  const mds::detail::unique_fd first = mds::detail::try_lock_path(path, lock_kind::shared);
   REQUIRE(first);
   CHECK(mds::detail::try_lock_path(path, lock_kind::shared));
   CHECK_FALSE(mds::detail::try_lock_path(path, lock_kind::exclusive));
@@ -120,7 +121,7 @@ TEST_CASE("locks of two descriptions exclude each other as they should", "[cache
 
   fs::remove(path);
   CHECK_FALSE(mds::detail::is_linked(first.get()));
-  const mds::unique_fd anew = mds::detail::try_lock_path(path, lock_kind::exclusive);
+  const mds::detail::unique_fd anew = mds::detail::try_lock_path(path, lock_kind::exclusive);
   REQUIRE(anew);  // the old file's lock does not count for the new one
   CHECK(mds::detail::is_linked(anew.get()));
 }

@@ -8,12 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mdstream/cache/detail/describe_streams.hpp>
+#include <mdstream/cache/detail/shard_cache.hpp>
 #include <mdstream/cache/options.hpp>
-#include <mdstream/cache/shard_cache.hpp>
 #include <mdstream/codec/none.hpp>
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/format/index.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/hash/hash.hpp>
 #include <mdstream/hash/xxhash.hpp>
 #include <mdstream/store/local.hpp>
@@ -119,13 +121,21 @@ class dataset {
 using codecs = mds::any_codec<mds::codec::none, mds::codec::zstd>;
 using hashes = mds::any_hash<mds::hash::xxh64>;
 
-template <class Store>
-using cache = mds::shard_cache<Store, codecs, hashes>;
+/// A cache of a program with these codecs and hashes.
+struct cache : mds::detail::shard_cache {
+  cache(mds::runtime& threads, mds::cache_options options, std::vector<mds::cache_stream> streams)
+      : shard_cache(threads, std::move(options), std::move(streams),
+                    mds::detail::codec_set::of<codecs>(), mds::detail::hash_set::of<hashes>()) {}
+};
+
+inline std::vector<mds::detail::catalog_stream> described(
+    const std::vector<mds::cache_stream>& streams) {
+  return mds::detail::describe_streams(streams, mds::detail::hash_set::of<hashes>());
+}
 
 /// One stream over a dataset, with pauses that suit a test.
-template <class Store>
-mds::cache_stream<Store> stream_of(const dataset& data, const std::string& directory,
-                                   std::optional<Store> remote) {
+inline mds::cache_stream stream_of(const dataset& data, const std::string& directory,
+                                   std::optional<mds::opened_store> remote) {
   fs::create_directories(directory);
   // Once, and whole, as a loader puts it there: other processes are counting.
   if (!fs::exists(directory + "/index.json"))

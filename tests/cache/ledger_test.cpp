@@ -1,11 +1,11 @@
 // What processes tell each other: members, journal, scan, ledger. Two ledgers in one process are
 // two processes to each other, because flock tells open files apart.
 
-#include <mdstream/cache/cache_ledger.hpp>
+#include <mdstream/cache/detail/cache_ledger.hpp>
 
-#include <mdstream/cache/cache_directory.hpp>
-#include <mdstream/cache/describe_streams.hpp>
-#include <mdstream/cache/ledger_transaction.hpp>
+#include <mdstream/cache/detail/cache_directory.hpp>
+#include <mdstream/cache/detail/describe_streams.hpp>
+#include <mdstream/cache/detail/ledger_transaction.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <fstream>
@@ -28,26 +28,26 @@ struct place {
   dataset data{{.shards = 6}};
   scratch root{};
   std::string directory = root / "train";
-  mds::shard_catalog catalog{root.path(), mds::detail::describe_streams<hashes>(std::vector{
-                                              stream_of<memory>(data, directory, memory())})};
+  mds::detail::shard_catalog catalog{root.path(),
+                                     described({stream_of(data, directory, memory())})};
 
-  [[nodiscard]] std::unique_ptr<mds::cache_ledger> join(std::uint64_t limit = 0) const {
-    return std::make_unique<mds::cache_ledger>(root.path(), limit, catalog);
+  [[nodiscard]] std::unique_ptr<mds::detail::cache_ledger> join(std::uint64_t limit = 0) const {
+    return std::make_unique<mds::detail::cache_ledger>(root.path(), limit, catalog);
   }
   void put(std::uint32_t shard) const {
     write_file(directory + '/' + dataset::name(shard, false), data.raw(shard));
   }
 };
 
-std::uint64_t usage(mds::cache_ledger& ledger) {
-  mds::cache_ledger::transaction change(ledger);
+std::uint64_t usage(mds::detail::cache_ledger& ledger) {
+  mds::detail::cache_ledger::transaction change(ledger);
   const std::uint64_t bytes = change.usage();
   change.finish();
   return bytes;
 }
 
-unsigned residency(mds::cache_ledger& ledger, std::uint32_t shard) {
-  mds::cache_ledger::transaction change(ledger);
+unsigned residency(mds::detail::cache_ledger& ledger, std::uint32_t shard) {
+  mds::detail::cache_ledger::transaction change(ledger);
   const unsigned flags = change.residency_of(shard);
   change.finish();
   return flags;
@@ -59,11 +59,11 @@ TEST_CASE("the first process counts what lies there, the next ones take it over"
   here.put(4);
   const auto first = here.join();
   CHECK(usage(*first) == bytes_in(here.root.path()));
-  CHECK(residency(*first, 1) == mds::raw_there);
-  CHECK(residency(*first, 2) == mds::absent);
+  CHECK(residency(*first, 1) == mds::detail::raw_there);
+  CHECK(residency(*first, 2) == mds::detail::absent);
   const auto second = here.join();
   CHECK(usage(*second) == usage(*first));
-  CHECK(residency(*second, 4) == mds::raw_there);
+  CHECK(residency(*second, 4) == mds::detail::raw_there);
   CHECK(second->others() == 1);
 }
 
@@ -72,21 +72,21 @@ TEST_CASE("what one process does the others see", "[cache]") {
   const auto first = here.join(), second = here.join();
   const std::uint64_t before = usage(*first);
   {
-    mds::cache_ledger::transaction change(*first);
+    mds::detail::cache_ledger::transaction change(*first);
     change.reserve(1000);
-    change.note(3, mds::raw_there);
+    change.note(3, mds::detail::raw_there);
     change.finish();
   }
   CHECK(usage(*second) == before + 1000);
-  CHECK(residency(*second, 3) == mds::raw_there);
+  CHECK(residency(*second, 3) == mds::detail::raw_there);
   {
-    mds::cache_ledger::transaction change(*second);
-    change.note(3, mds::absent);
+    mds::detail::cache_ledger::transaction change(*second);
+    change.note(3, mds::detail::absent);
     change.finish();
   }
-  CHECK(residency(*first, 3) == mds::absent);
+  CHECK(residency(*first, 3) == mds::detail::absent);
   {
-    mds::cache_ledger::transaction change(*first);
+    mds::detail::cache_ledger::transaction change(*first);
     change.unreserve(1000);
     change.add_used(7);
     change.finish();
@@ -122,8 +122,8 @@ TEST_CASE("what may be held is set aside, and a process that leaves takes its ow
   const place here;  // shards of 4,096 to 4,112 bytes
   const std::uint64_t indexes = here.data.text().size();
   const auto join = [&](std::uint64_t limit) {
-    return std::make_unique<mds::cache_directory>(here.root.path(), limit, here.catalog,
-                                                  mds::cache_directory::hooks{});
+    return std::make_unique<mds::detail::cache_directory>(here.root.path(), limit, here.catalog,
+                                                          mds::detail::cache_directory::hooks{});
   };
   {
     const auto one = join(indexes + 12'000);
@@ -151,6 +151,45 @@ TEST_CASE("what may be held is set aside, and a process that leaves takes its ow
   CHECK(join(indexes + here.catalog.bytes())->may_hold(1'000'000));  // all of it fits
 }
 
+TEST_CASE("a refusal to hold shards lasts as long as what it was for", "[cache]") {
+  const place here;
+  const std::uint64_t indexes = here.data.text().size();
+  const auto join = [&](std::uint64_t limit) {
+    return std::make_unique<mds::detail::cache_directory>(here.root.path(), limit, here.catalog,
+                                                          mds::detail::cache_directory::hooks{});
+  };
+  const auto one = join(indexes + 12'000);
+  auto two = join(0);
+  SECTION("a process leaves, and another comes") {
+    CHECK(two->may_hold(3'000));
+    CHECK_FALSE(one->may_hold(9'001));
+    two.reset();
+    two = join(0);
+    one->ledger().notice_members();
+    REQUIRE(one->ledger().others() == 1);
+    CHECK(one->may_hold(9'001));
+  }
+  SECTION("less was refused than fits now") {
+    CHECK(two->may_hold(3'000));
+    CHECK_FALSE(one->may_hold(9'001));
+    two.reset();
+    one->ledger().notice_members();
+    CHECK(one->may_hold(9'001));
+    CHECK(one->may_hold(12'000));
+    CHECK_FALSE(one->may_hold(12'001));
+  }
+  SECTION("a process needs less than before") {
+    CHECK(two->may_hold(6'000));
+    auto three = join(indexes + 8'000);
+    one->ledger().notice_members();
+    CHECK_FALSE(one->may_hold(7'000));
+    two->ledger().notice_members();
+    CHECK(two->may_hold(1'000));
+    one->ledger().notice_members();
+    CHECK(one->may_hold(7'000));
+  }
+}
+
 TEST_CASE("a change that was not finished is made good by the next process", "[cache]") {
   const place here;
   here.put(0);
@@ -158,13 +197,13 @@ TEST_CASE("a change that was not finished is made good by the next process", "[c
   const std::uint64_t right = usage(*survivor);
   {
     const auto victim = here.join();
-    mds::cache_ledger::transaction change(*victim);
+    mds::detail::cache_ledger::transaction change(*victim);
     change.add_used(999'999);
     change.reserve(5);
     here.put(2);  // as if it had been renamed, but not said to the others
   }  // not finished
   CHECK(usage(*survivor) == right + here.data.raw(2).size());
-  CHECK(residency(*survivor, 2) == mds::raw_there);
+  CHECK(residency(*survivor, 2) == mds::detail::raw_there);
   CHECK(usage(*survivor) == bytes_in(here.root.path()));
 }
 
@@ -181,7 +220,7 @@ TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
   write_file(own + "/tmp/nobody-1", shard_bytes(5, 5, size));
   const auto ledger = here.join();
   CHECK(usage(*ledger) == bytes_in(here.root.path()));
-  CHECK(residency(*ledger, 0) == mds::raw_there);
+  CHECK(residency(*ledger, 0) == mds::detail::raw_there);
   CHECK_FALSE(fs::exists(own + "/live/nobody"));
   CHECK_FALSE(fs::exists(own + "/tmp/nobody-1"));
 }
@@ -189,18 +228,18 @@ TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
 TEST_CASE("processes tell each other what they read soon", "[cache]") {
   const place here;
   const auto one = here.join(), two = here.join(), three = here.join();
-  const auto seen_by = [](mds::cache_ledger& ledger) {
-    mds::cache_ledger::transaction change(ledger);
+  const auto seen_by = [](mds::detail::cache_ledger& ledger) {
+    mds::detail::cache_ledger::transaction change(ledger);
     std::vector<std::pair<std::uint32_t, std::uint64_t>> uses;
-    for (const mds::use_elsewhere& each : change.uses_elsewhere())
+    for (const mds::detail::use_elsewhere& each : change.uses_elsewhere())
       uses.emplace_back(each.shard, each.distance);
     change.finish();
     return uses;
   };
   using uses = std::vector<std::pair<std::uint32_t, std::uint64_t>>;
   CHECK(seen_by(*one).empty());
-  two->publish_uses(std::vector<mds::use_elsewhere>{{5, 9}, {2, 4}});
-  three->publish_uses(std::vector<mds::use_elsewhere>{{2, 3}, {0, 1}});
+  two->publish_uses(std::vector<mds::detail::use_elsewhere>{{5, 9}, {2, 4}});
+  three->publish_uses(std::vector<mds::detail::use_elsewhere>{{2, 3}, {0, 1}});
   CHECK(seen_by(*one) == uses{{0, 1}, {2, 3}, {5, 9}});
   CHECK(seen_by(*two) == uses{{0, 1}, {2, 3}});
   three->publish_uses({});
@@ -219,21 +258,23 @@ TEST_CASE("what one process reads soon another evicts last", "[cache]") {
   // Room for five; the one that wants shard 4 needs 3 last, the other reads 3 at once.
   const std::uint64_t limit = here.data.text().size() + 5 * 4112;
   const auto directory = [&](std::vector<std::uint64_t> uses) {
-    return std::make_unique<mds::cache_directory>(
+    return std::make_unique<mds::detail::cache_directory>(
         here.root.path(), limit, here.catalog,
-        mds::cache_directory::hooks{
+        mds::detail::cache_directory::hooks{
             .next_use = [uses](std::uint32_t shard, std::uint64_t) { return uses[shard]; },
             .knows_order = [] { return true; }});
   };
   const auto one = directory({10, 11, 12, 13, 10, 10});
-  const auto two = directory({103, 102, 101, 100, mds::never, mds::never});
+  const auto two = directory({103, 102, 101, 100, mds::detail::never, mds::detail::never});
   one->ledger().notice_members();
   const bool told = GENERATE(true, false);
   if (told) two->publish_uses();
-  mds::shard_claim first, second;
-  REQUIRE(one->claim(4, 4104, mds::urgency::now, first) == mds::claim_result::claimed);
+  mds::detail::shard_claim first, second;
+  REQUIRE(one->claim(4, 4104, mds::detail::urgency::now, first) ==
+          mds::detail::claim_result::claimed);
   CHECK(one->evicted() == 0);
-  REQUIRE(one->claim(5, 4112, mds::urgency::now, second) == mds::claim_result::claimed);
+  REQUIRE(one->claim(5, 4112, mds::detail::urgency::now, second) ==
+          mds::detail::claim_result::claimed);
   CHECK(one->evicted() == 1);
   // By its own order 3 goes. The other reads 3, 2, 1 and 0 in this order, which is at 10, 11, 12
   // and 13 here: sooner than this one 3 and 2, so that 1 and 2 are the farthest, both at 11.
@@ -247,58 +288,55 @@ TEST_CASE("what one process reads soon another evicts last", "[cache]") {
 TEST_CASE("directories that lie in each other are counted once", "[cache]") {
   const dataset outer({.shards = 2, .seed = 1}), inner({.shards = 2, .seed = 2});
   const scratch root;
-  const mds::shard_catalog catalog(
-      root.path(), mds::detail::describe_streams<hashes>(
-                       std::vector{stream_of<memory>(outer, root.path(), memory()),
-                                   stream_of<memory>(inner, root / "inner", memory())}));
+  const mds::detail::shard_catalog catalog(root.path(),
+                                           described({stream_of(outer, root.path(), memory()),
+                                                      stream_of(inner, root / "inner", memory())}));
   write_file(root / dataset::name(0, false), outer.raw(0));
   write_file(root / ("inner/" + dataset::name(1, false)), inner.raw(1));
   write_file(root / ".mdstream-0123.tmp", outer.raw(1));  // an index in the making
   fs::create_directory(root / "else");
   write_file(root / "else/notes", mds::as_bytes("counted, as it lies in a stream's directory"));
-  mds::cache_ledger ledger(root.path(), 0, catalog);
+  mds::detail::cache_ledger ledger(root.path(), 0, catalog);
   CHECK(usage(ledger) == bytes_in(root.path()) - outer.raw(1).size());
-  CHECK(residency(ledger, 0) == mds::raw_there);
-  CHECK(residency(ledger, 3) == mds::raw_there);
-  CHECK(residency(ledger, 1) == mds::absent);
+  CHECK(residency(ledger, 0) == mds::detail::raw_there);
+  CHECK(residency(ledger, 3) == mds::detail::raw_there);
+  CHECK(residency(ledger, 1) == mds::detail::absent);
 }
 
 TEST_CASE("more than 2^32 shards are refused", "[cache]") {
-  mds::catalog_stream huge{.name = "huge", .directory = "/x", .shards = 0xffffffffU};
-  support::expect_error([&] { mds::shard_catalog("/", {huge, huge}); }, errc::invalid_argument,
-                        {"2^32"});
+  mds::detail::catalog_stream huge{.name = "huge", .directory = "/x", .shards = 0xffffffffU};
+  support::expect_error([&] { mds::detail::shard_catalog("/", {huge, huge}); },
+                        errc::invalid_argument, {"2^32"});
 }
 
 TEST_CASE("a stream's key does not depend on where the root is seen", "[cache]") {
-  CHECK(mds::shard_catalog::relative_to("/a", "/a/b/c") == "b/c");
-  CHECK(mds::shard_catalog::relative_to("/a", "/a").empty());
-  CHECK(mds::shard_catalog::relative_to("/", "/a") == "a");
-  CHECK(mds::shard_catalog::relative_to("/a", "/ab") == "/ab");
+  CHECK(mds::detail::shard_catalog::relative_to("/a", "/a/b/c") == "b/c");
+  CHECK(mds::detail::shard_catalog::relative_to("/a", "/a").empty());
+  CHECK(mds::detail::shard_catalog::relative_to("/", "/a") == "a");
+  CHECK(mds::detail::shard_catalog::relative_to("/a", "/ab") == "/ab");
 }
 
 TEST_CASE("what nobody needs goes first, without a look at all that is there", "[cache]") {
   const dataset data({.shards = 400, .bytes = 64});
   const scratch root;
-  const mds::shard_catalog catalog(
-      root.path(), mds::detail::describe_streams<hashes>(
-                       std::vector{stream_of<memory>(data, root.path(), memory())}));
+  const mds::detail::shard_catalog catalog(root.path(),
+                                           described({stream_of(data, root.path(), memory())}));
   for (std::uint32_t i = 0; i < 399; ++i) write_file(root / dataset::name(i, false), data.raw(i));
   std::uint64_t asked = 0;
   const bool rare = GENERATE(false, true);
-  mds::cache_directory directory(
+  mds::detail::cache_directory directory(
       root.path(), bytes_in(root.path()), catalog,
-      mds::cache_directory::hooks{.next_use =
-                                      [&](std::uint32_t shard, std::uint64_t) {
-                                        ++asked;
-                                        return shard % 10 == 3 || (rare && shard % 100 != 50)
-                                                   ? shard
-                                                   : mds::never;
-                                      },
-                                  .knows_order = [] { return true; }});
+      mds::detail::cache_directory::hooks{
+          .next_use =
+              [&](std::uint32_t shard, std::uint64_t) {
+                ++asked;
+                return shard % 10 == 3 || (rare && shard % 100 != 50) ? shard : mds::detail::never;
+              },
+          .knows_order = [] { return true; }});
   for (int i = 0; i < 3; ++i) {
-    mds::shard_claim claim;
-    REQUIRE(directory.claim(399, catalog.footprint(399), mds::urgency::now, claim) ==
-            mds::claim_result::claimed);
+    mds::detail::shard_claim claim;
+    REQUIRE(directory.claim(399, catalog.footprint(399), mds::detail::urgency::now, claim) ==
+            mds::detail::claim_result::claimed);
     directory.abandon(399, std::move(claim));
   }
   CHECK(directory.evicted() >= 1);

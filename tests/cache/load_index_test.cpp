@@ -1,6 +1,6 @@
-#include <mdstream/cache/load_index.hpp>
+#include <mdstream/cache/detail/load_index.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
@@ -23,18 +23,18 @@ using faulty = fault_store::store;
 
 /// Waits for an index.
 template <class Store>
-mds::loaded_index load(const Store& remote, mds::index_source source) {
+mds::detail::loaded_index load(const Store& remote, mds::detail::index_source source) {
   mds::runtime threads{2};
-  mds::one_time_event ended;
+  mds::detail::one_time_event ended;
   std::exception_ptr failure;
-  mds::loaded_index found;
-  mds::index_loading::start(threads, mds::any_async_store(mds::make_async(threads, remote)),
-                            std::move(source), {},
-                            [&](std::exception_ptr why, mds::loaded_index loaded) {
-                              failure = std::move(why);
-                              found = std::move(loaded);
-                              ended.set();
-                            });
+  mds::detail::loaded_index found;
+  mds::detail::index_loading::start(threads, mds::any_async_store(mds::make_async(threads, remote)),
+                                    std::move(source), {},
+                                    [&](std::exception_ptr why, mds::detail::loaded_index loaded) {
+                                      failure = std::move(why);
+                                      found = std::move(loaded);
+                                      ended.set();
+                                    });
   ended.wait();
   if (failure) std::rethrow_exception(failure);
   return found;
@@ -47,13 +47,15 @@ struct place {
   std::string path = root / "train/index.json";
 
   place() { data.put(remote, "train"); }
-  [[nodiscard]] mds::index_source source() const {
+  [[nodiscard]] mds::detail::index_source source() const {
     return {.name = "text",
             .directory = root / "train",
             .prefix = "train",
             .retry = {.attempts = 3, .pause = 1us}};
   }
-  [[nodiscard]] mds::loaded_index load() const { return load_index_test::load(remote, source()); }
+  [[nodiscard]] mds::detail::loaded_index load() const {
+    return load_index_test::load(remote, source());
+  }
   [[nodiscard]] std::string shard(std::uint32_t i) const {
     return root / ("train/" + dataset::name(i, false));
   }
@@ -96,7 +98,7 @@ TEST_CASE("an index is fetched once, and the remote asked by its tag whether it 
   CHECK(read_file(here.path).size() == here.data.text().size());
   CHECK(load(remote, here.source()).index.shards() == 3);
   CHECK(here.remote.reads() == 1);
-  CHECK(mds::load_index(here.source()).shards() == 3);
+  CHECK(mds::detail::load_index(here.source()).shards() == 3);
   *remote.tag = "\"2\"";  // the same bytes once more
   CHECK(load(remote, here.source()).notice.empty());
   CHECK(here.remote.reads() == 2);
@@ -111,12 +113,12 @@ TEST_CASE("a dataset that was rewritten is taken anew, and nothing of the old on
   const dataset before({.shards = 3, .hashed = hashed}),
       after({.shards = 4, .hashed = hashed, .seed = 2});
   before.put(here.remote, "train");
-  const mds::loaded_index first = here.load();
+  const mds::detail::loaded_index first = here.load();
   CHECK(first.notice.empty());
   for (std::uint32_t i = 0; i < 3; ++i) write_file(here.shard(i), before.raw(i));
   write_file(here.root / "train/mine.txt", mds::as_bytes("not of any index"));
   after.put(here.remote, "train");
-  const mds::loaded_index second = here.load();
+  const mds::detail::loaded_index second = here.load();
   CHECK(second.index.shards() == 4);
   CHECK(second.version != first.version);
   CHECK(second.notice.find("rewritten") != std::string::npos);
@@ -134,7 +136,7 @@ TEST_CASE("shards that were appended to stay where hashes tell that they are the
   (void)here.load();
   write_file(here.shard(1), before.raw(1));
   after.put(here.remote, "train");
-  const mds::loaded_index found = here.load();
+  const mds::detail::loaded_index found = here.load();
   CHECK(found.index.shards() == 5);
   CHECK(found.notice.find(hashed ? "1 are in both" : "1 were of another") != std::string::npos);
   CHECK(fs::exists(here.shard(1)) == hashed);
@@ -186,7 +188,7 @@ TEST_CASE("what others put there is taken where it is of this dataset", "[cache]
   write_file(here.shard(2), theirs.raw(2));
   REQUIRE((ours.text() == theirs.text()) == (same || !hashed));
   if (same) {
-    const mds::loaded_index found = here.load();
+    const mds::detail::loaded_index found = here.load();
     CHECK(found.adopted != 0);
     CHECK(here.load().adopted == found.adopted);
   } else {
@@ -200,7 +202,7 @@ TEST_CASE("a remote that does not answer ends nothing where its dataset lies her
   const place here;
   here.fill();
   here.remote.remove("train/index.json");
-  const mds::loaded_index found = here.load();
+  const mds::detail::loaded_index found = here.load();
   CHECK(found.index.shards() == 3);
   CHECK(found.notice.find("no such object") != std::string::npos);
   here.remote.write("train/index.json", mds::as_bytes("half an ind"));
@@ -210,7 +212,7 @@ TEST_CASE("a remote that does not answer ends nothing where its dataset lies her
 
 TEST_CASE("an index that can not be had says which and why", "[cache]") {
   const place here;
-  expect_error([&] { (void)mds::load_index(here.source()); }, errc::not_found,
+  expect_error([&] { (void)mds::detail::load_index(here.source()); }, errc::not_found,
                {"\"text\"", here.path, "no remote"});
   here.remote.remove("train/index.json");
   expect_error([&] { (void)here.load(); }, errc::not_found,
@@ -236,7 +238,7 @@ TEST_CASE("an index that is cut short is not kept, and one that lies there is re
 
   fs::create_directories(here.root / "train");
   write_file(here.path, mds::as_bytes(half));
-  expect_error([&] { (void)mds::load_index(here.source()); }, errc::corrupt, {here.path});
+  expect_error([&] { (void)mds::detail::load_index(here.source()); }, errc::corrupt, {here.path});
   CHECK(fs::exists(here.path));
   here.data.put(here.remote, "train");
   CHECK(here.load().index.shards() == 3);
@@ -250,7 +252,8 @@ TEST_CASE("what a killed process left of an index is deleted, what a live one ma
                     live = here.root / "train/.mdstream-index-2";
   fs::create_directories(here.root / "train");
   write_file(dead, mds::as_bytes("half an ind"));
-  const mds::unique_fd held = mds::detail::try_lock_path(live, mds::lock_kind::exclusive);
+  const mds::detail::unique_fd held =
+      mds::detail::try_lock_path(live, mds::detail::lock_kind::exclusive);
   REQUIRE(held);
   CHECK(here.load().index.shards() == 3);
   CHECK_FALSE(fs::exists(dead));

@@ -1,6 +1,6 @@
 // Several processes on one cache: one copy, one limit, killed at any time.
 
-#include <mdstream/cache/cache_directory.hpp>
+#include <mdstream/cache/detail/cache_directory.hpp>
 
 #include <mdstream/store/local.hpp>
 
@@ -92,7 +92,7 @@ struct place {
 
   place() {
     data.put(mds::store::local(remote));
-    (void)stream_of<mds::store::local>(data, root + "/train", std::nullopt);  // with its index
+    (void)stream_of(data, root + "/train", std::nullopt);  // with its index
   }
 
   process start(std::uint64_t limit, unsigned seed, int rounds, bool keep_zip = false) {
@@ -108,8 +108,8 @@ struct place {
   /// After a clean process has come and gone, nothing but the shards is left, and the sum is right.
   void check_clean() {
     mds::runtime threads(1);
-    auto stream = stream_of<mds::store::local>(data, root + "/train", mds::store::local(remote));
-    cache<mds::store::local> shards(threads, options_of(root), {stream});
+    auto stream = stream_of(data, root + "/train", mds::store::local(remote));
+    cache shards(threads, options_of(root), {stream});
     CHECK(*shards.usage() == bytes_in(root));
     CHECK(fs::is_empty(root + "/.mdstream/tmp"));
     for (std::uint32_t i = 0; i < data.shards(); ++i) {

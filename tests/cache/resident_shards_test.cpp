@@ -1,5 +1,5 @@
-#include <mdstream/cache/resident_shards.hpp>
-#include <mdstream/cache/shard_ref.hpp>
+#include <mdstream/cache/detail/resident_shards.hpp>
+#include <mdstream/cache/detail/shard_ref.hpp>
 
 #include <cstddef>
 #include <filesystem>
@@ -23,23 +23,23 @@ using namespace cache_test;
 /// Shards `0.bin`, `1.bin`, ... of `10 + number` bytes; odd ones have a meta file of 5 bytes.
 struct place {
   scratch root{};
-  mds::shard_catalog catalog{root.path(), {stream()}};
-  mds::resident_shards here{catalog, 2};
+  mds::detail::shard_catalog catalog{root.path(), {stream()}};
+  mds::detail::resident_shards here{catalog, 2};
 
-  [[nodiscard]] mds::catalog_stream stream() const {
-    return {
-        .name = "numbers",
-        .directory = root.path(),
-        .shards = 4,
-        .files =
-            [](std::uint32_t i) {
-              mds::shard_files files{{.raw_name = std::to_string(i) + ".bin", .raw_bytes = 10 + i}};
-              if (i % 2 == 1)
-                files.meta =
-                    mds::shard_file{.raw_name = std::to_string(i) + ".meta", .raw_bytes = 5};
-              return files;
-            },
-        .sizes = [](std::uint32_t i) { return mds::shard_sizes{10 + i, 0}; }};
+  [[nodiscard]] mds::detail::catalog_stream stream() const {
+    return {.name = "numbers",
+            .directory = root.path(),
+            .shards = 4,
+            .files =
+                [](std::uint32_t i) {
+                  mds::detail::shard_files files{
+                      {.raw_name = std::to_string(i) + ".bin", .raw_bytes = 10 + i}};
+                  if (i % 2 == 1)
+                    files.meta = mds::detail::shard_file{.raw_name = std::to_string(i) + ".meta",
+                                                         .raw_bytes = 5};
+                  return files;
+                },
+            .sizes = [](std::uint32_t i) { return mds::detail::shard_sizes{10 + i, 0}; }};
   }
   void put(const std::string& name, std::size_t size) const {
     write_file(root / name, std::vector<std::byte>(size, static_cast<std::byte>(size)));
@@ -52,7 +52,7 @@ TEST_CASE("a shard is found once all of its files lie there", "[cache]") {
   CHECK_FALSE(at.here.has_file(0));
   at.put("0.bin", 10);
   CHECK(at.here.has_file(0));
-  const std::optional<mds::shard_ref> plain = at.here.find(0);
+  const std::optional<mds::detail::shard_ref> plain = at.here.find(0);
   REQUIRE(plain);
   CHECK(plain->bytes().size() == 10);
   CHECK(at.here.slots().mapped() == 1);
@@ -60,9 +60,9 @@ TEST_CASE("a shard is found once all of its files lie there", "[cache]") {
   at.put("1.bin", 11);
   CHECK_FALSE(at.here.find(1));
   at.put("1.meta", 5);
-  const std::optional<mds::shard_ref> two = at.here.find(1);
+  const std::optional<mds::detail::shard_ref> two = at.here.find(1);
   REQUIRE(two);
-  const std::size_t meta = mds::file_mapping::whole_pages(11);
+  const std::size_t meta = mds::detail::file_mapping::whole_pages(11);
   REQUIRE(two->bytes().size() == meta + 5);
   CHECK(two->bytes()[10] == std::byte{11});
   CHECK(two->bytes()[meta] == std::byte{5});
@@ -78,7 +78,7 @@ TEST_CASE("more shards than may be mapped push out those that nobody holds", "[c
   at.put("2.bin", 12);
   at.put("3.bin", 13);
   at.put("3.meta", 5);
-  const std::optional<mds::shard_ref> held = at.here.find(0);
+  const std::optional<mds::detail::shard_ref> held = at.here.find(0);
   CHECK(at.here.find(2));
   CHECK(at.here.find(3));
   CHECK(at.here.slots().mapped() == 2);
@@ -90,10 +90,10 @@ TEST_CASE("a shard in the making gets its name, and a damaged file goes", "[cach
   place at;
   const std::string made = at.here.temporary_name(0);
   CHECK(made != at.here.temporary_name(0));
-  auto [file, bytes] = mds::temporary_file::mapped(made, 10);
+  auto [file, bytes] = mds::detail::temporary_file::mapped(made, 10);
   bytes[9] = std::byte{7};
-  const mds::shard_ref ref =
-      at.here.hold(0, at.here.publish(0, {.raw = std::move(file)}), mds::unique_fd());
+  const mds::detail::shard_ref ref =
+      at.here.hold(0, at.here.publish(0, {.raw = std::move(file)}), mds::detail::unique_fd());
   CHECK(ref.bytes()[9] == std::byte{7});
   CHECK_FALSE(std::filesystem::exists(made));
   at.here.discard(at.here.path(0));
@@ -103,12 +103,12 @@ TEST_CASE("a shard in the making gets its name, and a damaged file goes", "[cach
 
 TEST_CASE("references are counted, and what was found out of a mapping is kept with it",
           "[cache]") {
-  CHECK_FALSE(static_cast<bool>(mds::shard_ref()));
+  CHECK_FALSE(static_cast<bool>(mds::detail::shard_ref()));
   place at;
   at.put("0.bin", 10);
-  mds::shard_ref one = *at.here.find(0);
-  mds::shard_ref two = one;
-  mds::shard_ref three = std::move(one);
+  mds::detail::shard_ref one = *at.here.find(0);
+  mds::detail::shard_ref two = one;
+  mds::detail::shard_ref three = std::move(one);
   CHECK_FALSE(static_cast<bool>(one));  // NOLINT(bugprone-use-after-move)
   one = two;
   CHECK(one.bytes().data() == three.bytes().data());
@@ -117,12 +117,12 @@ TEST_CASE("references are counted, and what was found out of a mapping is kept w
   CHECK_THROWS_AS(two.landmark(refuse), std::runtime_error);
   CHECK(two.landmark([&] { return fifth; }) == fifth);
   CHECK(three.landmark(refuse) == fifth);
-  for (mds::shard_ref* each : {&one, &two, &three}) {
+  for (mds::detail::shard_ref* each : {&one, &two, &three}) {
     CHECK_FALSE(at.here.slots().unmap(0));
     *each = {};
   }
   CHECK(at.here.slots().unmap(0));
-  const mds::shard_ref anew = *at.here.find(0);
+  const mds::detail::shard_ref anew = *at.here.find(0);
   CHECK_THROWS_AS(anew.landmark(refuse), std::runtime_error);
 }
 

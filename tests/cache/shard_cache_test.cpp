@@ -1,4 +1,4 @@
-#include <mdstream/cache/shard_cache.hpp>
+#include <mdstream/cache/detail/shard_cache.hpp>
 
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
@@ -22,18 +22,17 @@ using namespace cache_test;
 using mds::errc;
 using support::expect_error;
 using memory = mds::store::memory;
-using memory_cache = cache<memory>;
 using faulty = fault_store::store;
 
 /// Waits for an asynchronous call that was started with a handler of its own.
 struct answer {
   std::error_code code;
-  mds::shard_ref ref;
+  mds::detail::shard_ref ref;
   mds::diagnostics where;
   std::promise<void> done;
 
   auto handler() {
-    return [this](std::error_code failure, mds::shard_ref found) {
+    return [this](std::error_code failure, mds::detail::shard_ref found) {
       code = failure;
       ref = std::move(found);
       done.set_value();
@@ -56,15 +55,15 @@ TEST_CASE("a cache fetches every shard once and maps it", "[cache]") {
   data.put(remote, "train");
   const scratch root;
   mds::runtime threads(2);
-  auto stream = stream_of<memory>(data, root / "train", remote);
+  auto stream = stream_of(data, root / "train", remote);
   stream.prefix = "train";
   stream.validate_hash = hash;
-  memory_cache shards(threads, options_of(root.path()), {stream});
+  cache shards(threads, options_of(root.path()), {stream});
   REQUIRE(shards.shards() == 5);
   for (int round = 0; round < 2; ++round) {
     for (std::uint32_t i = 0; i < 5; ++i) {
       CHECK(shards.try_acquire(i).has_value() == (round == 1));
-      const mds::shard_ref ref = shards.acquire(i);
+      const mds::detail::shard_ref ref = shards.acquire(i);
       CHECK(data.is_right(i, ref.bytes()));
     }
   }
@@ -80,11 +79,11 @@ TEST_CASE("shards are numbered over all streams", "[cache]") {
   two.put(remote, "two");
   const scratch root;
   mds::runtime threads(1);
-  auto first = stream_of<memory>(one, root / "one", remote);
-  auto second = stream_of<memory>(two, root / "two", remote);
+  auto first = stream_of(one, root / "one", remote);
+  auto second = stream_of(two, root / "two", remote);
   first.prefix = "one";
   second.prefix = "two";
-  memory_cache shards(threads, options_of(root.path()), {first, second});
+  cache shards(threads, options_of(root.path()), {first, second});
   REQUIRE(shards.shards() == 5);
   for (std::uint32_t i = 0; i < 2; ++i) CHECK(one.is_right(i, shards.acquire(i).bytes()));
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(two.is_right(i, shards.acquire(2 + i).bytes()));
@@ -98,15 +97,13 @@ TEST_CASE("what is resident is given on the calling thread", "[cache]") {
   const scratch root;
   mds::runtime threads(1);
   {
-    memory_cache first(threads, options_of(root.path()),
-                       {stream_of<memory>(data, root.path(), remote)});
+    cache first(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
     (void)first.acquire(0);
   }
-  memory_cache second(threads, options_of(root.path()),
-                      {stream_of<memory>(data, root.path(), memory())});
+  cache second(threads, options_of(root.path()), {stream_of(data, root.path(), memory())});
   std::thread::id ran_on;
   mds::diagnostics where;
-  second.async_acquire(0, {}, where, [&](std::error_code code, mds::shard_ref ref) {
+  second.async_acquire(0, {}, where, [&](std::error_code code, mds::detail::shard_ref ref) {
     CHECK_FALSE(code);
     CHECK(data.is_right(0, ref.bytes()));
     ran_on = std::this_thread::get_id();
@@ -122,8 +119,7 @@ TEST_CASE("requests for one shard share one fetch", "[cache]") {
   remote.control().delay = 20ms;
   const scratch root;
   mds::runtime threads(4);
-  cache<faulty> shards(threads, options_of(root.path()),
-                       {stream_of<faulty>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
   std::vector<std::thread> readers;
   std::atomic<int> right{0};
   for (int i = 0; i < 8; ++i) {
@@ -142,9 +138,8 @@ TEST_CASE("a limit is kept and the farthest next use goes first", "[cache]") {
   // One worker: what it fetched last is let go before it fetches the next.
   mds::runtime threads(1);
   const std::uint64_t limit = data.text().size() + 3 * 4112;
-  memory_cache shards(threads, options_of(root.path(), limit),
-                      {stream_of<memory>(data, root.path(), remote)});
-  shards.set_next_use([](std::uint32_t shard) { return shard == 1 ? mds::never : shard; });
+  cache shards(threads, options_of(root.path(), limit), {stream_of(data, root.path(), remote)});
+  shards.set_next_use([](std::uint32_t shard) { return shard == 1 ? mds::detail::never : shard; });
   for (std::uint32_t i = 0; i < 4; ++i) (void)shards.acquire(i);
   CHECK(files_in(root.path()) ==
         std::vector<std::string>{"shard.00000.mds", "shard.00002.mds", "shard.00003.mds"});
@@ -158,8 +153,8 @@ TEST_CASE("without an oracle the shard that was mapped first goes first", "[cach
   data.put(remote);
   const scratch root;
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+               {stream_of(data, root.path(), remote)});
   for (const std::uint32_t i : {3U, 1U, 2U}) (void)shards.acquire(i);
   CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
@@ -172,9 +167,9 @@ TEST_CASE("what is held is not evicted; a prefetch is refused, an acquire waits"
   mds::runtime threads(2);
   auto options = options_of(root.path(), data.text().size() + 2 * 4112);
   options.room_timeout = 100ms;
-  memory_cache shards(threads, options, {stream_of<memory>(data, root.path(), remote)});
-  mds::shard_ref zero = shards.acquire(0);
-  const mds::shard_ref one = shards.acquire(1);
+  cache shards(threads, options, {stream_of(data, root.path(), remote)});
+  mds::detail::shard_ref zero = shards.acquire(0);
+  const mds::detail::shard_ref one = shards.acquire(1);
   answer ahead;
   shards.async_prefetch(2, {}, ahead.where, ahead.prefetch_handler());
   ahead.wait();
@@ -197,8 +192,8 @@ TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]
   data.put(remote);
   const scratch root;
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+               {stream_of(data, root.path(), remote)});
   shards.set_next_use([](std::uint32_t shard) { return shard; });
   const auto prefetch = [&](std::uint32_t shard) {
     answer done;
@@ -219,13 +214,13 @@ TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") 
   data.put(remote);
   const scratch root;
   mds::runtime threads(1);
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+               {stream_of(data, root.path(), remote)});
   // Shard 0 is needed at 1 and never again, shard 1 at 9, shard 2, which is to come, at 5.
   std::atomic<std::uint64_t> now{0};
   shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
     const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 5;
-    return use >= std::max(from, now.load()) ? use : mds::never;
+    return use >= std::max(from, now.load()) ? use : mds::detail::never;
   });
   (void)shards.acquire(0);
   (void)shards.acquire(1);
@@ -246,15 +241,15 @@ TEST_CASE("a prefetch does not take the room for which one before it was refused
   data.put(remote);
   const scratch root;
   mds::runtime threads(GENERATE(1, 4));
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
+               {stream_of(data, root.path(), remote)});
   // Shard 0 is needed at 1 and never again, shard 1 at 9. Shards 2 and 3 are to come, at 5 and 6:
   // when the second one is looked at, shard 0 is no longer needed.
   std::atomic<std::uint64_t> now{0};
   shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
     if (shard == 3) now = 2;
     const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 3 + shard;
-    return use >= std::max(from, now.load()) ? use : mds::never;
+    return use >= std::max(from, now.load()) ? use : mds::detail::never;
   });
   (void)shards.acquire(0);
   (void)shards.acquire(1);
@@ -286,9 +281,9 @@ TEST_CASE("a refusal is none for what was asked for before it", "[cache]") {
   const scratch root;
   const auto options = options_of(root.path(), data.text().size() + 2 * 4112);
   mds::runtime threads(1), elsewhere(1);
-  cache<faulty> shards(threads, options, {stream_of<faulty>(data, root.path(), remote)});
-  cache<faulty> other(elsewhere, options, {stream_of<faulty>(data, root.path(), slow)});
-  const mds::shard_ref held = shards.acquire(1);
+  cache shards(threads, options, {stream_of(data, root.path(), remote)});
+  cache other(elsewhere, options, {stream_of(data, root.path(), slow)});
+  const mds::detail::shard_ref held = shards.acquire(1);
   std::promise<void> begun, go;
   slow.control().before = [&](std::string_view) {
     begun.set_value();
@@ -319,8 +314,8 @@ TEST_CASE("a request ahead that becomes urgent is not refused", "[cache]") {
   data.put(remote);
   const scratch root;
   mds::runtime threads(2);
-  memory_cache shards(threads, options_of(root.path(), data.text().size() + 4112),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), data.text().size() + 4112),
+               {stream_of(data, root.path(), remote)});
   shards.set_next_use([](std::uint32_t shard) { return shard; });
   for (int round = 0; round < 50; ++round) {
     (void)shards.acquire(0);
@@ -336,13 +331,13 @@ TEST_CASE("a limit below what one shard takes names the smallest that works", "[
   const dataset data({.shards = 3, .bytes = 4096, .zipped = true});
   const scratch root;
   mds::runtime threads(1);
-  auto stream = stream_of<memory>(data, root.path(), memory());
+  auto stream = stream_of(data, root.path(), memory());
   stream.keep_zip = keep_zip;
   const std::uint64_t zip = keep_zip ? data.zip(2).size() : 0;
   const std::uint64_t smallest = data.text().size() + 4112 + zip;
-  expect_error([&] { memory_cache(threads, options_of(root.path(), smallest - 1), {stream}); },
+  expect_error([&] { cache(threads, options_of(root.path(), smallest - 1), {stream}); },
                errc::cache_too_small, {"smallest that works is " + std::to_string(smallest)});
-  memory_cache enough(threads, options_of(root.path(), smallest), {stream});
+  cache enough(threads, options_of(root.path(), smallest), {stream});
   CHECK(enough.may_hold(4112 + zip));
   CHECK_FALSE(enough.may_hold(4113 + zip));
 }
@@ -362,8 +357,7 @@ TEST_CASE("a cancelled request ends alone, the last one ends the fetch", "[cache
   };
   const scratch root;
   mds::runtime threads(2);
-  cache<faulty> shards(threads, options_of(root.path()),
-                       {stream_of<faulty>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
   std::stop_source first_stop, second_stop;
   answer first, second, third;
   shards.async_acquire(0, first_stop.get_token(), first.where, first.handler());
@@ -395,11 +389,10 @@ TEST_CASE("a cache that ends cancels what is under way, and references outlive i
   data.put(remote);
   const scratch root;
   mds::runtime threads(2);
-  mds::shard_ref kept;
+  mds::detail::shard_ref kept;
   std::vector<std::unique_ptr<answer>> asked;
   {
-    cache<faulty> shards(threads, options_of(root.path()),
-                         {stream_of<faulty>(data, root.path(), remote)});
+    cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
     kept = shards.acquire(0);
     remote.control().delay = 5ms;
     for (std::uint32_t i = 1; i < 8; ++i) {
@@ -423,8 +416,7 @@ TEST_CASE("many threads share a cache that holds a third of the data", "[cache]"
   const scratch root;
   mds::runtime threads(2);
   const std::uint64_t limit = data.text().size() + 8 * 2064;
-  memory_cache shards(threads, options_of(root.path(), limit),
-                      {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options_of(root.path(), limit), {stream_of(data, root.path(), remote)});
   std::atomic<int> wrong{0};
   std::vector<std::thread> readers;
   for (unsigned t = 0; t < 4; ++t) {
@@ -432,8 +424,8 @@ TEST_CASE("many threads share a cache that holds a third of the data", "[cache]"
       std::mt19937 random(seed + t);
       for (int i = 0; i < 200; ++i) {
         const auto shard = static_cast<std::uint32_t>(random() % 24);
-        const mds::shard_ref ref = shards.acquire(shard);
-        const mds::shard_ref copy = ref;
+        const mds::detail::shard_ref ref = shards.acquire(shard);
+        const mds::detail::shard_ref copy = ref;
         if (!data.is_right(shard, copy.bytes())) ++wrong;
       }
     });
@@ -452,7 +444,7 @@ TEST_CASE("a small number of mappings is kept to", "[cache]") {
   mds::runtime threads(1);
   auto options = options_of(root.path());
   options.max_mappings = 5;
-  memory_cache shards(threads, options, {stream_of<memory>(data, root.path(), remote)});
+  cache shards(threads, options, {stream_of(data, root.path(), remote)});
   const auto mapped = [&] {
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < 40; ++i) count += shards.try_acquire(i) ? 1 : 0;
@@ -460,7 +452,7 @@ TEST_CASE("a small number of mappings is kept to", "[cache]") {
   };
   for (std::uint32_t i = 0; i < 40; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
   CHECK(mapped() <= 5);
-  std::vector<mds::shard_ref> held;
+  std::vector<mds::detail::shard_ref> held;
   for (std::uint32_t i = 0; i < 10; ++i) held.push_back(shards.acquire(i));  // more than allowed
   CHECK(mapped() >= 10);
 }

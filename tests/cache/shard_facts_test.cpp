@@ -1,4 +1,5 @@
 #include <mdstream/cache/detail/shard_facts.hpp>
+#include <mdstream/cache/detail/stream_origin.hpp>
 
 #include <sys/stat.h>
 
@@ -42,7 +43,7 @@ TEST_CASE("what is believed of a shard", "[cache]") {
 
 TEST_CASE("a record is of one version, one shard and one state of a file", "[cache]") {
   const scratch root;
-  const mds::boot_identity boot{.tag = 1}, other_boot{.tag = 2};
+  const mds::detail::boot_identity boot{.tag = 1}, other_boot{.tag = 2};
   const bool can_check = GENERATE(true, false);
   const mds::detail::shard_stamp file{{.bytes = 10, .number = 3, .written = 5, .changed = 6}};
   const mds::detail::shard_facts facts(root.path(), 0, boot);
@@ -74,7 +75,7 @@ TEST_CASE("a record is of one version, one shard and one state of a file", "[cac
 
 TEST_CASE("a version that was replaced is noticed", "[cache]") {
   const scratch root;
-  const mds::boot_identity boot{.tag = 1};
+  const mds::detail::boot_identity boot{.tag = 1};
   fs::create_directories(root / ".mdstream");
   mds::detail::make_facts(root.path(), 7);
   mds::detail::write_origin(root.path(), {.remote = "mem:", .version = 7});
@@ -104,8 +105,8 @@ TEST_CASE("the text of an origin comes back, and half of it is none", "[cache]")
 }
 
 TEST_CASE("this boot is the same each time it is asked for", "[cache]") {
-  const mds::boot_identity& boot = mds::boot_identity::present();
-  CHECK(boot.tag == mds::boot_identity::present().tag);
+  const mds::detail::boot_identity& boot = mds::detail::boot_identity::present();
+  CHECK(boot.tag == mds::detail::boot_identity::present().tag);
   CHECK(boot.began > 1'500'000'000'000'000'000);
   CHECK(boot.began < mds::detail::file_clock_now());
 }
@@ -117,11 +118,11 @@ struct place {
   /// What shard 0 is when it is read in that boot. `flushes`: waits until it is on the disk.
   std::vector<std::byte> read(std::uint32_t boot, bool flushes = false) {
     mds::cache_options options = options_of(root.path());
-    options.boot = mds::boot_identity{.tag = boot, .began = began};
+    options.boot = mds::detail::boot_identity{.tag = boot, .began = began};
     options.flush_after = flushes ? 0ns : 1h;
     mds::runtime threads{2};
-    cache<faulty> shards(threads, options, {stream_of<faulty>(data, root.path(), remote)});
-    const mds::shard_ref ref = shards.acquire(0);
+    cache shards(threads, options, {stream_of(data, root.path(), remote)});
+    const mds::detail::shard_ref ref = shards.acquire(0);
     for (int i = 0; flushes && i < 1000 && !is_flushed(options); ++i)
       std::this_thread::sleep_for(10ms);
     return {ref.bytes().begin(), ref.bytes().end()};

@@ -1,4 +1,4 @@
-#include <mdstream/cache/shard_requests.hpp>
+#include <mdstream/cache/detail/shard_requests.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,18 +17,18 @@ namespace shard_requests_test {
 
 namespace mds = mdstream;
 using mds::errc;
-using mds::urgency;
+using mds::detail::urgency;
 
 struct asked {
   std::vector<std::error_code> answers;
   mds::diagnostics where;
   auto handler() {
-    return [this](std::error_code code, mds::shard_ref) { answers.push_back(code); };
+    return [this](std::error_code code, mds::detail::shard_ref) { answers.push_back(code); };
   }
 };
 
 TEST_CASE("requests for a shard join, and all are answered once", "[cache]") {
-  mds::shard_requests requests;
+  mds::detail::shard_requests requests;
   asked one, two, other;
   const auto entry = requests.add(3, urgency::ahead, {}, one.where, one.handler());
   REQUIRE(entry);
@@ -45,7 +45,7 @@ TEST_CASE("requests for a shard join, and all are answered once", "[cache]") {
 }
 
 TEST_CASE("those who asked ahead are dismissed without the others", "[cache]") {
-  mds::shard_requests requests;
+  mds::detail::shard_requests requests;
   asked ahead, now;
   const auto entry = requests.add(1, urgency::ahead, {}, ahead.where, ahead.handler());
   (void)requests.add(1, urgency::now, {}, now.where, now.handler());
@@ -60,7 +60,7 @@ TEST_CASE("those who asked ahead are dismissed without the others", "[cache]") {
 }
 
 TEST_CASE("the last one who cancels stops the way", "[cache]") {
-  mds::shard_requests requests;
+  mds::detail::shard_requests requests;
   asked one, two, three;
   std::stop_source stop_one, stop_two;
   const auto entry = requests.add(1, urgency::now, stop_one.get_token(), one.where, one.handler());
@@ -82,7 +82,7 @@ TEST_CASE("the last one who cancels stops the way", "[cache]") {
 }
 
 TEST_CASE("a request that was stopped before is cancelled at once", "[cache]") {
-  mds::shard_requests requests;
+  mds::detail::shard_requests requests;
   std::stop_source stop;
   stop.request_stop();
   asked one;
@@ -144,7 +144,7 @@ class account {
     std::optional<std::error_code> answer{};
   };
   struct way {
-    std::shared_ptr<mds::shard_requests::entry> entry;
+    std::shared_ptr<mds::detail::shard_requests::entry> entry;
     bool stopped = false;  // its stop was requested
     bool left = false;     // by all who waited: who asks next begins anew
     bool ended = false;
@@ -205,7 +205,7 @@ class account {
     REQUIRE(requests_.dismiss_ahead(1, it.entry, errc::cache_too_small, {}) == it.ended);
   }
 
-  mds::shard_requests requests_;
+  mds::detail::shard_requests requests_;
   std::deque<request> asked_;  // stays where it is: handlers write there
   std::deque<way> ways_;
 };
@@ -227,7 +227,7 @@ TEST_CASE("every event in every state of the requests for a shard", "[cache]") {
 }
 
 TEST_CASE("work that ends tells who does not wait", "[cache]") {
-  mds::work_count work;
+  mds::detail::work_count work;
   int told = 0;
   work.when_idle([&told] { ++told; });  // nothing is in progress
   CHECK(told == 1);
@@ -244,8 +244,8 @@ TEST_CASE("work that ends tells who does not wait", "[cache]") {
   CHECK(told == 2);
   work.wait_idle();
 
-  auto owned = std::make_unique<mds::work_count>();
-  mds::work_count& it = *owned;
+  auto owned = std::make_unique<mds::detail::work_count>();
+  mds::detail::work_count& it = *owned;
   it.begin();
   it.when_idle([&owned] { owned.reset(); });
   it.end();  // which destroys it

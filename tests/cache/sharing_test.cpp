@@ -1,7 +1,7 @@
 // Processes that share a cache directory and are not like each other: of other machines, of other
 // users, or stopped.
 
-#include <mdstream/cache/cache_directory.hpp>
+#include <mdstream/cache/detail/cache_directory.hpp>
 
 #include <sched.h>
 #include <signal.h>
@@ -33,12 +33,13 @@ struct place {
   scratch root{};
   std::string directory = root / "train";
   memory remote{};
-  mds::shard_catalog catalog{root.path(), mds::detail::describe_streams<hashes>(std::vector{
-                                              stream_of<memory>(data, directory, memory())})};
+  mds::detail::shard_catalog catalog{root.path(),
+                                     described({stream_of(data, directory, memory())})};
 
   place() { data.put(remote); }
-  [[nodiscard]] std::unique_ptr<mds::cache_ledger> join(mds::ledger_rules rules = {}) const {
-    return std::make_unique<mds::cache_ledger>(root.path(), 0, catalog, std::move(rules));
+  [[nodiscard]] std::unique_ptr<mds::detail::cache_ledger> join(
+      mds::detail::ledger_rules rules = {}) const {
+    return std::make_unique<mds::detail::cache_ledger>(root.path(), 0, catalog, std::move(rules));
   }
   [[nodiscard]] std::size_t members() const {
     return static_cast<std::size_t>(
@@ -159,7 +160,7 @@ TEST_CASE("a stopped process that holds the directory lock is named, and waited 
   });
   holder.stop();
   const auto use = [&] {
-    mds::cache_ledger::transaction change(*ledger);
+    mds::detail::cache_ledger::transaction change(*ledger);
     change.finish();
   };
   for (int i = 0; i < 2; ++i)
@@ -177,15 +178,14 @@ TEST_CASE("a shard that a stopped process was to fetch is fetched by another") {
   peer holder([&] {
     fs::create_directories(here.root / ".mdstream/shards");
     const auto ledger = here.join();
-    return mds::detail::try_lock_path(ledger->lock_path(2), mds::lock_kind::exclusive);
+    return mds::detail::try_lock_path(ledger->lock_path(2), mds::detail::lock_kind::exclusive);
   });
   holder.stop();
   auto options = options_of(here.root.path(), limit);
   options.peer_timeout = 50ms;
   {
     mds::runtime threads(2);
-    cache<memory> one(threads, options,
-                      {stream_of<memory>(here.data, here.directory, here.remote)});
+    cache one(threads, options, {stream_of(here.data, here.directory, here.remote)});
     CHECK(here.data.is_right(2, one.acquire(2).bytes()));
     CHECK(one.usage() == bytes_in(here.root.path()));
   }
@@ -203,9 +203,9 @@ TEST_CASE("users who may write in the directory share its locks and shards, what
     ::umask(mask);
     REQUIRE(mds::detail::make_shared_directories(here.directory) == 0);
     auto threads = std::make_unique<mds::runtime>(2);
-    auto one = std::make_unique<cache<memory>>(
-        *threads, options_of(here.root.path(), 1000000),
-        std::vector{stream_of<memory>(here.data, here.directory, here.remote)});
+    auto one =
+        std::make_unique<cache>(*threads, options_of(here.root.path(), 1000000),
+                                std::vector{stream_of(here.data, here.directory, here.remote)});
     return std::pair(std::move(threads), std::move(one));
   };
   peer first([&] {

@@ -1,4 +1,4 @@
-#include <mdstream/cache/slots.hpp>
+#include <mdstream/cache/detail/slots.hpp>
 
 #include <sys/resource.h>
 
@@ -20,11 +20,12 @@ namespace slots_test {
 using namespace cache_test;
 
 /// A mapping of `size` bytes that all are `value`.
-mds::file_mapping mapping_of(const scratch& root, unsigned char value, std::size_t size = 4096) {
+mds::detail::file_mapping mapping_of(const scratch& root, unsigned char value,
+                                     std::size_t size = 4096) {
   const std::string path = root / std::to_string(value);
   write_file(path, std::vector<std::byte>(size, std::byte{value}));
-  const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
-  return mds::file_mapping::of(fd.get(), size, path);
+  const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+  return mds::detail::file_mapping::of(fd.get(), size, path);
 }
 
 /// Both ways of counting, where the kernel has both.
@@ -37,12 +38,12 @@ std::vector<bool> ways_to_count() {
 TEST_CASE("a slot is taken, shared, and unmapped only when nobody holds it", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    const auto table = mds::slot_table::make(1000, own_counters);
+    const auto table = mds::detail::slot_table::make(1000, own_counters);
     CHECK_FALSE(table->try_acquire(999).has_value());
     CHECK(table->unmap(999));
     {
-      mds::shard_ref ref = table->insert(999, mapping_of(root, 7), {});
-      const mds::shard_ref copy = ref;
+      mds::detail::shard_ref ref = table->insert(999, mapping_of(root, 7), {});
+      const mds::detail::shard_ref copy = ref;
       ref = {};
       CHECK_FALSE(static_cast<bool>(ref));
       CHECK_FALSE(table->unmap(999));
@@ -60,9 +61,9 @@ TEST_CASE("a slot is taken, shared, and unmapped only when nobody holds it", "[c
 TEST_CASE("a second mapping of a shard is given up for the first", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    const auto table = mds::slot_table::make(1, own_counters);
-    const mds::shard_ref first = table->insert(0, mapping_of(root, 1), {});
-    const mds::shard_ref second = table->insert(0, mapping_of(root, 2), {});
+    const auto table = mds::detail::slot_table::make(1, own_counters);
+    const mds::detail::shard_ref first = table->insert(0, mapping_of(root, 1), {});
+    const mds::detail::shard_ref second = table->insert(0, mapping_of(root, 2), {});
     CHECK(second.bytes().data() == first.bytes().data());
     CHECK(table->mapped() == 1);
   }
@@ -71,9 +72,9 @@ TEST_CASE("a second mapping of a shard is given up for the first", "[cache]") {
 TEST_CASE("a sweep takes what was not used since the last one", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    const auto table = mds::slot_table::make(3, own_counters);
+    const auto table = mds::detail::slot_table::make(3, own_counters);
     for (unsigned char i = 0; i < 3; ++i) (void)table->insert(i, mapping_of(root, i), {});
-    const mds::shard_ref held = *table->try_acquire(2);
+    const mds::detail::shard_ref held = *table->try_acquire(2);
     CHECK(table->sweep() == 3);
     (void)table->try_acquire(1);
     CHECK(table->sweep() == 2);
@@ -86,8 +87,8 @@ TEST_CASE("a sweep takes what was not used since the last one", "[cache]") {
 TEST_CASE("references outlive the table, and the last one ends it", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    auto table = mds::slot_table::make(300, own_counters);
-    std::vector<mds::shard_ref> held;
+    auto table = mds::detail::slot_table::make(300, own_counters);
+    std::vector<mds::detail::shard_ref> held;
     for (unsigned char i = 0; i < 4; ++i) held.push_back(table->insert(i, mapping_of(root, i), {}));
     held.push_back(table->insert(299, mapping_of(root, 9), {}));
     held.push_back(held[1]);
@@ -107,7 +108,7 @@ TEST_CASE("threads take and unmap the same slots", "[cache]") {
     const unsigned seed = support::test_seed();
     INFO("seed " << seed);
     const scratch root;
-    auto table = mds::slot_table::make(4, own_counters);
+    auto table = mds::detail::slot_table::make(4, own_counters);
     for (unsigned char i = 0; i < 4; ++i) (void)mapping_of(root, i);
     std::atomic<int> wrong{0}, taken{0};
     std::vector<std::thread> threads;
@@ -116,15 +117,15 @@ TEST_CASE("threads take and unmap the same slots", "[cache]") {
         std::mt19937 random(seed + t);
         for (int i = 0; i < rounds(); ++i) {
           const auto shard = static_cast<std::uint32_t>(random() % 4);
-          std::optional<mds::shard_ref> ref = table->try_acquire(shard);
+          std::optional<mds::detail::shard_ref> ref = table->try_acquire(shard);
           if (!ref && random() % 2 == 0) {
             const std::string path = root / std::to_string(shard);
-            const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
-            ref = table->insert(shard, mds::file_mapping::of(fd.get(), 4096, path), {});
+            const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+            ref = table->insert(shard, mds::detail::file_mapping::of(fd.get(), 4096, path), {});
           }
           if (!ref) continue;
           ++taken;
-          const mds::shard_ref copy = *ref;
+          const mds::detail::shard_ref copy = *ref;
           if (copy.bytes()[random() % 4096] != static_cast<std::byte>(shard)) ++wrong;
         }
       });
@@ -149,11 +150,11 @@ TEST_CASE("references that are dropped by other threads while the table ends", "
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
     for (int round = 0; round < 50; ++round) {
-      auto table = mds::slot_table::make(8, own_counters);
+      auto table = mds::detail::slot_table::make(8, own_counters);
       std::vector<std::thread> threads;
       for (unsigned char i = 0; i < 4; ++i) {
         threads.emplace_back([ref = table->insert(i, mapping_of(root, i), {})]() mutable {
-          const mds::shard_ref copy = ref;
+          const mds::detail::shard_ref copy = ref;
           ref = {};
         });
       }
@@ -167,9 +168,9 @@ TEST_CASE("references are given back by other threads than took them, and by thr
           "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    auto table = mds::slot_table::make(2, own_counters);
+    auto table = mds::detail::slot_table::make(2, own_counters);
     (void)table->insert(0, mapping_of(root, 1), {});
-    std::vector<mds::shard_ref> taken;
+    std::vector<mds::detail::shard_ref> taken;
     for (int i = 0; i < 5; ++i) {
       std::thread([&] {
         taken.push_back(*table->try_acquire(0));
@@ -195,11 +196,11 @@ TEST_CASE("references are given back by other threads than took them, and by thr
 TEST_CASE("a reference that lives as long as its thread's own variables", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    auto table = mds::slot_table::make(1, own_counters);
+    auto table = mds::detail::slot_table::make(1, own_counters);
     (void)table->insert(0, mapping_of(root, 1), {});
     std::thread([&] {
       // Made before the thread counts for the table, so destroyed after its counters are gone.
-      static thread_local mds::shard_ref kept;
+      static thread_local mds::detail::shard_ref kept;
       kept = {};
       kept = *table->try_acquire(0);
     }).join();
@@ -218,12 +219,12 @@ TEST_CASE("a thread that ends looks only at counters that it can have used", "[c
   if (!mds::detail::has_asymmetric_fence()) return;      // there are no counters then
   constexpr std::size_t shards = std::size_t{64} << 20;  // 64 Ki pages of counters
   const scratch root;
-  const auto table = mds::slot_table::make(shards);
+  const auto table = mds::detail::slot_table::make(shards);
   const std::vector<std::uint32_t> mapped{0, 1000, shards / 2, shards - 1};
   unsigned char number = 0;
   for (const std::uint32_t shard : mapped)
     (void)table->insert(shard, mapping_of(root, number++), {});
-  std::vector<mds::shard_ref> kept;
+  std::vector<mds::detail::shard_ref> kept;
   const long before = faults();
   std::thread([&] {
     for (const std::uint32_t shard : mapped) kept.push_back(*table->try_acquire(shard));
@@ -237,19 +238,20 @@ TEST_CASE("a thread that ends looks only at counters that it can have used", "[c
 TEST_CASE("a thread reads several tables in turn", "[cache]") {
   for (const bool own_counters : ways_to_count()) {
     const scratch root;
-    std::vector<mds::slot_table::owner> tables;
+    std::vector<mds::detail::slot_table::owner> tables;
     for (int i = 0; i < 3; ++i) {
-      tables.push_back(mds::slot_table::make(600, own_counters));
+      tables.push_back(mds::detail::slot_table::make(600, own_counters));
       (void)tables.back()->insert(500, mapping_of(root, static_cast<unsigned char>(i)), {});
     }
     for (int turn = 0; turn < 20; ++turn) {
       const auto& table = tables[static_cast<std::size_t>(turn % 3)];
-      const mds::shard_ref ref = *table->try_acquire(500);
+      const mds::detail::shard_ref ref = *table->try_acquire(500);
       CHECK(ref.bytes()[0] == static_cast<std::byte>(turn % 3));
       CHECK_FALSE(table->unmap(500));
     }
     tables.erase(tables.begin());
-    const auto fresh = mds::slot_table::make(600, own_counters);  // drops what the first one left
+    const auto fresh =
+        mds::detail::slot_table::make(600, own_counters);  // drops what the first one left
     CHECK_FALSE(fresh->try_acquire(500));
     CHECK(tables[0]->unmap(500));
   }
@@ -257,9 +259,9 @@ TEST_CASE("a thread reads several tables in turn", "[cache]") {
 
 TEST_CASE("what was found out about a mapping is forgotten with it", "[cache]") {
   const scratch root;
-  const auto table = mds::slot_table::make(1);
+  const auto table = mds::detail::slot_table::make(1);
   for (std::size_t found = 0; found < 2; ++found) {
-    mds::shard_ref ref = table->insert(0, mapping_of(root, 1), {});
+    mds::detail::shard_ref ref = table->insert(0, mapping_of(root, 1), {});
     const auto refuse = []() -> const std::byte* { throw 1; };
     const std::byte* const place = ref.bytes().data() + found;
     CHECK_THROWS_AS(ref.landmark(refuse), int);

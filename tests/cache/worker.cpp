@@ -2,7 +2,7 @@
 // Arguments: root, remote directory, limit, seed, rounds, keep_zip (0 or 1), log of downloads. Exit
 // status 0: every shard was right. Its output, at the end: fetched evicted.
 
-#include <mdstream/cache/shard_cache.hpp>
+#include <mdstream/cache/detail/shard_cache.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,7 +19,6 @@
 namespace {
 
 namespace mds = mdstream;
-using worker_cache = cache_test::cache<cache_test::logged_store>;
 
 struct arguments {
   std::string root, remote;
@@ -31,7 +30,7 @@ struct arguments {
 };
 
 /// Waits for a prefetch to end, in whatever way.
-void prefetch(worker_cache& shards, std::uint32_t shard) {
+void prefetch(cache_test::cache& shards, std::uint32_t shard) {
   std::promise<void> done;
   mds::diagnostics where;
   shards.async_prefetch(shard, {}, where, [&](std::error_code) { done.set_value(); });
@@ -41,18 +40,18 @@ void prefetch(worker_cache& shards, std::uint32_t shard) {
 bool read_some(const arguments& given, const cache_test::dataset& data) {
   mds::runtime threads(2);
   const auto log = std::make_shared<const cache_test::download_log>(given.log);
-  auto stream = cache_test::stream_of<cache_test::logged_store>(
-      data, given.root + "/train", cache_test::logged_store(given.remote, log));
+  auto stream = cache_test::stream_of(data, given.root + "/train",
+                                      cache_test::logged_store(given.remote, log));
   stream.keep_zip = given.keep_zip;
   stream.validate_hash = "xxh64";
   auto options = cache_test::options_of(given.root, given.limit);
   options.room_timeout = std::chrono::seconds(60);
-  worker_cache shards(threads, options, {stream});
+  cache_test::cache shards(threads, options, {stream});
   std::mt19937 random(given.seed);
   std::vector<std::uint64_t> next(data.shards());
   for (std::uint64_t& each : next) each = random() % 1000;
   shards.set_next_use([&](std::uint32_t shard) { return next[shard]; });
-  mds::shard_ref before;
+  mds::detail::shard_ref before;
   for (int i = 0; i < given.rounds; ++i) {
     const auto shard = static_cast<std::uint32_t>(random() % data.shards());
     if (random() % 4 == 0) {
@@ -61,7 +60,7 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
       continue;
     }
     if (given.limit != 0 && !shards.may_hold(2 * cache_test::kill_shard_bytes)) before = {};
-    mds::shard_ref ref = shards.acquire(shard);
+    mds::detail::shard_ref ref = shards.acquire(shard);
     log->has_it();
     if (!data.is_right(shard, ref.bytes())) return false;
     before = std::move(ref);

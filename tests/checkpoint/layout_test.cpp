@@ -1,6 +1,8 @@
 #include <mdstream/checkpoint/detail/file_plan.hpp>
 #include <mdstream/checkpoint/detail/layout_text.hpp>
 #include <mdstream/checkpoint/detail/read_plan.hpp>
+#include <mdstream/checkpoint/detail/run_keys.hpp>
+#include <mdstream/checkpoint/detail/sealed_json.hpp>
 #include <mdstream/checkpoint/detail/tiling.hpp>
 
 #include <algorithm>
@@ -166,7 +168,7 @@ TEST_CASE("what N ranks saved by any cut, M ranks load by any other", "[checkpoi
                 mds::bytes_view(files[range.file])
                     .subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(size));
             for (const std::uint32_t copy : range.copies)
-              mds::detail::copy_window(plan.copies[copy], at, window,
+              mds::detail::copy_window(plan.copies[copy], {at, window},
                                        got[plan.copies[copy].target].data());
             at += size;
           }

@@ -211,9 +211,10 @@ inline std::optional<float> value_of(const store& in, const started_run& run) {
         in.objects.find(run.manifest->id.directory() + run.layout.files[range.file].name);
     if (at == in.objects.end() || at->second.size() < range.end) return std::nullopt;
     for (const std::uint32_t copy : range.copies)
-      copy_window(plan.copies[copy], range.begin,
-                  mds::as_bytes(at->second).subspan(range.begin, range.end - range.begin),
-                  reinterpret_cast<std::byte*>(values.data()));
+      copy_window(
+          plan.copies[copy],
+          {range.begin, mds::as_bytes(at->second).subspan(range.begin, range.end - range.begin)},
+          reinterpret_cast<std::byte*>(values.data()));
   }
   for (const float each : values)
     if (each != values[0]) return std::nullopt;

@@ -396,3 +396,62 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
   }
   CHECK(store.list("manifest/").size() <= 1);
 }
+
+TEST_CASE("of any history of starts, saves and kills the newest whole one of the line is chosen",
+          "[checkpoint]") {
+  const auto seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  std::size_t chosen = 0, none = 0;
+  for (int round = 0; round < 150; ++round) {
+    model_run::store store;
+    // The model: what the last start that came to a record may go on from, the newest last.
+    std::vector<mdstream::detail::save_id> line;
+    std::uint64_t step = 0, number = 0;
+    for (auto launches = 1 + random() % 6; launches > 0; --launches) {
+      job here(store, ++number, 1 + random() % 3);
+      here.start();
+      const auto& resumed = here.started().manifest;
+      CHECK(resumed.has_value() == !line.empty());
+      if (resumed && !line.empty()) CHECK(resumed->id == line.back());
+      for (auto saves = random() % 4; saves > 0; --saves) {
+        step += 1 + random() % 10;
+        if (random() % 3 == 0) {  // killed in the midst of it: some of its objects are there
+          store.fault_at = store.requests + random() % 12;
+          store.kind = random() % 2 == 0 ? fault::kills_before : fault::kills_after;
+        }
+        const mdstream::detail::save_id id{here.started().record.id, step};
+        bool killed = false;
+        try {
+          here.commit(step);
+        } catch (const model_run::killed&) {
+          killed = true;
+        }
+        store.fault_at = ~std::size_t{0};
+        if (store.objects.contains(id.manifest())) line.push_back(id);
+        if (killed) break;
+      }
+      // Some checkpoints lose a part, or are known to be damaged: they are passed over for ever.
+      for (std::size_t i = line.size(); i-- > 0;) {
+        if (random() % 5 != 0) continue;
+        const mdstream::detail::save_id& id = line[i];
+        if (random() % 2 == 0)
+          store.objects[mdstream::detail::bad_key(id, 0)] = "{}";
+        else
+          store.objects.erase(id.directory() + "r0-0.safetensors");
+        line.erase(line.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      if (line.empty()) break;  // a start would be refused where there are some and none is whole
+    }
+    if (line.empty()) {
+      ++none;
+      continue;
+    }
+    ++chosen;
+    CHECK(next_start(store, 99) == line.back().step);
+    // and again, by the start that went on from it
+    CHECK(next_start(store, 100) == line.back().step);
+  }
+  CHECK(chosen > 20);
+  CHECK(none > 0);
+}

@@ -4,6 +4,7 @@
 #include "cli/running.hpp"
 
 #include <mdstream/core/fnv.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <cstdint>
@@ -282,8 +283,8 @@ TEST_CASE("faults of the command line end with 2, faults of the data with 1", "[
 }
 
 TEST_CASE("help is there on every level", "[cli]") {
-  for (const char* what : {"", "order ", "cat ", "inspect ", "verify ", "write ", "merge-index ",
-                           "stream ", "copy "}) {
+  for (const char* what : {"", "order ", "cat ", "inspect ", "verify ", "write ", "index ",
+                           "merge-index ", "stream ", "copy "}) {
     const auto got = run(std::string(what) + "--help");
     CHECK(got.status == 0);
     CHECK(got.out.find("Usage: ") != std::string::npos);
@@ -295,8 +296,8 @@ TEST_CASE("help is there on every level", "[cli]") {
 TEST_CASE("the manual page and the completion name every option", "[cli]") {
   const std::string man = run("--man").out, completion = run("--bash-completion").out;
   CHECK(man.rfind(".TH MDSTREAM 1", 0) == 0);
-  for (const char* word :
-       {"order", "cat", "inspect", "verify", "stream", "shuffler", "typed", "save"}) {
+  for (const char* word : {"order", "cat", "inspect", "verify", "stream", "shuffler", "typed",
+                           "save", "checkpoint", "pin", "grace"}) {
     INFO(word);
     CHECK(man.find(word) != std::string::npos);
     CHECK(completion.find(word) != std::string::npos);

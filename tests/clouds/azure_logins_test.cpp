@@ -1,5 +1,6 @@
-#include <mdstream/store/azure/cli_cache.hpp>
+#include <mdstream/store/detail/azure/cli_cache.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <map>
 #include <string>
@@ -13,7 +14,7 @@ namespace clouds_azure_logins_test {
 namespace mds = mdstream;
 namespace net = mds::net;
 using mds::errc;
-using mds::store::azure_detail::cli_cache;
+using mds::detail::azure::cli_cache;
 using support::expect_error;
 
 std::string account(const std::string& name, const std::string& tenant) {

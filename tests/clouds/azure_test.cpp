@@ -1,5 +1,6 @@
 // What Azure's emulator does not say: another time, too many requests, listings by pages.
 
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/store/azure.hpp>
 
 #include <mdstream/store/operations.hpp>
@@ -64,7 +65,7 @@ TEST_CASE("the pause that Azure asks for is passed on", "[clouds]") {
     to.answer("503 Server Busy", "<Error><Code>ServerBusy</Code></Error>", "Retry-After: 7\r\n");
   });
   mds::diagnostics where;
-  mds::one_time_event over;
+  mds::detail::one_time_event over;
   std::error_code code;
   box.store.async_size("x", {}, where, [&](std::error_code c, std::uint64_t) {
     code = c;

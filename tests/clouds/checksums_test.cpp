@@ -1,6 +1,6 @@
 // What is uploaded carries a checksum, so that a service refuses other bytes.
 
-#include <mdstream/store/cloud/checksums.hpp>
+#include <mdstream/store/detail/cloud/checksums.hpp>
 
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/store/azure.hpp>
@@ -28,10 +28,10 @@ const std::string large(200'000, 'x');
 TEST_CASE("checksums are those of the standards", "[clouds]") {
   std::size_t told = 0;
   const auto count = [&](mds::bytes_view block) { told += block.size(); };
-  const auto md5 = mds::store::cloud_detail::content_md5(mds::as_bytes(small), count);
+  const auto md5 = mds::detail::cloud::content_md5(mds::as_bytes(small), count);
   CHECK(md5.name == "Content-MD5");
   CHECK(md5.value == "nhB9nTcrtoJr2B01QqQZ1g==");
-  CHECK(mds::store::cloud_detail::crc32c_text(mds::as_bytes(small), count) == "ImIEBA==");
+  CHECK(mds::detail::cloud::crc32c_text(mds::as_bytes(small), count) == "ImIEBA==");
   CHECK(told == 2 * small.size());
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("blobs and blocks of Azure are uploaded with their MD5", "[clouds]") {
   for (const scripted_request& each : service.requests()) {
     if (each.target.find("comp=blocklist") != std::string::npos) continue;
     CHECK(each.header("content-md5") ==
-          mds::store::cloud_detail::content_md5(mds::as_bytes(each.body), {}).value);
+          mds::detail::cloud::content_md5(mds::as_bytes(each.body), {}).value);
   }
 }
 

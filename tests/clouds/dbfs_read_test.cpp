@@ -1,6 +1,7 @@
-#include <mdstream/store/dbfs/read.hpp>
+#include <mdstream/store/detail/dbfs/read.hpp>
 
 #include <mdstream/store/dbfs.hpp>
+#include <mdstream/store/detail/file.hpp>
 #include <mdstream/store/operations.hpp>
 
 #include <cstddef>

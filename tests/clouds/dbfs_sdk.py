@@ -23,9 +23,10 @@ if path.startswith("/Volumes/"):
     client.files.create_directory(path)
     for name in ("a b+ü", "1", "2", "3"):
         client.files.upload(f"{path}/{name}", io.BytesIO(b"hello"), overwrite=True)
+    client.files.upload(f"{path}/once", io.BytesIO(b"hello"), overwrite=False)
     assert client.files.get_metadata(f"{path}/a b+ü").content_length == 5
     assert client.files.download(f"{path}/a b+ü").contents.read() == b"hello"
-    assert [each.name for each in client.files.list_directory_contents(path)] == ["1", "2", "3", "a b+ü"]
+    assert [each.name for each in client.files.list_directory_contents(path)] == ["1", "2", "3", "a b+ü", "once"]
     client.files.delete(f"{path}/a b+ü")
 else:
     dbfs = client.dbfs

@@ -1,10 +1,17 @@
 // What Google's testbench does not say: sessions of other servers, and uploads that break.
 
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/store/gs.hpp>
 
+#include <mdstream/store/detail/gs/session.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 
+#include <openssl/bio.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -148,7 +155,7 @@ TEST_CASE("a session without encryption is refused where the service has it", "[
   const auto session = [](const char* location) {
     mds::net::http_response answer;
     REQUIRE(answer.headers.add_line(std::string("Location: ") + location));
-    return mds::store::gs_detail::session_of(answer, "https://storage.googleapis.com");
+    return mds::detail::gs::session_of(answer, "https://storage.googleapis.com");
   };
   CHECK_FALSE(session("https://storage.googleapis.com/upload?id=1").keyless);
   CHECK(session("https://other.googleapis.com/upload?id=1").keyless);

@@ -2,7 +2,7 @@
 
 #include <mdstream/store/hf.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 
@@ -116,6 +116,20 @@ TEST_CASE("errors of the Hub name the revision", "[clouds]") {
                {"hf://datasets/o/n@v1/x/a"});
 }
 
+TEST_CASE("models lie at the root of the Hub, datasets beneath a name of their own", "[clouds]") {
+  hub one([](auto& out, const scripted_request&) { out.answer("404 Not Found", ""); },
+          "hf://o/n@v1/x");
+  expect_error([&] { (void)mds::store_size(one.store, "a"); }, errc::not_found,
+               {"hf://o/n@v1/x/a"});
+  expect_error([&] { (void)mds::store_list(one.store, ""); }, errc::not_found, {"hf://o/n@v1/x"});
+  REQUIRE(one.server.requests().size() == 2);
+  CHECK(one.server.requests()[0].target == "/o/n/resolve/v1/x/a");
+  CHECK(one.server.requests()[1].target == "/api/models/o/n/tree/v1/x?recursive=true");
+  for (const char* url : {"hf://gpt2", "hf://datasets/n", "hf://spaces/o/n", "hf:///o/n"})
+    expect_error([&] { (void)mds::store::hf::resolved(url, {}); }, errc::invalid_argument,
+                 {"hf://<org>/<name>", "hf://datasets/<org>/<name>"});
+}
+
 TEST_CASE("calls to the Hub cost as many requests as docs/stores.md tells", "[clouds]") {
   const std::string regular(20, 'r'), large(200, 'l');
   const auto whole = [](const scripted_request& request, const std::string& body) {
@@ -173,10 +187,10 @@ TEST_CASE("calls to the Hub cost as many requests as docs/stores.md tells", "[cl
   CHECK(cost([&] { mds::store_remove(one.store, "a"); }) == 1);
 }
 
-mds::store::cloud_client client_of(mds::runtime& threads, const std::string& endpoint) {
-  const mds::store::hf_settings settings{.repo = "o/n", .endpoint = endpoint};
+mds::detail::cloud_client client_of(mds::runtime& threads, const std::string& endpoint) {
+  const mds::detail::hf_settings settings{.repo = "o/n", .endpoint = endpoint};
   return {threads,
-          std::make_shared<mds::store::hf_api>(settings, mds::store::upload_plan{}),
+          std::make_shared<mds::detail::hf_api>(settings, mds::detail::upload_plan{}),
           {},
           mds::net::anonymous_access()};
 }
@@ -187,7 +201,7 @@ std::vector<std::size_t> committed(
     std::size_t count, std::vector<std::error_code>& codes,
     std::function<const char*(std::size_t changes, const std::string& text)> status_of) {
   std::vector<std::size_t> sizes;
-  mds::one_time_event all_added, all_over;
+  mds::detail::one_time_event all_added, all_over;
   support::scripted_server server([&](auto& out, const scripted_request& request) {
     if (sizes.empty()) all_added.wait();
     sizes.push_back(static_cast<std::size_t>(std::ranges::count(request.body, '\n')) -
@@ -195,15 +209,15 @@ std::vector<std::size_t> committed(
     out.answer(status_of(sizes.back(), request.body), R"({"commitOid": "c"})");
   });
   mds::runtime threads(1);
-  const mds::store::cloud_client client = client_of(threads, server.url());
-  const auto commits = std::make_shared<mds::store::hub_commits>(server.url() + "/commit",
-                                                                 mds::retry_policy{.attempts = 1});
+  const mds::detail::cloud_client client = client_of(threads, server.url());
+  const auto commits = std::make_shared<mds::detail::hub_commits>(
+      server.url() + "/commit", server.url() + "/commits", mds::retry_policy{.attempts = 1});
   codes.resize(count);
   std::atomic<std::size_t> left{count};
   for (std::size_t i = 0; i < count; ++i) {
     const std::string key = std::to_string(i);
     commits->add(client, {.key = key,
-                          .line = mds::store::hf_detail::file_line(key, {}),
+                          .line = mds::detail::hf::file_line(key, {}),
                           .done = [&, i](std::error_code code, const mds::diagnostics&) {
                             codes[i] = code;
                             if (--left == 0) all_over.set();
@@ -246,9 +260,56 @@ TEST_CASE("a repository that is gone or was renamed is not asked for halves", "[
   }
 }
 
+/// A Hub that makes the first commits, or does not, and answers none of them.
+struct deaf_hub {
+  unsigned lost;  ///< commits whose answer does not come
+  bool makes_lost;
+  std::vector<std::string> made{};  ///< descriptions
+  std::size_t sent = 0;
+  support::scripted_server server{[this](auto& to, const scripted_request& request) {
+    if (request.target == "/api/datasets/o/n/preupload/main")
+      return void(to.answer("200 OK", R"({"files": [{"path": "x", "uploadMode": "regular"}]})"));
+    if (request.method == "GET") {
+      std::string list;
+      for (const std::string& each : made)
+        list += (list.empty() ? "" : ", ") + (R"({"id": "c", "title": "t", "message": ")" + each) +
+                "\"}";
+      return void(to.answer("200 OK", '[' + list + ']'));
+    }
+    const std::size_t at = request.body.find("mdstream ");
+    if (++sent > lost || makes_lost) made.push_back(request.body.substr(at, 25));
+    if (sent <= lost) return to.close();
+    to.answer("200 OK", R"({"commitOid": "c"})");
+  }};
+};
+
+TEST_CASE("a commit whose answer was lost is looked for before it is sent again", "[clouds]") {
+  deaf_hub hub{.lost = 1, .makes_lost = GENERATE(true, false)};
+  mds::runtime threads(1);
+  const mds::store::hf store(threads, "hf://datasets/o/n",
+                             {{.endpoint = hub.server.url(),
+                               .part_retry = {.attempts = 3, .pause = std::chrono::milliseconds(0)},
+                               .variables = keys::variables({{"HF_TOKEN", "hush"}})}});
+  mds::store_write(store, "x", mds::as_bytes("1"));
+  CHECK(hub.made.size() == 1);
+  CHECK(hub.sent == (hub.makes_lost ? 1 : 2));
+}
+
+TEST_CASE("a commit whose answers stay lost fails, and was not made twice", "[clouds]") {
+  deaf_hub hub{.lost = 10, .makes_lost = false};
+  mds::runtime threads(1);
+  const mds::store::hf store(threads, "hf://datasets/o/n",
+                             {{.endpoint = hub.server.url(),
+                               .part_retry = {.attempts = 3, .pause = std::chrono::milliseconds(0)},
+                               .variables = keys::variables({{"HF_TOKEN", "hush"}})}});
+  expect_error([&] { mds::store_write(store, "x", mds::as_bytes("1")); }, errc::unavailable, {});
+  CHECK(hub.sent == 3);
+  CHECK(hub.made.empty());
+}
+
 /// A Hub that says where a file goes and then, once it was told of a commit, nothing more.
 struct silent_hub {
-  mds::one_time_event told;
+  mds::detail::one_time_event told;
   support::scripted_server server{[this](auto& to, const scripted_request& request) {
     if (request.target.find("/commit/") != std::string::npos) return told.set();
     to.answer("200 OK", R"({"files": [{"path": "x", "uploadMode": "regular"}]})");
@@ -277,9 +338,10 @@ TEST_CASE("a runtime that ends drops the changes that wait for a commit", "[clou
   const auto alive = std::make_shared<int>(0);
   {
     mds::runtime threads(1);
-    const mds::store::cloud_client client = client_of(threads, hub.server.url());
-    const auto commits = std::make_shared<mds::store::hub_commits>(
-        hub.server.url() + "/commit/main", mds::retry_policy{.attempts = 1});
+    const mds::detail::cloud_client client = client_of(threads, hub.server.url());
+    const auto commits = std::make_shared<mds::detail::hub_commits>(
+        hub.server.url() + "/commit/main", hub.server.url() + "/commits/main",
+        mds::retry_policy{.attempts = 1});
     const auto add = [&] {  // as a write does, which holds its commits
       commits->add(client, {.key = "x",
                             .line = "{}\n",

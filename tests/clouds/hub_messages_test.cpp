@@ -1,7 +1,7 @@
 // What the Hugging Face Hub is told of a write, and what is made of its answers.
 
-#include <mdstream/store/hf/commits.hpp>
-#include <mdstream/store/hf/messages.hpp>
+#include <mdstream/store/detail/hf/commits.hpp>
+#include <mdstream/store/detail/hf/messages.hpp>
 
 #include <deque>
 #include <string>
@@ -14,7 +14,7 @@
 namespace clouds_hub_messages_test {
 
 namespace mds = mdstream;
-namespace detail = mds::store::hf_detail;
+namespace detail = mds::detail::hf;
 using mds::errc;
 using support::expect_error;
 
@@ -93,8 +93,8 @@ TEST_CASE("a large file goes to no place that is not safe", "[clouds][hub]") {
 }
 
 TEST_CASE("the lines of a commit", "[clouds][hub]") {
-  CHECK(detail::header_line("S") ==
-        "{\"key\": \"header\", \"value\": {\"summary\": \"S\", \"description\": \"\"}}\n");
+  CHECK(detail::header_line("S", "D") ==
+        "{\"key\": \"header\", \"value\": {\"summary\": \"S\", \"description\": \"D\"}}\n");
   CHECK(detail::file_line("\u00fc", mds::as_bytes("hello")) ==
         "{\"key\": \"file\", \"value\": {\"content\": \"aGVsbG8=\", \"path\": \"\\u00fc\", "
         "\"encoding\": \"base64\"}}\n");
@@ -106,15 +106,15 @@ TEST_CASE("the lines of a commit", "[clouds][hub]") {
         "\"etag\": \"\\\"y\\\"\"}]}");
 }
 
-std::vector<std::string> taken(std::deque<mds::store::hub_change>& waiting) {
+std::vector<std::string> taken(std::deque<mds::detail::hub_change>& waiting) {
   std::vector<std::string> keys;
-  for (const auto& each : mds::store::take_commit(waiting)) keys.push_back(each.key);
+  for (const auto& each : mds::detail::take_commit(waiting)) keys.push_back(each.key);
   return keys;
 }
 
 TEST_CASE("changes go into a commit together, those of one object one by one", "[clouds][hub]") {
   using keys = std::vector<std::string>;
-  std::deque<mds::store::hub_change> waiting;
+  std::deque<mds::detail::hub_change> waiting;
   const auto add = [&](std::string key, std::size_t bytes, std::size_t together = 100) {
     waiting.push_back(
         {.key = std::move(key), .line = std::string(bytes, 'x'), .together = together});

@@ -2,7 +2,7 @@
 
 #include <mdstream/store/hf.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/store/full.hpp>
 
 #include <unistd.h>
@@ -57,7 +57,7 @@ std::vector<std::error_code> write_all(const mds::any_async_store& store,
                                        std::stop_source* stop = nullptr) {
   struct one {
     mds::diagnostics where{};
-    mds::one_time_event over{};
+    mds::detail::one_time_event over{};
     std::error_code code{};
   };
   std::deque<one> writes(objects.size());
@@ -106,7 +106,7 @@ TEST_CASE("what is removed from the Hub goes into commits with the rest", "[clou
   const std::size_t before = commits();
   struct one {
     mds::diagnostics where{};
-    mds::one_time_event over{};
+    mds::detail::one_time_event over{};
     std::error_code code{};
   };
   std::deque<one> removals(objects.size() + 1);

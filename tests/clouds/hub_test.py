@@ -70,6 +70,20 @@ def check(work, port):
     said = run("copy", work / "refused", f"{remote}/refused", status=1)
     assert "403" in said and "(withheld)" in said, said
     assert "RevisionNotFound" in run("copy", work / "a.ignored", "hf://datasets/test/data@old/a", status=1)
+    header = json.dumps({"w": {"dtype": "F32", "shape": [100], "data_offsets": [0, 400]}}).encode()
+    (work / "model").mkdir()
+    written = work / "model" / "model.safetensors"
+    written.write_bytes(len(header).to_bytes(8, "little") + header + bytes(range(200)) * 2)
+    run("copy", work / "model", "hf://test/model/llm")
+    run("copy", "hf://test/model@main/llm/model.safetensors", work / "again")
+    assert (work / "again").read_bytes() == written.read_bytes()
+    for source in "hf://test/model/llm", "hf://test/model/llm/model.safetensors":
+        place = work / f"run-{len(source)}"
+        assert json.loads(run("checkpoint", "import", source, place))["tensors"] == 1
+        run("checkpoint", "export", "--out", f"{place}-plain", place)
+        assert (place.parent / f"{place.name}-plain" / "model.safetensors").read_bytes().endswith(bytes(range(200)) * 2)
+    said = run("checkpoint", "import", "hf://test/none/llm", work / "none", status=1)
+    assert "RepoNotFound" in said and "hf://test/none" in said, said
     assert "mount it" in run("inspect", "alipan:///x", status=1)
 
 

@@ -1,13 +1,18 @@
 // OCI: signatures by known answers, URLs and profiles.
 
+#include <mdstream/core/detail/base64.hpp>
 #include <mdstream/net/oci_signature.hpp>
+#include <mdstream/net/sha256.hpp>
 #include <mdstream/net/web_token.hpp>
 #include <mdstream/net/x509.hpp>
-#include <mdstream/store/oci/keys.hpp>
+#include <mdstream/store/detail/oci/access.hpp>
+#include <mdstream/store/detail/oci/instance.hpp>
+#include <mdstream/store/detail/oci/keys.hpp>
 #include <mdstream/store/oci/options.hpp>
 
 #include <openssl/ui.h>
 #include <unistd.h>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -67,7 +72,7 @@ TEST_CASE("OCI's documented GET is signed as documented", "[clouds][oci]") {
   // The examples' date has the wrong day of the week, which `sign_for_oci` would not write.
   request.headers.push_back({"Date", "Thu, 05 Jan 2014 21:31:40 GMT"});
   const net::rsa_key key = net::rsa_key::from_pem(pem, "the draft");
-  CHECK(mds::to_base64(key.sign(net::oci_string_to_sign(request))) ==
+  CHECK(mds::detail::to_base64(key.sign(net::oci_string_to_sign(request))) ==
         "GBas7grhyrhSKHP6AVIj/h5/Vp8bd/peM79H9Wv8kjoaCivujVXlpbKLjMPeDUhxkFIWtTtLBj3sUzaFj34XE6YZA"
         "Hc9r2DmE4pMwOAy/kiITcZxa1oHPOeRheC0jP2dqbTll8fmTZVwKZOKHYPtrLJIJQHJjNvxFWeHQjMaR7M=");
 }
@@ -87,9 +92,10 @@ TEST_CASE("OCI's documented POST is signed as documented", "[clouds][oci]") {
                   {"Content-Type", "application/json"},
                   {"X-Content-SHA256", "V9Z20UJTvkvpJ50flBzKE32+6m2zJjweHpDMX/U4Uy0="}},
       .body = net::http_body::of(mds::as_bytes(body))};
-  CHECK(mds::to_base64(net::sha256(mds::as_bytes(body))) == header(request, "x-content-sha256"));
+  CHECK(mds::detail::to_base64(net::sha256(mds::as_bytes(body))) ==
+        header(request, "x-content-sha256"));
   const net::rsa_key key = net::rsa_key::from_pem(pem, "the draft");
-  CHECK(mds::to_base64(key.sign(net::oci_string_to_sign(request))) ==
+  CHECK(mds::detail::to_base64(key.sign(net::oci_string_to_sign(request))) ==
         "Mje8vIDPlwIHmD/cTDwRxE7HaAvBg16JnVcsuqaNRim23fFPgQfLoOOxae6WqKb1uPjYEl0qIdazWaBy/Ml8DRhql"
         "ocMwoSXv0fbukP8J5N80LCmzT/FFBvIvTB91XuXI3hYfP9Zt1l7S6ieVadHUfqBedWH0itrtPJBgKmrWso=");
 }
@@ -179,7 +185,7 @@ TEST_CASE("profiles of OCI and the variables in their place", "[clouds][oci]") {
   const auto access = [](const std::string& url, std::map<std::string, std::string> set) {
     const auto options = with(std::move(set));
     const auto settings = mds::store::resolve_oci(url, options);
-    return mds::store::oci_detail::profile_access(settings.profile, options.variables, {});
+    return mds::detail::oci::profile_access(settings.profile, options.variables, {});
   };
   const std::map<std::string, std::string> here{{"OCI_CLI_CONFIG_FILE", config}};
   CHECK(resolved("oci://box", here).endpoint ==
@@ -255,7 +261,7 @@ TEST_CASE("a machine of OCI asks for a token by its certificate", "[clouds][oci]
   const net::certificate leaf = net::certificate::from_pem(certificate, "the machine");
   const net::rsa_key session = net::rsa_key::generate();
   const auto asked =
-      mds::store::oci_detail::ask_federation(leaf, net::rsa_key::from_pem(pem, "x"), leaf, session);
+      mds::detail::oci::ask_federation(leaf, net::rsa_key::from_pem(pem, "x"), leaf, session);
   CHECK(asked.signer.id ==
         "ocid1.tenancy.oc1..test/fed-x509/"
         "29:40:31:35:BF:A8:FA:13:A3:3E:95:E7:9F:22:5D:B0:A5:3C:08:F6");
@@ -266,7 +272,7 @@ TEST_CASE("a machine of OCI asks for a token by its certificate", "[clouds][oci]
   std::erase(expected, '\n');
   CHECK(body.get<std::string>("certificate") == expected);
   CHECK(body.get<mds::json::array>("intermediateCertificates").at(0).as<std::string>() == expected);
-  CHECK(mds::from_base64(body.get<std::string>("publicKey")) == session.public_der());
+  CHECK(mds::detail::from_base64(body.get<std::string>("publicKey")) == session.public_der());
   net::http_request request{.method = "POST",
                             .url = "https://auth.us-phoenix-1.oraclecloud.com/v1/x509",
                             .body = net::http_body::of(mds::as_bytes(asked.body))};
@@ -285,13 +291,12 @@ TEST_CASE("a machine of OCI asks for a token by its certificate", "[clouds][oci]
     for (std::size_t at = 0; (at = der.find(known, at)) != std::string::npos; ++at) {
       der.replace(at, known.size(), tenancy);
     }
-    std::string text = mds::to_base64(mds::as_bytes(der));
+    std::string text = mds::detail::to_base64(mds::as_bytes(der));
     for (std::size_t at = 64; at < text.size(); at += 65) text.insert(at, 1, '\n');
     return net::certificate::from_pem(begin + '\n' + text + "\n-----END CERTIFICATE-----\n", "x");
   };
   const auto ask = [&](const net::certificate& who) {
-    return mds::store::oci_detail::ask_federation(who, net::rsa_key::from_pem(pem, "x"), leaf,
-                                                  session);
+    return mds::detail::oci::ask_federation(who, net::rsa_key::from_pem(pem, "x"), leaf, session);
   };
   CHECK(ask(named("ocid1.tenancy.oc1..tset")).signer.id.starts_with("ocid1.tenancy.oc1..tset/"));
   for (const char wrong : {'\0', '\n', '"', ' ', '\x7f'}) {
@@ -333,7 +338,7 @@ TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
                              {"OCI_RESOURCE_PRINCIPAL_RPST", token},
                              {"OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", key}});
   const auto signs = [&] {
-    const auto keys = mds::store::oci_detail::resource_access(options.variables, {});
+    const auto keys = mds::detail::oci::resource_access(options.variables, {});
     REQUIRE(keys);
     net::http_request request{.url = "http://h/"};
     keys->authorize(request, net::wall_clock::now());
@@ -349,20 +354,21 @@ TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
   CHECK(signs() == std::pair(std::string("Signature version=\"1\",keyId=\"ST$another\""),
                              std::optional<net::wall_clock::time_point>()));
   (void)files.file("rpst", "hush\nhush");
-  expect_error([&] { (void)mds::store::oci_detail::resource_access(options.variables, {}); },
+  expect_error([&] { (void)mds::detail::oci::resource_access(options.variables, {}); },
                errc::invalid_argument, {"line 2", token.c_str()});
   (void)files.file("rpst", "another");
   (void)files.file("key.pem", "-----BEGIN PRIVATE KEY-----\nhu sh\n-----END PRIVATE KEY-----\n");
-  expect_error([&] { (void)mds::store::oci_detail::resource_access(options.variables, {}); },
+  expect_error([&] { (void)mds::detail::oci::resource_access(options.variables, {}); },
                errc::invalid_argument, {"line 2 is no base64", key.c_str()});
-  CHECK_FALSE(mds::store::oci_detail::resource_access(with({}).variables, {}));
+  CHECK_FALSE(mds::detail::oci::resource_access(with({}).variables, {}));
   CHECK(resolved("oci://box", {{"OCI_RESOURCE_PRINCIPAL_REGION", "iad"}, {"HOME", "/nonexistent"}})
             .endpoint == "https://objectstorage.us-ashburn-1.oraclecloud.com");
 }
 
 TEST_CASE("when a web token expires", "[clouds]") {
   const auto expiry = [](const std::string& claims) {
-    return net::web_token_expiry("e30." + mds::to_base64_url(mds::as_bytes(claims)) + ".sig");
+    return net::web_token_expiry("e30." + mds::detail::to_base64_url(mds::as_bytes(claims)) +
+                                 ".sig");
   };
   CHECK(expiry(R"({"exp":1000,"iat":1})") ==
         net::wall_clock::time_point(std::chrono::seconds(1000)));
@@ -379,9 +385,10 @@ TEST_CASE("when a web token expires", "[clouds]") {
 
 TEST_CASE("a token of OCI expires by the service's clock", "[clouds]") {
   const std::string token =
-      "e30." + mds::to_base64_url(mds::as_bytes(std::string_view(R"({"exp":10000})"))) + ".sig";
+      "e30." + mds::detail::to_base64_url(mds::as_bytes(std::string_view(R"({"exp":10000})"))) +
+      ".sig";
   const auto expiry = [&token](std::chrono::seconds ahead) {
-    return mds::store::oci_token_access(token, {}, "a test", {}, ahead).expires;
+    return mds::detail::oci_token_access(token, {}, "a test", {}, ahead).expires;
   };
   const auto at = [](int second) {
     return net::wall_clock::time_point(std::chrono::seconds(second));

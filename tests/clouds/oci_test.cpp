@@ -90,9 +90,9 @@ TEST_CASE("another's object is not taken for the upload to OCI", "[clouds]") {
 }
 
 TEST_CASE("the hash of an object of parts", "[clouds]") {
-  CHECK(mds::store::oci_detail::md5_of_parts({first_md5, second_md5}) == whole_md5);
-  CHECK_FALSE(mds::store::oci_detail::md5_of_parts({first_md5, ""}));
-  CHECK_FALSE(mds::store::oci_detail::md5_of_parts({first_md5, "nTNnsCBdDhzi9YVyMrQ="}));
+  CHECK(mds::detail::oci::md5_of_parts({first_md5, second_md5}) == whole_md5);
+  CHECK_FALSE(mds::detail::oci::md5_of_parts({first_md5, ""}));
+  CHECK_FALSE(mds::detail::oci::md5_of_parts({first_md5, "nTNnsCBdDhzi9YVyMrQ="}));
 }
 
 }  // namespace clouds_oci_test

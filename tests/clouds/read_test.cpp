@@ -1,8 +1,8 @@
-#include <mdstream/store/cloud/read.hpp>
+#include <mdstream/store/detail/cloud/read.hpp>
 
+#include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/store/gs.hpp>
 #include <mdstream/store/operations.hpp>
-#include <mdstream/store/streamed_read.hpp>
 
 #include <string>
 
@@ -43,7 +43,7 @@ struct bucket {
   std::string streamed() {
     std::string out;
     mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
-      mds::async_stream_resumed(
+      mds::detail::async_stream_resumed(
           threads, mds::any_async_store(store), "x", 100,
           [&](const mds::object_version& found, mds::bytes_view bytes) {
             CHECK(found.bytes == 9);

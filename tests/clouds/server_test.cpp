@@ -1,5 +1,6 @@
 // A cloud's store against the server that tests/servers/with.sh started, whatever the scheme.
 
+#include <mdstream/checkpoint/saver.hpp>
 #include <mdstream/store/full.hpp>
 
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "store/conformance.hpp"
@@ -80,6 +83,103 @@ TEST_CASE("keys of as many bytes as clouds take", "[clouds][server]") {
   const std::string place = new_place();
   const std::size_t before = place.size() - place.find('/', place.find(':') + 3);
   conformance::check_long_key(full_store::open(place, threads), 1024 - before);
+}
+
+bool create(const mds::any_async_store& store, const std::string& key, mds::bytes_view bytes) {
+  return mds::detail::wait_for<bool>([&](mds::diagnostics& where, auto done) {
+    store.async_create(key, bytes, {}, where, std::move(done));
+  });
+}
+
+TEST_CASE("an object is created once, however many try", "[clouds][server]") {
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  const mds::any_async_store async = store.on(threads);
+  const std::string server = variable("MDSTREAM_TEST_SERVER");
+  const bool expected = server != "sshd" && server != "dbfs_files" && server != "hub";
+  REQUIRE(async.creates() == expected);
+  if (!expected) {
+    expect_error([&] { (void)create(async, "x", mds::as_bytes("1")); }, errc::unsupported, {"x"});
+    return;
+  }
+  CHECK(create(async, "deep/er/x", mds::as_bytes("one")));
+  CHECK_FALSE(create(async, "deep/er/x", mds::as_bytes("two")));
+  CHECK(mds::as_text(mds::read_all(store, "deep/er/x")) == "one");
+  store.write("deep/er/x", mds::as_bytes("three"));  // which needs no condition
+  CHECK_FALSE(create(async, "deep/er/x", mds::as_bytes("two")));
+  CHECK(mds::as_text(mds::read_all(store, "deep/er/x")) == "three");
+  store.remove("deep/er/x");
+  CHECK(create(async, "deep/er/x", {}));
+  CHECK_FALSE(create(async, "deep/er/x", mds::as_bytes("two")));
+  CHECK(store.size("deep/er/x") == 0);
+  std::atomic<int> made{0};
+  std::vector<std::thread> many;
+  for (int i = 0; i < 8; ++i)
+    many.emplace_back([&, i] {
+      if (create(async, "y", mds::as_bytes("by " + std::to_string(i)))) made += 10 + i;
+    });
+  for (std::thread& each : many) each.join();
+  CHECK(made >= 10);
+  CHECK(made < 20);
+  CHECK(mds::as_text(mds::read_all(store, "y")) == "by " + std::to_string(made - 10));
+}
+
+/// Whose first answer to each creation is lost.
+class losing {
+ public:
+  losing(full_store inner, mds::any_async_store async, std::atomic<int>& lost)
+      : inner_(std::move(inner)), async_(std::move(async)), lost_(&lost) {}
+  [[nodiscard]] std::uint64_t size(std::string_view key) const { return inner_.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t from, mds::mutable_bytes into) const {
+    return inner_.read(key, from, into);
+  }
+  void write(std::string_view key, mds::bytes_view bytes) const { inner_.write(key, bytes); }
+  [[nodiscard]] bool create(std::string_view key, mds::bytes_view bytes) const {
+    const bool made = clouds_server_test::create(async_, std::string(key), bytes);
+    if (!made) return false;
+    ++*lost_;
+    throw mds::error(errc::unavailable, "the answer was lost");
+  }
+  [[nodiscard]] std::vector<mds::object_info> list(std::string_view prefix) const {
+    return inner_.list(prefix);
+  }
+  void remove(std::string_view key) const { inner_.remove(key); }
+  [[nodiscard]] std::string url(std::string_view key) const { return inner_.url(key); }
+
+ private:
+  full_store inner_;
+  mds::any_async_store async_;
+  std::atomic<int>* lost_;
+};
+
+TEST_CASE("a checkpoint whose creation was not answered for is found by reading",
+          "[clouds][server]") {
+  mds::runtime threads(2);
+  const full_store store = full_store::open(new_place(), threads);
+  const mds::any_async_store async = store.on(threads);
+  std::vector<float> w(1000, 1.5F);
+  mds::tensor_list list;
+  list.add("w", mds::tensor_type::f32, {1000}, w.data());
+  std::atomic<int> lost{0};
+  const auto save = [&](const mds::opened_store& run, std::uint64_t step) {
+    mds::checkpoint_saver saver({.run = run});
+    (void)saver.resume_point();
+    w[0] = static_cast<float>(step);
+    saver.save(step, list);
+    saver.finish();
+  };
+  if (async.creates())
+    save(losing(store, async, lost), 1);
+  else
+    save(store, 1);  // by a write
+  save(store, 2);
+  CHECK(lost == (async.creates() ? 1 : 0));
+  const auto found = mds::checkpoint::list(store);
+  REQUIRE(found.size() == 2);
+  CHECK(found[1].parent == found[0].name);
+  CHECK(mds::checkpoint::open(store, "1").verify().empty());
+  mds::checkpoint::open(store).load(list);
+  CHECK(w[0] == 2.0F);
 }
 
 TEST_CASE("a large object goes up in parts and comes back whole", "[clouds][server]") {
@@ -226,7 +326,7 @@ TEST_CASE("a stopped upload leaves nothing behind", "[clouds][server]") {
   const std::vector<std::byte> bytes = conformance::noise(40 << 20, 8);
   std::stop_source stop;
   mds::diagnostics where;
-  mds::one_time_event over;
+  mds::detail::one_time_event over;
   std::error_code code;
   store.on(threads).async_write("large", bytes, stop.get_token(), where, [&](std::error_code c) {
     code = c;

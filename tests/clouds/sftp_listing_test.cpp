@@ -1,4 +1,4 @@
-#include <mdstream/store/sftp/listing.hpp>
+#include <mdstream/store/detail/sftp/listing.hpp>
 
 #include <string>
 
@@ -8,8 +8,8 @@
 namespace clouds_sftp_listing_test {
 
 using mdstream::errc;
-using mdstream::store::sftp_detail::entry_kind;
-using mdstream::store::sftp_detail::parse_entry;
+using mdstream::detail::sftp::entry_kind;
+using mdstream::detail::sftp::parse_entry;
 using support::expect_error;
 
 void check(const char* line, const char* name, std::uint64_t bytes,

@@ -1,5 +1,6 @@
 #include <mdstream/codec/codec.hpp>
 
+#include <mdstream/codec/detail/codec_set.hpp>
 #include <mdstream/codec/none.hpp>
 #include <mdstream/codec/zstd.hpp>
 
@@ -61,4 +62,29 @@ TEST_CASE("a codec that the list lacks is an error that says what to add", "[cod
   support::expect_error([] { (void)codec_test::both::open("lz4"); }, errc::unsupported,
                         {"\"lz4\"", "no codec of that name"});
   support::expect_error([] { (void)mdstream::codec::zstd::open(""); }, errc::unsupported, {"zstd"});
+}
+
+TEST_CASE("a set of codecs opens what its policy serves", "[codec]") {
+  using mdstream::detail::codec_set;
+  constexpr codec_set codecs = codec_set::of<codec_test::both>();
+  CHECK(codecs.serves("zstd"));
+  CHECK(codecs.serves(""));
+  CHECK_FALSE(codecs.serves("br"));
+  support::expect_error([&] { (void)codecs.open("br"); }, mdstream::errc::unsupported, {"(zstd)"});
+  for (const std::string name : {"", "zstd:5"}) {
+    const auto codec = codecs.open(name);
+    CHECK(codec->extension() == name.substr(0, 4));
+    CHECK(codec->gives_blocks() == !name.empty());
+    const auto zip = codec->compress(mdstream::as_bytes("some text"));
+    mdstream::diagnostics where;
+    std::string raw(9, ' '), blocks;
+    CHECK_FALSE(codec->decompress(zip, std::as_writable_bytes(std::span(raw)), where));
+    CHECK(raw == "some text");
+    const auto take = [&](mdstream::bytes_view block) { blocks += mdstream::as_text(block); };
+    CHECK_FALSE(codec->decompress_blocks(zip, 9, take, where));
+    CHECK(blocks == "some text");
+    blocks.clear();
+    CHECK(codec->decompress_blocks(zip, 8, take, where) == mdstream::errc::corrupt);
+    CHECK(blocks.size() <= 8);
+  }
 }

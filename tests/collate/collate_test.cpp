@@ -1,8 +1,8 @@
 #include <mdstream/collate/execute.hpp>
 
 #include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/detail/source.hpp>
 #include <mdstream/collate/ragged.hpp>
-#include <mdstream/collate/source.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -26,11 +26,11 @@ using collate_samples::run;
 using collate_samples::sample_of;
 using collate_samples::shaped_value;
 
-std::optional<collate::bad_sample> refusal(const std::vector<collate::source_column>& sources,
-                                           const bytes& raw) {
+std::optional<collate::detail::bad_sample> refusal(
+    const std::vector<collate::source_column>& sources, const bytes& raw) {
   try {
     run<collate::ragged>(sources, {raw});
-  } catch (const collate::bad_sample& e) {
+  } catch (const collate::detail::bad_sample& e) {
     return e;
   }
   return std::nullopt;
@@ -175,10 +175,10 @@ TEST_CASE("samples that contradict themselves are refused with place and cause")
 
 TEST_CASE("a collator refuses columns that it can not take, by name") {
   const auto layout = mds::sample_layout::mds({{"label", "int32"}, {"text", "str"}});
-  CHECK(collate::sources_of<collate::ragged>(layout).size() == 2);
-  support::expect_error([&] { (void)collate::sources_of<collate::dense>(layout); },
+  CHECK(collate::detail::sources_of<collate::ragged>(layout).size() == 2);
+  support::expect_error([&] { (void)collate::detail::sources_of<collate::dense>(layout); },
                         mds::errc::unsupported, {"dense", "text", "str"});
   const auto untyped = mds::sample_layout::mds({{"x", "ndarray"}});
-  support::expect_error([&] { (void)collate::sources_of<collate::ragged>(untyped); },
+  support::expect_error([&] { (void)collate::detail::sources_of<collate::ragged>(untyped); },
                         mds::errc::unsupported, {"\"x\"", "ndarray"});
 }

@@ -1,6 +1,6 @@
 #include <mdstream/collate/packed.hpp>
 
-#include <mdstream/collate/source.hpp>
+#include <mdstream/collate/detail/source.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "collate/samples.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 namespace packed_test {
 
@@ -42,9 +43,10 @@ std::vector<bytes> samples(const lengths_list& lengths) {
 }
 
 std::vector<collate::pack_segment> pack(const lengths_list& lengths,
-                                        const collate::packing_rules& rules, std::uint64_t& rows) {
+                                        const collate::detail::packing_rules& rules,
+                                        std::uint64_t& rows) {
   std::vector<collate::pack_segment> out;
-  rows = collate::pack_rows(lengths, rules, out);
+  rows = collate::detail::pack_rows(lengths, rules, out);
   return out;
 }
 
@@ -117,7 +119,7 @@ TEST_CASE("a batch without elements has no rows") {
 
 TEST_CASE("whatever the lengths, packs are whole, disjoint and no more than twice the best") {
   using namespace packed_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   for (int turn = 0; turn < 200; ++turn) {
@@ -157,10 +159,11 @@ TEST_CASE("what can not share the rows of a pack is refused by name") {
   try {
     collate_samples::run<collate::packed<{.row = 8}>>(columns, {raw});
     FAIL("sequences of different lengths were packed");
-  } catch (const collate::bad_sample& e) {
+  } catch (const collate::detail::bad_sample& e) {
     CHECK(std::string(e.what()).find("sequences of 2 and of 3 elements") != std::string::npos);
   }
   const auto layout = mds::sample_layout::mds({{"text", "str"}, {"id", "int"}});
-  support::expect_error([&] { (void)collate::sources_of<collate::packed<{.row = 8}>>(layout); },
-                        mds::errc::unsupported, {"packed", "variable ndarray", "text: str"});
+  support::expect_error(
+      [&] { (void)collate::detail::sources_of<collate::packed<{.row = 8}>>(layout); },
+      mds::errc::unsupported, {"packed", "variable ndarray", "text: str"});
 }

@@ -1,6 +1,6 @@
-#include <mdstream/collate/packing.hpp>
+#include <mdstream/collate/detail/packing.hpp>
 
-#include <mdstream/collate/execute_packed.hpp>
+#include <mdstream/collate/detail/execute_packed.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 // Which sequence goes where, and the runs that follow from it, without a sample in sight.
 
@@ -49,20 +50,20 @@ TEST_CASE("the longest goes first, into the fullest row that has room", "[collat
   using namespace packing_test;
   std::vector<pack_segment> segments;
   const std::vector<std::uint64_t> lengths{3, 6, 5, 2, 4};
-  REQUIRE(collate::pack_rows(lengths, {.row = 8}, segments) == 3);
+  REQUIRE(collate::detail::pack_rows(lengths, {.row = 8}, segments) == 3);
   std::vector<std::pair<std::uint64_t, std::uint64_t>> placed;
   for (const pack_segment& each : segments) placed.emplace_back(each.sample, each.at);
   // 6 | 5 | 4 begin rows, 3 fills the row of 5, 2 that of 6.
   CHECK(placed == std::vector<std::pair<std::uint64_t, std::uint64_t>>{
                       {1, 0}, {3, 6}, {2, 8}, {0, 13}, {4, 16}});
-  CHECK(collate::pack_rows({}, {.row = 8}, segments) == 0);
+  CHECK(collate::detail::pack_rows({}, {.row = 8}, segments) == 0);
   CHECK(segments.empty());
 }
 
 TEST_CASE("every element has one place, groups share no row, and runs cover the block",
           "[collate]") {
   using namespace packing_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 500; ++round) {
@@ -71,8 +72,8 @@ TEST_CASE("every element has one place, groups share no row, and runs cover the 
         std::array{overlong::refuse, overlong::truncate, overlong::split}[random() % 3];
     const auto lengths = random_lengths(random, longer == overlong::refuse ? row : 3 * row);
     std::vector<pack_segment> segments;
-    const std::uint64_t rows =
-        collate::pack_rows(lengths, {.row = row, .group = group, .longer = longer}, segments);
+    const std::uint64_t rows = collate::detail::pack_rows(
+        lengths, {.row = row, .group = group, .longer = longer}, segments);
 
     std::map<std::uint64_t, std::uint64_t> placed;  // elements of each sample
     std::map<std::uint64_t, std::set<std::uint64_t>> groups_of_row;

@@ -89,13 +89,13 @@ collated run(const std::vector<collate::source_column>& sources, const std::vect
     samples.push_back({sample.data(), sample.size()});
     total += sample.size();
   }
-  std::vector<collate::column_measure> measures(sources.size());
-  collate::measure(sources, variable_count(sources), samples, measures);
+  std::vector<collate::detail::column_measure> measures(sources.size());
+  collate::detail::measure(sources, variable_count(sources), samples, measures);
   collated out;
-  collate::pack_result layout;
+  collate::detail::pack_result layout;
   if constexpr (collate::row_collator<Collator>) {
     std::vector<std::uint64_t> lengths(samples.size());
-    collate::measure_sequences(sources, variable_count(sources), samples, lengths);
+    collate::detail::measure_sequences(sources, variable_count(sources), samples, lengths);
     layout = Collator{}.pack(sources, measures, lengths, out.outputs, out.segments);
   } else if constexpr (collate::sample_collator<Collator>) {
     layout.slab_bytes = Collator{}.lay_out(total, samples.size(), out.outputs);

@@ -1,6 +1,6 @@
-#include <mdstream/collate/staged_plan.hpp>
+#include <mdstream/collate/detail/staged_plan.hpp>
 
-#include <mdstream/collate/stage_block.hpp>
+#include <mdstream/collate/detail/stage_block.hpp>
 
 #include <cstdint>
 #include <cstring>
@@ -17,7 +17,7 @@ namespace staged_plan_test {
 /// What is on the device once the block was copied behind the slab; here the host's own memory.
 struct device {
   explicit device(const collate::collate_plan& plan) {
-    const collate::staged_block block(plan);
+    const collate::detail::staged_block block(plan);
     memory.resize(block.device_bytes());
     std::vector<std::byte> host(block.block_bytes());
     lowered = block.write(host.data(), memory.data());
@@ -26,7 +26,7 @@ struct device {
   }
 
   std::vector<std::byte> memory;
-  collate::staged_plan lowered;
+  collate::detail::staged_plan lowered;
 };
 
 }  // namespace staged_plan_test
@@ -64,7 +64,7 @@ TEST_CASE("a lowered plan has the samples back to back, and where each column's 
                                      .outputs = outputs.data(),
                                      .output_count = 3,
                                      .slab_bytes = 1024});
-  const collate::staged_plan& plan = on.lowered;
+  const collate::detail::staged_plan& plan = on.lowered;
   REQUIRE(plan.sample_count == 3);
   CHECK(plan.raw_bytes == bytes);
   for (std::size_t i = 0; i < 3; ++i)
@@ -75,20 +75,20 @@ TEST_CASE("a lowered plan has the samples back to back, and where each column's 
   CHECK(plan.sources[2].variable_before == 1);
   CHECK(plan.sources[2].element_log2 == 2);
   // Rows of a number go to the slab when samples are indexed, and take no place in the index.
-  CHECK(plan.sources[0].goes_to == collate::index_kind::rows);
+  CHECK(plan.sources[0].goes_to == collate::detail::index_kind::rows);
   CHECK(plan.sources[0].to == 0);
-  CHECK(plan.sources[1].goes_to == collate::index_kind::ragged);
+  CHECK(plan.sources[1].goes_to == collate::detail::index_kind::ragged);
   CHECK(plan.sources[1].to == 256);
   CHECK(plan.sources[1].index_row == 0);
-  CHECK(plan.sources[2].goes_to == collate::index_kind::ranges);
+  CHECK(plan.sources[2].goes_to == collate::detail::index_kind::ranges);
   CHECK(plan.sources[2].index_row == 1);
   REQUIRE(plan.region_count == 2);
-  CHECK(plan.regions[0].kind == collate::region_kind::ragged);
+  CHECK(plan.regions[0].kind == collate::detail::region_kind::ragged);
   CHECK(plan.regions[0].offsets_at == 256);
   CHECK(plan.regions[0].element_log2 == 1);
   CHECK(plan.regions[1].row_elements == 3);
   CHECK(plan.regions[1].index_row == 1);
-  CHECK(*plan.bad_sample == collate::staged_plan::no_bad_sample);
+  CHECK(*plan.bad_sample == collate::detail::staged_plan::no_bad_sample);
   CHECK(plan.run_count == 0);
   // Written by kernels, within the device's memory and not in the block that the host copies.
   for (const std::uint64_t* of : {plan.begins, plan.elements})
@@ -127,12 +127,12 @@ TEST_CASE("a lowered plan of rows has a run for each piece and for the filling b
                                      .segments = &piece,
                                      .segment_count = 1,
                                      .pack_rows = 1});
-  const collate::staged_plan& plan = on.lowered;
+  const collate::detail::staged_plan& plan = on.lowered;
   REQUIRE(plan.run_count == 2);
   CHECK(plan.runs[0].sample == 0);
   CHECK(plan.runs[0].first == 1);
   CHECK(plan.runs[1].at == 2);
-  CHECK(plan.runs[1].sample == collate::staged_run::filling);
+  CHECK(plan.runs[1].sample == collate::detail::staged_run::filling);
   CHECK(plan.runs[2].at == 4);
   CHECK(plan.regions[0].fill == 0xABCDABCDABCDABCD);
 }

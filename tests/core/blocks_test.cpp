@@ -1,4 +1,4 @@
-#include <mdstream/core/blocks.hpp>
+#include <mdstream/core/detail/blocks.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -14,7 +14,7 @@ TEST_CASE("blocks are all of the bytes, in their order") {
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, block, 2 * block + 1}) {
     const std::vector<std::byte> bytes(size);
     std::size_t at = 0, blocks = 0;
-    mds::for_blocks(bytes, [&](mds::bytes_view each) {
+    mds::detail::for_blocks(bytes, [&](mds::bytes_view each) {
       CHECK(each.data() == bytes.data() + at);
       CHECK((each.size() == block || at + each.size() == size));
       at += each.size();

@@ -1,4 +1,4 @@
-#include <mdstream/core/divisor.hpp>
+#include <mdstream/core/detail/divisor.hpp>
 
 #include "support/catch.hpp"
 
@@ -15,7 +15,7 @@ TEST_CASE("a divisor divides as the machine does", "[core]") {
   for (int i = 0; i < 100; ++i) numbers.push_back(random() >> (random() % 64));
   for (const std::uint64_t by : numbers) {
     if (by == 0) continue;
-    const mdstream::divisor divide(by);
+    const mdstream::detail::divisor divide(by);
     const auto check = [&](std::uint64_t n) {
       INFO(n << " / " << by);
       REQUIRE(divide(n).quotient == n / by);
@@ -28,5 +28,5 @@ TEST_CASE("a divisor divides as the machine does", "[core]") {
       check(n / by * by - 1);
     }
   }
-  CHECK(mdstream::divisor()(77).quotient == 77);
+  CHECK(mdstream::detail::divisor()(77).quotient == 77);
 }

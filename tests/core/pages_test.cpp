@@ -1,6 +1,7 @@
-#include <mdstream/core/pages.hpp>
+#include <mdstream/core/detail/pages.hpp>
 
 #include <unistd.h>
+#include <new>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,22 +25,22 @@ std::size_t resident() {
 }
 
 TEST_CASE("pages are zeros, and move from hand to hand") {
-  mds::pages first(100'000);
+  mds::detail::pages first(100'000);
   REQUIRE(first.size() == 100'000);
   for (std::size_t i = 0; i < first.size(); i += 999) CHECK(first.data()[i] == std::byte{0});
   first.data()[99'999] = std::byte{7};
-  mds::pages second = std::move(first);
+  mds::detail::pages second = std::move(first);
   CHECK(first.data() == nullptr);
   CHECK(second.data()[99'999] == std::byte{7});
   first = std::move(second);
   CHECK(first.data()[99'999] == std::byte{7});
-  CHECK(mds::pages().data() == nullptr);
+  CHECK(mds::detail::pages().data() == nullptr);
 }
 
 TEST_CASE("a vector grows from small to large and keeps what it holds") {
-  mds::large_vector<std::uint64_t> numbers;
+  mds::detail::large_vector<std::uint64_t> numbers;
   for (std::uint64_t i = 0; i < 100'000; ++i) numbers.push_back(i * i);
-  mds::large_vector<std::uint64_t> copy = numbers;
+  mds::detail::large_vector<std::uint64_t> copy = numbers;
   numbers.clear();
   numbers.shrink_to_fit();
   for (std::uint64_t i = 0; i < copy.size(); ++i) REQUIRE(copy[i] == i * i);
@@ -57,7 +58,7 @@ TEST_CASE("a large vector's memory is the system's again when it ends") {
     before = resident();
     std::unique_ptr<int> above;
     {
-      const mds::large_vector<std::byte> many(bytes, std::byte{1});
+      const mds::detail::large_vector<std::byte> many(bytes, std::byte{1});
       above = std::make_unique<int>(1);
       during = resident();
     }
@@ -68,8 +69,8 @@ TEST_CASE("a large vector's memory is the system's again when it ends") {
 }
 
 TEST_CASE("what no machine has is refused") {
-  CHECK_THROWS_AS(mds::pages(std::size_t{1} << 62), std::bad_alloc);
-  mds::page_allocator<std::uint64_t> memory;
+  CHECK_THROWS_AS(mds::detail::pages(std::size_t{1} << 62), std::bad_alloc);
+  mds::detail::page_allocator<std::uint64_t> memory;
   CHECK_THROWS_AS(memory.allocate(std::size_t{1} << 62), std::bad_alloc);
 }
 

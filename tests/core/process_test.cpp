@@ -1,4 +1,4 @@
-#include <mdstream/core/process.hpp>
+#include <mdstream/core/detail/process.hpp>
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -1,4 +1,4 @@
-#include <mdstream/core/text.hpp>
+#include <mdstream/core/detail/text.hpp>
 
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "support/catch.hpp"
 
 TEST_CASE("Python's float() of a text", "[core]") {
-  using mdstream::parse_python_float;
+  using mdstream::detail::parse_python_float;
   CHECK(parse_python_float(" 1e-3\t") == 0.001);
   CHECK(parse_python_float("1_0.5_0") == 10.5);
   CHECK(parse_python_float(".5") == 0.5);

@@ -1,4 +1,4 @@
-#include <mdstream/core/unique_function.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 
 #include <functional>
 #include <memory>
@@ -16,13 +16,13 @@ TEST_CASE("a unique function owns what can only be moved, and lets it go", "[cor
   auto held = std::make_unique<int>(7);
   const std::weak_ptr<int> watched = [&] {
     auto shared = std::make_shared<int>(1);
-    mds::unique_function<int(int)> add = [shared, held = std::move(held)](int more) {
+    mds::detail::unique_function<int(int)> add = [shared, held = std::move(held)](int more) {
       return *held + *shared + more;
     };
     const std::weak_ptr<int> watch = shared;
     shared.reset();
     CHECK_FALSE(watch.expired());
-    mds::unique_function<int(int)> moved = std::move(add);
+    mds::detail::unique_function<int(int)> moved = std::move(add);
     CHECK(moved);
     CHECK(moved(2) == 10);
     moved = {};
@@ -33,7 +33,7 @@ TEST_CASE("a unique function owns what can only be moved, and lets it go", "[cor
 }
 
 TEST_CASE("arguments are passed as the signature says", "[core]") {
-  mds::unique_function<void(std::string&, std::unique_ptr<int>)> put =
+  mds::detail::unique_function<void(std::string&, std::unique_ptr<int>)> put =
       [](std::string& into, std::unique_ptr<int> value) { into += std::to_string(*value); };
   std::string out = "n";
   put(out, std::make_unique<int>(3));
@@ -42,13 +42,13 @@ TEST_CASE("arguments are passed as the signature says", "[core]") {
 
   int calls = 0;
   const auto count = [&calls]() mutable { return ++calls; };
-  mds::unique_function<long()> widened = count;  // a copy; its result is converted
+  mds::detail::unique_function<long()> widened = count;  // a copy; its result is converted
   CHECK(widened() == 1);
   CHECK(widened() == 2);
 }
 
 TEST_CASE("a unique function takes what can be called so, and cannot be copied", "[core]") {
-  using function = mds::unique_function<int(int)>;
+  using function = mds::detail::unique_function<int(int)>;
   STATIC_REQUIRE(std::is_constructible_v<function, int (*)(int)>);
   STATIC_REQUIRE(std::is_constructible_v<function, std::negate<>>);
   STATIC_REQUIRE_FALSE(std::is_constructible_v<function, int (*)(std::string)>);

@@ -1,11 +1,12 @@
-#include <mdstream/core/utf8.hpp>
+#include <mdstream/core/detail/utf8.hpp>
 
+#include <cstring>
 #include <string>
 
 #include "support/catch.hpp"
 
 TEST_CASE("valid UTF-8 is told from invalid, at the byte", "[utf8]") {
-  using mdstream::first_invalid_utf8;
+  using mdstream::detail::first_invalid_utf8;
   const std::string ascii(100, 'x');
   for (const std::string& good :
        {std::string(), ascii, std::string("\xC2\x80"), std::string("\xEF\xBF\xBF"),
@@ -22,15 +23,15 @@ TEST_CASE("valid UTF-8 is told from invalid, at the byte", "[utf8]") {
 }
 
 TEST_CASE("surrogates pass only where they are allowed", "[utf8]") {
-  CHECK(mdstream::first_invalid_utf8("\xED\xA0\x80") == 0);
-  CHECK(mdstream::first_invalid_utf8("\xED\xA0\x80", true) == 3);
+  CHECK(mdstream::detail::first_invalid_utf8("\xED\xA0\x80") == 0);
+  CHECK(mdstream::detail::first_invalid_utf8("\xED\xA0\x80", true) == 3);
 }
 
 TEST_CASE("every code point survives encoding and decoding", "[utf8]") {
   for (char32_t c = 0; c <= 0x10FFFF; c += c < 0x3000 ? 1 : 61) {
     std::string text;
-    mdstream::append_utf8(text, c);
-    const mdstream::code_point back = mdstream::decode_utf8(text, true);
+    mdstream::detail::append_utf8(text, c);
+    const mdstream::detail::code_point back = mdstream::detail::decode_utf8(text, true);
     REQUIRE(back.value == c);
     REQUIRE(back.bytes == text.size());
   }

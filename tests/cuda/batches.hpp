@@ -2,9 +2,9 @@
 
 // Batches of random samples of every kind of column, staged for kernels and collated on the host.
 
+#include <mdstream/collate/detail/measure.hpp>
+#include <mdstream/collate/detail/stage_block.hpp>
 #include <mdstream/collate/execute.hpp>
-#include <mdstream/collate/measure.hpp>
-#include <mdstream/collate/stage_block.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -99,8 +99,8 @@ template <class Collator>
 void lay_out(batch& out) {
   const auto variable = static_cast<std::uint32_t>(
       std::ranges::count(out.sources, std::uint64_t{0}, &collate::source_column::value_bytes));
-  std::vector<collate::column_measure> measures(out.sources.size());
-  collate::measure(out.sources, variable, out.samples, measures);
+  std::vector<collate::detail::column_measure> measures(out.sources.size());
+  collate::detail::measure(out.sources, variable, out.samples, measures);
   out.plan = {.samples = out.samples.data(),
               .sample_count = out.samples.size(),
               .sources = out.sources.data(),
@@ -110,7 +110,7 @@ void lay_out(batch& out) {
     std::vector<std::uint64_t> lengths;
     for (const auto& sample : out.samples) {
       std::uint64_t elements = 0;
-      collate::for_each_value(
+      collate::detail::for_each_value(
           out.sources, variable, sample,
           [&](std::size_t k, const std::byte* value, std::uint64_t bytes) {
             if (!out.sources[k].shaped) return;
@@ -175,13 +175,13 @@ inline bool are_equal(const std::vector<collate::output_column>& outputs, std::u
 /// A staged plan with its memory: the host's block, and the "device's".
 struct staged {
   memory host, device;
-  collate::staged_plan plan;
+  collate::detail::staged_plan plan;
   std::byte* slab;
 
-  explicit staged(const batch& from) : staged(collate::staged_block(from.plan)) {}
+  explicit staged(const batch& from) : staged(collate::detail::staged_block(from.plan)) {}
 
  private:
-  explicit staged(const collate::staged_block& block)
+  explicit staged(const collate::detail::staged_block& block)
       : host(block.block_bytes()),
         device(block.device_bytes()),
         plan(block.write(host.data(), device.data())),

@@ -1,6 +1,6 @@
 #include <mdstream/cuda/collate.cuh>
 
-#include <mdstream/stage/copy_crew.hpp>
+#include <mdstream/stage/detail/copy_crew.hpp>
 
 #include "cuda/batches.hpp"
 #include "cuda/sinks.hpp"
@@ -36,7 +36,7 @@ template <class Sink>
 std::vector<std::byte> by_kernels(const batch& from) {
   const staged s(from);
   kernels::collate_staged<Sink>(s.plan);
-  REQUIRE(*s.plan.bad_sample == collate::staged_plan::no_bad_sample);
+  REQUIRE(*s.plan.bad_sample == collate::detail::staged_plan::no_bad_sample);
   return {s.slab, s.slab + from.plan.slab_bytes};
 }
 
@@ -69,7 +69,7 @@ void compare(const std::vector<collate::source_column>& sources, std::uint64_t l
 template <class Collator>
 void compare_crew(const std::vector<collate::source_column>& sources, std::uint64_t longest) {
   INFO(Collator::name);
-  mds::stage::copy_crew crew(3);
+  mds::stage::detail::copy_crew crew(3);
   std::mt19937 random(3);
   batch one{.sources = sources};
   add_samples(one, 8000, longest, random);
@@ -78,7 +78,7 @@ void compare_crew(const std::vector<collate::source_column>& sources, std::uint6
   collate::execute(one.plan, slab.data(), crew);
   REQUIRE(first_difference({slab.data(), slab.data() + one.plan.slab_bytes}, by_host(one)) == -1);
 
-  const collate::staged_block block(one.plan);
+  const collate::detail::staged_block block(one.plan);
   const memory alone(block.block_bytes()), together(block.block_bytes());
   const memory device(block.device_bytes());
   (void)block.write(alone.data(), device.data());
@@ -168,7 +168,7 @@ TEST_CASE("samples that contradict themselves give zeros, and the first is told"
     const std::vector<std::byte> words(s.slab, s.slab + s.plan.slab_bytes);
     const std::uint64_t bad = *s.plan.bad_sample;
     if (certain) CHECK(bad == victim);
-    *s.plan.bad_sample = collate::staged_plan::no_bad_sample;
+    *s.plan.bad_sample = collate::detail::staged_plan::no_bad_sample;
     kernels::collate_staged<sinks::small_memory>(s.plan);
     REQUIRE(std::memcmp(words.data(), s.slab, words.size()) == 0);
     CHECK(*s.plan.bad_sample == bad);

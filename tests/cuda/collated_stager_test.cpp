@@ -1,4 +1,4 @@
-#include <mdstream/stage/device_stager.hpp>
+#include <mdstream/stage/detail/device_stager.hpp>
 
 #include <mdstream/collate/dense.hpp>
 #include <mdstream/collate/none.hpp>
@@ -19,12 +19,13 @@ using namespace batches;
 /// Kernels that run when the scripted device's stream comes to them.
 struct late_kernels {
   static inline scripted::machine* on = nullptr;
-  static int collate(const collate::staged_plan& plan, mds::stage::stream_handle stream) {
+  static int collate(const collate::detail::staged_plan& plan, mds::stage::stream_handle stream) {
     return on->call("collate", true,
                     [&] { on->launch(stream, [plan] { mds::kernels::collate_staged(plan); }); });
   }
 };
-using stager = mds::stage::basic_device_collated<2, scripted::memory, scripted::api, late_kernels>;
+using stager =
+    mds::stage::detail::basic_device_collated<2, scripted::memory, scripted::api, late_kernels>;
 
 const std::vector<collate::source_column> columns{{.type = mds::dtype::int32, .value_bytes = 4},
                                                   {.type = mds::dtype::uint16, .shaped = true},

@@ -102,7 +102,7 @@ TEST_CASE("without a device a stager says so when it is made", "[cuda]") {
   support::expect_error([] { mds::stage::cuda_collated<> stager; }, mds::errc::device_error,
                         message);
   support::expect_error([] { mds::stage::pinned<> stager; }, mds::errc::device_error, message);
-  CHECK(mds::stage::device_kernels().collate != nullptr);
+  CHECK(mds::stage::detail::device_kernels().collate != nullptr);
 }
 
 TEST_CASE("there is no device of that number", "[cuda][device]") {
@@ -145,10 +145,10 @@ TEST_CASE("rows of any size are gathered; numbers of no row give zeros", "[cuda]
     constexpr std::uint64_t rows = 3000;
     std::vector<std::byte> table(rows * row_bytes);
     for (std::size_t i = 0; i < table.size(); ++i)
-      table[i] = static_cast<std::byte>(mds::mix_bits(i));
+      table[i] = static_cast<std::byte>(mds::detail::mix_bits(i));
     std::vector<std::int64_t> ids{-1, rows, INT64_MIN, INT64_MAX};
     for (std::uint64_t i = 0; i < 20000; ++i)
-      ids.push_back(static_cast<std::int64_t>(mds::mix_bits(i) % rows));
+      ids.push_back(static_cast<std::int64_t>(mds::detail::mix_bits(i) % rows));
     std::vector<std::byte> expected(ids.size() * row_bytes);
     for (std::size_t k = 4; k < ids.size(); ++k)
       std::memcpy(expected.data() + k * row_bytes,
@@ -165,7 +165,7 @@ TEST_CASE("columns are converted as on the host", "[cuda][device]") {
   if (skipped()) return;
   std::vector<std::uint16_t> tokens(64 * 100);
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    tokens[i] = static_cast<std::uint16_t>(mds::mix_bits(i));
+    tokens[i] = static_cast<std::uint16_t>(mds::detail::mix_bits(i));
   const array<std::uint16_t> on_device(tokens);
   const array<std::int64_t> made(tokens.size());
   std::vector<std::int64_t> expected(tokens.size());
@@ -179,7 +179,7 @@ TEST_CASE("columns are converted as on the host", "[cuda][device]") {
 
   std::vector<std::uint8_t> pixels(7 * 50 * 3);
   for (std::size_t i = 0; i < pixels.size(); ++i)
-    pixels[i] = static_cast<std::uint8_t>(mds::mix_bits(i));
+    pixels[i] = static_cast<std::uint8_t>(mds::detail::mix_bits(i));
   const auto about = collate::image_rows{.images = 7, .pixels = 50}.normalised_by(
       {0.485F, 0.456F, 0.406F}, {0.229F, 0.224F, 0.225F, 1});
   const array<std::uint8_t> images(pixels);
@@ -202,7 +202,7 @@ TEST_CASE("the order on the device is the host's", "[cuda][device]") {
   for (std::uint64_t i = 0; i < rows; ++i) table[i] = i;
   const array<std::uint64_t> on_device(table), out(rows);
   const array<std::int64_t> ids(rows);
-  const mds::keyed_permutation order(rows, 77);
+  const mds::detail::keyed_permutation order(rows, 77);
   launch::permute_rows(reinterpret_cast<const std::byte*>(on_device.data()), rows, 8, order,
                        ids.data(), reinterpret_cast<std::byte*>(out.data()), nullptr);
   const auto permuted = out.read();

@@ -30,8 +30,8 @@ void gather_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_b
   kernels::gather_rows({table, rows, row_bytes}, ids, count, out, on);
 }
 void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
-                  const mdstream::keyed_permutation& order, std::int64_t* ids, std::byte* out,
-                  stream on) {
+                  const mdstream::detail::keyed_permutation& order, std::int64_t* ids,
+                  std::byte* out, stream on) {
   kernels::permute_rows({table, rows, row_bytes}, order, 0, rows, ids, out, on);
 }
 void draw_rows(std::byte* memory, std::uint64_t slots, std::uint64_t row_bytes,

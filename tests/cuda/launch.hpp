@@ -3,9 +3,9 @@
 // The kernels as plain functions, for a test that the host's compiler compiles.
 
 #include <mdstream/collate/convert.hpp>
-#include <mdstream/core/host_device.hpp>
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/format/dtype.hpp>
-#include <mdstream/order/keyed_permutation.hpp>
+#include <mdstream/order/detail/keyed_permutation.hpp>
 #include <mdstream/order/shuffle/pool.hpp>
 #include <mdstream/stage/stager.hpp>
 
@@ -26,8 +26,8 @@ void normalise(const std::uint8_t* in, const mdstream::collate::image_rows& abou
 void gather_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
                  const std::int64_t* ids, std::uint64_t count, std::byte* out, stream on);
 void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_bytes,
-                  const mdstream::keyed_permutation& order, std::int64_t* ids, std::byte* out,
-                  stream on);
+                  const mdstream::detail::keyed_permutation& order, std::int64_t* ids,
+                  std::byte* out, stream on);
 void draw_rows(std::byte* memory, std::uint64_t slots, std::uint64_t row_bytes,
                const mdstream::shuffle::pool_draw& draw, std::int64_t* ids, std::byte* out,
                stream on);

@@ -21,3 +21,7 @@ if ! awk -v loss="$loss" -v bound=$bound 'BEGIN { exit !(loss != "" && loss + 0 
   echo "the loss after $steps steps is '$loss', it has to be below $bound nats a byte" >&2
   exit 1
 fi
+
+# From the last checkpoint, in another process: 50 steps more.
+"$train" "$work" $((steps + 50)) | tee "$work/again.txt"
+grep -q "^goes on from step $steps\$" "$work/again.txt"

@@ -22,7 +22,7 @@ namespace kernels = mdstream::kernels;
 memory table_of(std::uint64_t rows, std::uint64_t row_bytes) {
   memory out(rows * row_bytes);
   for (std::uint64_t i = 0; i < rows * row_bytes; ++i)
-    out.data()[i] = static_cast<std::byte>(mdstream::mix_bits(i));
+    out.data()[i] = static_cast<std::byte>(mdstream::detail::mix_bits(i));
   return out;
 }
 
@@ -34,7 +34,7 @@ void check_gather(std::uint64_t rows, std::uint64_t row_bytes) {
                                 -1,        static_cast<std::int64_t>(rows),
                                 INT64_MAX, INT64_MIN};
   for (std::uint64_t i = 0; i < 300; ++i)
-    ids.push_back(static_cast<std::int64_t>(mdstream::mix_bits(i) % rows));
+    ids.push_back(static_cast<std::int64_t>(mdstream::detail::mix_bits(i) % rows));
   const memory out(ids.size() * row_bytes);
   kernels::gather_rows<Sink>({table.data(), rows, row_bytes}, ids.data(), ids.size(), out.data());
   for (std::uint64_t k = 0; k < ids.size(); ++k) {
@@ -81,7 +81,7 @@ TEST_CASE("rows are gathered by number; numbers of no row give zeros", "[cuda]")
 TEST_CASE("a table is permuted as keyed_permutation says, part by part", "[cuda]") {
   const std::uint64_t rows = 1000, bytes = 6;
   const memory table = table_of(rows, bytes);
-  const mdstream::keyed_permutation order(rows, 99);
+  const mdstream::detail::keyed_permutation order(rows, 99);
   for (std::uint64_t first = 0; first < rows; first += 300) {
     const std::uint64_t count = std::min<std::uint64_t>(300, rows - first);
     const memory out(count * bytes);
@@ -100,9 +100,10 @@ TEST_CASE("every row comes to every place equally often", "[cuda][statistics]") 
   std::vector<std::int64_t> ids(rows);
   const memory out(rows);
   for (std::uint64_t key = 0; key < keys; ++key) {
-    kernels::permute_rows({table.data(), rows, 1},
-                          mdstream::keyed_permutation(rows, mdstream::derive_key(key, 0)), 0, rows,
-                          ids.data(), out.data());
+    kernels::permute_rows(
+        {table.data(), rows, 1},
+        mdstream::detail::keyed_permutation(rows, mdstream::detail::derive_key(key, 0)), 0, rows,
+        ids.data(), out.data());
     for (std::uint64_t k = 0; k < rows; ++k)
       seen[k * rows + static_cast<std::uint64_t>(ids[k])] += 1;
   }
@@ -119,7 +120,7 @@ TEST_CASE("the pool's memory gives each row where the pool says", "[cuda]") {
     mdstream::shuffle::pool pool({.samples = samples, .size = 90, .batch = batch, .seed = 4});
     const memory source = table_of(samples, bytes), waiting(pool.slots() * bytes);
     const kernels::pool_memory rows{waiting.data(), pool.slots(), bytes};
-    const mdstream::windowed_permutation order = [&] {
+    const mdstream::detail::windowed_permutation order = [&] {
       auto probe = pool;
       while (probe.drawable() == 0) (void)probe.put(batch, "");
       return probe.draw(0).order;

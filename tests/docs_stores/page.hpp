@@ -3,6 +3,7 @@
 // What the lines of docs/stores.md rely on, and where their URLs lie in a test.
 
 #include <mdstream/full.hpp>
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/net/http_client.hpp>
 #include <mdstream/store/hedged.hpp>
 #include <mdstream/store/limited.hpp>

@@ -1,4 +1,4 @@
-#include <mdstream/format/encode_sample.hpp>
+#include <mdstream/format/detail/encode_sample.hpp>
 
 #include <cstdint>
 #include <string>
@@ -18,7 +18,7 @@ using rows = schema<column<"text", str>, column<"id", std::uint16_t>,
 template <class Schema, class... Values>
 std::string sample_of(const Values&... values) {
   std::string out;
-  encode_sample<Schema>(
+  detail::encode_sample<Schema>(
       [&out](std::uint64_t bytes) {
         out.resize(bytes);
         return reinterpret_cast<std::byte*>(out.data());
@@ -58,9 +58,10 @@ TEST_CASE("a value that does not fit is refused by column, before there is memor
     return nullptr;
   };
   const std::vector<std::uint8_t> array{1};
-  support::expect_error([&] { encode_sample<rows>(place, "", 70'000, array, as_bytes("")); },
-                        errc::invalid_argument, {"column \"id\"", "70000"});
-  support::expect_error([&] { encode_sample<rows>(place, "\xFF", 7, array, as_bytes("")); },
+  support::expect_error(
+      [&] { detail::encode_sample<rows>(place, "", 70'000, array, as_bytes("")); },
+      errc::invalid_argument, {"column \"id\"", "70000"});
+  support::expect_error([&] { detail::encode_sample<rows>(place, "\xFF", 7, array, as_bytes("")); },
                         errc::invalid_argument, {"column \"text\"", "byte 0"});
   CHECK_FALSE(asked);
 }

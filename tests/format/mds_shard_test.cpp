@@ -1,6 +1,6 @@
 #include <mdstream/format/mds_shard.hpp>
 
-#include <mdstream/format/mds_shard_builder.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
 
 #include <cstring>
 #include <string>
@@ -13,7 +13,7 @@ namespace mds_shard_test {
 
 std::vector<std::byte> shard_of(const std::vector<std::string>& samples,
                                 const std::string& config = "{}") {
-  mdstream::mds_shard_builder builder(config);
+  mdstream::detail::mds_shard_builder builder(config);
   for (const std::string& sample : samples)
     std::memcpy(builder.add(sample.size()), sample.data(), sample.size());
   const mdstream::bytes_view whole = builder.finish();

@@ -1,4 +1,4 @@
-#include <mdstream/format/row_shard.hpp>
+#include <mdstream/format/detail/row_shard.hpp>
 
 #include <string>
 #include <vector>
@@ -14,14 +14,14 @@ struct files {
 };
 
 files shard_of(const std::vector<std::string>& rows, const std::string& head = "") {
-  mdstream::row_shard_builder builder(head, "{}");
+  mdstream::detail::row_shard_builder builder(head, "{}");
   for (const std::string& row : rows) builder.add(row);
   builder.finish();
   return {std::string(mdstream::as_text(builder.data())),
           std::string(mdstream::as_text(builder.meta()))};
 }
 
-mdstream::row_shard_view view_of(const files& f, std::uint64_t samples) {
+mdstream::detail::row_shard_view view_of(const files& f, std::uint64_t samples) {
   return {mdstream::as_bytes(f.data), mdstream::as_bytes(f.meta), samples};
 }
 
@@ -65,7 +65,7 @@ TEST_CASE("shards of rows that contradict themselves are refused at row and byte
 }
 
 TEST_CASE("rows that can not be stored are refused", "[row_shard]") {
-  mdstream::row_shard_builder builder("", "{}");
+  mdstream::detail::row_shard_builder builder("", "{}");
   support::expect_error([&] { builder.add(""); }, mdstream::errc::invalid_argument);
   CHECK(builder.samples() == 0);
   builder.add("x");

@@ -1,4 +1,4 @@
-#include <mdstream/format/sample_encoder.hpp>
+#include <mdstream/format/detail/sample_encoder.hpp>
 
 #include <set>
 #include <string>
@@ -72,7 +72,7 @@ TEST_CASE("values are encoded as the reference encodes them", "[sample_encoder]"
       // NumPy's scalars are no types of their own in C++
       const auto t = each.at("value").at("t").get<std::string>();
       if (t == "int64" || t == "float32") continue;
-      support::expect_error([&] { (void)mdstream::encode_value(type, *value); },
+      support::expect_error([&] { (void)mdstream::detail::encode_value(type, *value); },
                             mdstream::errc::invalid_argument);
       ++refused;
     } else {
@@ -80,8 +80,8 @@ TEST_CASE("values are encoded as the reference encodes them", "[sample_encoder]"
           type.kind == mdstream::encoding_kind::json && each.at("value").at("t") == "float";
       const mdstream::json::value tree =
           is_json_number ? typed_values::number_of(each.at("value")) : 0.0;
-      const auto part =
-          mdstream::encode_value(type, is_json_number ? mdstream::column_value(&tree) : *value);
+      const auto part = mdstream::detail::encode_value(
+          type, is_json_number ? mdstream::column_value(&tree) : *value);
       const std::string expected = format_golden::from_hex(each.at("hex").get<std::string>());
       if (each.at("value").value("repr", "") == "nan" &&
           type.kind == mdstream::encoding_kind::float16)
@@ -97,8 +97,8 @@ TEST_CASE("values are encoded as the reference encodes them", "[sample_encoder]"
 
 TEST_CASE("images and lists of them are encoded and read back", "[sample_encoder]") {
   using mdstream::decode_value;
-  using mdstream::encode_value;
   using mdstream::parse_encoding;
+  using mdstream::detail::encode_value;
   using sample_encoder_test::bytes_of;
   const std::string pixels(12, 'p');
   const mdstream::pil_image image{2, 2, "RGB", mdstream::as_bytes(pixels)};
@@ -131,7 +131,7 @@ TEST_CASE("images and lists of them are encoded and read back", "[sample_encoder
 }
 
 TEST_CASE("JSON columns take text and trees, and refuse what is not JSON", "[sample_encoder]") {
-  using mdstream::encode_value;
+  using mdstream::detail::encode_value;
   using sample_encoder_test::bytes_of;
   const auto type = mdstream::parse_encoding("json");
   CHECK(bytes_of(encode_value(type, "{\"b\":[1,2.50],\"a\":\"\xC3\xA9\"}")) ==

@@ -1,9 +1,9 @@
 // Foreign files: whatever their bytes, they are cut into the same shards however they are fed, and
 // shards are made of the cuts or refused.
 
+#include <mdstream/raw/detail/index_builder.hpp>
+#include <mdstream/raw/detail/transcode.hpp>
 #include <mdstream/raw/formats.hpp>
-#include <mdstream/raw/index_builder.hpp>
-#include <mdstream/raw/transcode.hpp>
 
 #include <cstdlib>
 #include <string>
@@ -25,7 +25,8 @@ void check(bool condition) {
 
 /// Cuts what `scanned` tells of an object of so many bytes, in windows that grow where it cannot go
 /// on.
-raw::object_cuts cut_by(raw::object_cutter cutter, std::string_view scanned, std::size_t window) {
+raw::detail::object_cuts cut_by(raw::detail::object_cutter cutter, std::string_view scanned,
+                                std::size_t window) {
   std::uint64_t before = ~std::uint64_t{0};
   std::size_t count = window;
   while (const auto wanted = cutter.next()) {
@@ -44,31 +45,32 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
   const raw::source_format format = raw::plain_formats::open(about);
   const std::string_view scanned = beside.empty() ? object : beside;
   try {
-    const raw::object_cutter whole(format, "x", object.size());
+    const raw::detail::object_cutter whole(format, "x", object.size());
     const auto cut_all = [&](std::size_t window) {
-      return cut_by(raw::object_cutter(format, "x", object.size()), scanned, window);
+      return cut_by(raw::detail::object_cutter(format, "x", object.size()), scanned, window);
     };
-    const raw::object_cuts cuts = cut_all(1 << 20);
+    const raw::detail::object_cuts cuts = cut_all(1 << 20);
     check(cut_all(13) == cuts);
     if (format.get().look_behind() != 0) {
-      std::vector<raw::object_cuts> parts;
-      for (std::uint64_t k = 0; k < raw::stretches(format, object.size()); ++k)
+      std::vector<raw::detail::object_cuts> parts;
+      for (std::uint64_t k = 0; k < raw::detail::stretches(format, object.size()); ++k)
         parts.push_back(cut_by({format, "x", object.size(), 100 * k, 100 * (k + 1)}, object, 17));
-      check(raw::join_stretches(parts) == cuts);
+      check(raw::detail::join_stretches(parts) == cuts);
     }
-    raw::row_index index{about, {}};
+    raw::detail::row_index index{about, {}};
     if (about.columns.empty()) {
       const auto columns =
-          raw::infer_columns(format, "x", {0, mds::as_bytes(scanned), true, object.size()});
+          raw::detail::infer_columns(format, "x", {0, mds::as_bytes(scanned), true, object.size()});
       index.options.columns = columns.columns(about);
     }
     index.objects.push_back(
         {.file = {"x", object.size(), "t"}, .note = cuts.note, .cuts = cuts.cuts});
-    if (!beside.empty()) index.objects[0].beside = raw::listed_object{"y", beside.size(), "t"};
-    check(raw::row_index::parse(index.dump()) == index);
-    for (const raw::shard_place& place : index.places()) {
+    if (!beside.empty())
+      index.objects[0].beside = raw::detail::listed_object{"y", beside.size(), "t"};
+    check(raw::detail::row_index::parse(index.dump()) == index);
+    for (const raw::detail::shard_place& place : index.places()) {
       std::vector<raw::part> parts;
-      for (const raw::part_range& each : raw::parts_of(format, index, place))
+      for (const raw::detail::part_range& each : raw::detail::parts_of(format, index, place))
         parts.push_back(
             {"x", each.range.offset,
              mds::as_bytes(
@@ -76,8 +78,10 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
       raw::cut cut = index.objects[0].cuts[place.cut];
       const raw::cut_source from{.parts = parts, .note = cuts.note, .extra = cut.extra};
       const std::uint64_t rows = cut.samples;
-      if (about.skip_bad) cut.samples = raw::readable_samples(format, index.options.columns, from);
-      const raw::transcoded made = raw::transcode(format, index.options.columns, cut, from);
+      if (about.skip_bad)
+        cut.samples = raw::detail::readable_samples(format, index.options.columns, from);
+      const raw::detail::transcoded made =
+          raw::detail::transcode(format, index.options.columns, cut, from);
       check(made.samples + made.skipped == rows);
     }
   } catch (const mds::error& e) {
@@ -89,8 +93,8 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
 
 void row_index(std::string_view input) {
   try {
-    const raw::row_index index = raw::row_index::parse(input);
-    check(raw::row_index::parse(index.dump()) == index);
+    const raw::detail::row_index index = raw::detail::row_index::parse(input);
+    check(raw::detail::row_index::parse(index.dump()) == index);
   } catch (const mds::error&) {
   }
 }

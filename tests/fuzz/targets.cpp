@@ -2,21 +2,24 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mdstream/checkpoint/detail/layout_text.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/checkpoint/detail/safetensors.hpp>
+#include <mdstream/checkpoint/detail/sealed_json.hpp>
 #include <mdstream/checkpoint/detail/sharded_index.hpp>
 #include <mdstream/codec/full.hpp>
+#include <mdstream/collate/detail/source.hpp>
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/ragged.hpp>
-#include <mdstream/collate/source.hpp>
 #include <mdstream/core/json.hpp>
+#include <mdstream/format/detail/row_shard.hpp>
+#include <mdstream/format/detail/sample_encoder.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/pickle.hpp>
-#include <mdstream/format/row_shard.hpp>
 #include <mdstream/format/row_values.hpp>
-#include <mdstream/format/sample_encoder.hpp>
 #include <mdstream/net/http_message.hpp>
+#include <mdstream/net/percent.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/net/xml.hpp>
 #include <mdstream/store/detail/http_range.hpp>
@@ -39,7 +42,7 @@ void allow_refusal(F run) {
   try {
     run();
   } catch (const mdstream::error&) {
-  } catch (const mdstream::collate::bad_sample&) {
+  } catch (const mdstream::collate::detail::bad_sample&) {
   }
 }
 
@@ -67,13 +70,13 @@ std::string_view take_part(std::string_view& input) {
 /// Collates all samples of a shard into one batch on the heap, where a sanitizer sees its ends.
 void collate_shard(const mdstream::sample_layout& layout, const mdstream::mds_shard_view& shard) {
   namespace collate = mdstream::collate;
-  const auto sources = collate::sources_of<collate::ragged>(layout);
+  const auto sources = collate::detail::sources_of<collate::ragged>(layout);
   std::vector<collate::sample_bytes> samples;
   for (std::uint64_t i = 0; i < shard.size(); ++i)
     samples.push_back({shard[i].data(), shard[i].size()});
   const auto variable = static_cast<std::uint32_t>(layout.variable_columns());
-  std::vector<collate::column_measure> measures(sources.size());
-  collate::measure(sources, variable, samples, measures);
+  std::vector<collate::detail::column_measure> measures(sources.size());
+  collate::detail::measure(sources, variable, samples, measures);
   std::vector<collate::output_column> outputs;
   std::vector<std::byte> slab(
       collate::ragged{}.lay_out(sources, measures, samples.size(), outputs));
@@ -144,7 +147,7 @@ void row_shard(std::string_view input) {
   }();
   allow_refusal([&] {
     const std::uint64_t rows = meta.size() < 4 ? 0 : mdstream::load<std::uint32_t>(meta.data());
-    const mdstream::row_shard_view shard(data, meta, rows);
+    const mdstream::detail::row_shard_view shard(data, meta, rows);
     for (std::uint64_t i = 0; i < shard.size() && i < 40; ++i)
       for (const mdstream::shard_config& config : configs)
         for (std::size_t c = 0; c < config.layout.size(); ++c)
@@ -166,7 +169,7 @@ void encoding(std::string_view input) {
             if (!out.empty()) part.copy_to(reinterpret_cast<std::byte*>(out.data()));
             return out;
           },
-          mdstream::encode_value(type, v));
+          mdstream::detail::encode_value(type, v));
     };
     const auto* array = std::get_if<mdstream::any_ndarray>(&value.get());
     if (array != nullptr && (array->rank() == 0 || array->size() == 0)) return;
@@ -238,14 +241,14 @@ void state(std::string_view input) {
 }
 
 void typed_json(std::string_view input) {
-  mdstream::sample_encoder encoder(every_encoding());
+  mdstream::detail::sample_encoder encoder(every_encoding());
   for (const bool typed : {true, false})
     allow_refusal([&] {
       const cli::input_sample sample(every_encoding(), input, typed);
       for (const mdstream::named_value& each : sample.values())
         allow_refusal([&] {
           const auto& type = every_encoding()[every_encoding().at(each.name)].type;
-          (void)mdstream::encode_value(type, each.value);
+          (void)mdstream::detail::encode_value(type, each.value);
         });
       encoder.encode(sample.values().data(), sample.values().size());
       std::vector<std::byte> out(encoder.size());

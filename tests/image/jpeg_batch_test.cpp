@@ -1,3 +1,4 @@
+#include <mdstream/image/jpeg.hpp>
 #include <mdstream/image/jpeg_batch.hpp>
 
 #include <algorithm>

@@ -127,4 +127,26 @@ TEST_CASE("values that are no numbers, and half a world, are errors", "[launch]"
   CHECK(world_of({{"RANK", ""}, {"WORLD_SIZE", ""}}) == world{});
 }
 
+TEST_CASE("each launch has a token of its own", "[launch]") {
+  const auto token_of = [](const variables& env) {
+    return mdstream::launch::token_from_environment([&](const char* name) -> const char* {
+      const auto at = env.find(name);
+      return at == env.end() ? nullptr : at->second.c_str();
+    });
+  };
+  CHECK(token_of({}) == "");
+  CHECK(token_of(torchrun) == "");  // its numbers are those of any launch
+  CHECK(token_of({{"TORCHELASTIC_RUN_ID", "none"}, {"TORCHELASTIC_RESTART_COUNT", "1"}}) == "");
+  const std::string first = token_of({{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "1"}});
+  CHECK(first == "SLURM_JOB_ID=17 SLURM_STEP_ID=1");
+  CHECK(token_of({{"SLURM_JOB_ID", "17"}, {"SLURM_RESTART_COUNT", "1"}}) != first);
+  CHECK(token_of({{"SLURM_JOB_ID", "17"},
+                  {"SLURM_STEP_ID", "1"},
+                  {"TORCHELASTIC_RUN_ID", "none"},
+                  {"TORCHELASTIC_RESTART_COUNT", "2"}}) == first + " TORCHELASTIC_RESTART_COUNT=2");
+  CHECK(token_of({{"TORCHELASTIC_RUN_ID", "x y"}, {"TORCHELASTIC_RESTART_COUNT", "0"}}) ==
+        "TORCHELASTIC_RUN_ID=x y TORCHELASTIC_RESTART_COUNT=0");
+  CHECK(token_of({{"PMIX_NAMESPACE", "prterun-a-1@1"}}) == "PMIX_NAMESPACE=prterun-a-1@1");
+}
+
 }  // namespace environment_test

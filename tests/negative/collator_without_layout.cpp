@@ -8,7 +8,7 @@ struct my_collator {
   static constexpr bool accepts(const mdstream::collate::source_column&) { return true; }
 #ifdef CORRECTED
   std::uint64_t lay_out(std::span<const mdstream::collate::source_column>,
-                        std::span<const mdstream::collate::column_measure>, std::uint64_t,
+                        std::span<const mdstream::collate::detail::column_measure>, std::uint64_t,
                         std::vector<mdstream::collate::output_column>&) const {
     return 0;
   }

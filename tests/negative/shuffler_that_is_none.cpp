@@ -8,7 +8,7 @@ namespace mds = mdstream;
 struct my_shuffler {
   static constexpr std::string_view name() { return "mine"; }
 #ifdef CORRECTED
-  mds::any_sequence open(const mds::shuffle_task& task) const {
+  mds::detail::any_sequence open(const mds::shuffle_task& task) const {
     return mds::shuffle::py1e{}.open(task);
   }
 #endif

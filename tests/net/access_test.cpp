@@ -1,3 +1,4 @@
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/net/access.hpp>
 
 #include <string>

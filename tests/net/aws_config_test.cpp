@@ -1,6 +1,8 @@
+#include <mdstream/core/bytes.hpp>
 #include <mdstream/net/aws_config.hpp>
 
 #include <sys/stat.h>
+#include <cstring>
 #include <string>
 #include <vector>
 

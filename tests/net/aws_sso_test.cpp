@@ -1,3 +1,4 @@
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/net/aws_sso.hpp>
 
 #include <array>

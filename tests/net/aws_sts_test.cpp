@@ -1,4 +1,6 @@
 #include <mdstream/net/aws_sts.hpp>
+#include <mdstream/net/sha256.hpp>
+#include <mdstream/net/signature_v4.hpp>
 
 #include <chrono>
 #include <string>

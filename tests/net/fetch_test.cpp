@@ -26,7 +26,7 @@ std::pair<std::error_code, int> end_of(std::vector<int> statuses, std::size_t& r
     to.answer(std::to_string(status) + " X", "");
   });
   mds::diagnostics where;
-  mds::one_time_event over;
+  mds::detail::one_time_event over;
   std::pair<std::error_code, int> out;
   (fetcher_for(threads).*how)([&] { return net::http_request{.url = web.url() + "/"}; }, {}, where,
                               [&](std::error_code code, const net::http_response& answer) {
@@ -77,7 +77,7 @@ TEST_CASE("a request that says when it was made is made again by the service's c
       return reply{asked.target == "/right" ? 200 : refusal, "", "Date: " + date + "\r\n"};
     });
     mds::diagnostics where;
-    mds::one_time_event over;
+    mds::detail::one_time_event over;
     std::error_code code;
     int status = 0;
     fetcher_for(threads).send_dated(

@@ -2,7 +2,7 @@
 
 // Requests that are waited for.
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/net/http_client.hpp>
 
 #include <memory>
@@ -45,7 +45,7 @@ class call {
  private:
   struct state {
     outcome result;
-    mds::one_time_event ended;
+    mds::detail::one_time_event ended;
   };
   std::shared_ptr<state> state_;
 };

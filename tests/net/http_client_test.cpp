@@ -1,5 +1,8 @@
+#include <mdstream/async/detail/socket_watch.hpp>
+#include <mdstream/net/curl/loop.hpp>
 #include <mdstream/net/http_client.hpp>
 
+#include <curl/curl.h>
 #include <dlfcn.h>
 
 #include <atomic>
@@ -301,7 +304,7 @@ TEST_CASE("clients and runtimes may go while requests are under way", "[net]") {
       client.async_send({.url = server.url() + "/wait"}, {}, where,
                         [](std::error_code, net::http_response) {});
     }
-    std::this_thread::sleep_for(10ms);
+    while (server.requests().size() <= 6) std::this_thread::sleep_for(1ms);
   }
 }
 
@@ -385,7 +388,7 @@ TEST_CASE("a socket that cannot be watched is a failure of its request", "[net]"
   CHECK(where.what.find("watch") != std::string::npos);
 }
 
-struct counting_watch : mds::socket_watch {
+struct counting_watch : mds::detail::socket_watch {
   static inline int made = 0;
   counting_watch(asio::io_context& io, int socket) : socket_watch(io, socket) { ++made; }
 };

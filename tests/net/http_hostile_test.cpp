@@ -2,13 +2,20 @@
 
 #include <mdstream/net/http_client.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "net/http_calls.hpp"
@@ -179,6 +186,83 @@ TEST_CASE("a server that sends a byte now and then, or none, runs into the limit
   }
   CHECK(get(hurried, server.url() + "/slow", 100'000).code == errc::unavailable);
   CHECK(get(hurried, server.url() + "/never", 100'000).code == errc::unavailable);
+}
+
+/// Takes what comes by a small window, so many bytes now and then, and answers when it has a body
+/// of so many. It reads nothing where `at_once` is 0.
+class slow_reader {
+ public:
+  slow_reader(std::size_t body, std::size_t at_once) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int window = 4096;
+    ::setsockopt(listener_, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (::bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        ::listen(listener_, 8) != 0 ||
+        ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+      throw std::runtime_error("no port to listen on");
+    port_ = ntohs(address.sin_port);
+    serves_ = std::thread([this, body, at_once] { serve(body, at_once); });
+  }
+  slow_reader(const slow_reader&) = delete;
+  slow_reader& operator=(const slow_reader&) = delete;
+  ~slow_reader() {
+    ended_ = true;
+    ::shutdown(listener_, SHUT_RDWR);
+    serves_.join();
+    ::close(listener_);
+  }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+
+ private:
+  void serve(std::size_t body, std::size_t at_once) {
+    const int to = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (to < 0) return;
+    std::string got;
+    std::size_t end = std::string::npos;
+    while (!ended_ && (end == std::string::npos || got.size() < end + 4 + body)) {
+      std::this_thread::sleep_for(100ms);
+      std::string some(at_once, '\0');
+      const ssize_t came = at_once == 0 ? 0 : ::recv(to, some.data(), some.size(), MSG_DONTWAIT);
+      if (came > 0) got.append(some, 0, static_cast<std::size_t>(came));
+      if (end == std::string::npos) end = got.find("\r\n\r\n");
+    }
+    constexpr std::string_view answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK";
+    (void)!::send(to, answer.data(), answer.size(), MSG_NOSIGNAL);
+    ::close(to);
+  }
+
+  int listener_ = -1;
+  unsigned port_ = 0;
+  std::atomic<bool> ended_{false};
+  std::thread serves_{};
+};
+
+TEST_CASE("an upload that moves is waited for, though the system took all of it at once", "[net]") {
+  const std::string body(500'000, 'x');
+  const slow_reader server(body.size(), 4096);
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.time = {.bytes_per_second = 1000, .window = 2s}});
+  const outcome result = send(client, {.method = "PUT",
+                                       .url = server.url() + "/x",
+                                       .body = net::http_body::of(mds::as_bytes(body))});
+  INFO(result.text());
+  CHECK_FALSE(result.code);
+}
+
+TEST_CASE("an upload that stands still ends, to be repeated", "[net]") {
+  const std::string body(500'000, 'x');
+  const slow_reader server(body.size(), 0);
+  mds::runtime threads(1);
+  const net::http_client client(threads, {.time = {.bytes_per_second = 1000, .window = 2s}});
+  const outcome result = send(client, {.method = "PUT",
+                                       .url = server.url() + "/x",
+                                       .body = net::http_body::of(mds::as_bytes(body))});
+  CHECK(result.code == errc::unavailable);
+  CHECK(result.text().find("the upload stood still for 2 s") != std::string::npos);
 }
 
 TEST_CASE("nobody listens", "[net]") {

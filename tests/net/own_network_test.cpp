@@ -2,7 +2,11 @@
 
 #include <mdstream/net/http_client.hpp>
 
+#include <sys/mount.h>
+#include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <list>
 #include <set>
 #include <string>
@@ -10,7 +14,9 @@
 #include <vector>
 
 #include "net/http_calls.hpp"
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/nginx.hpp"
 #include "support/own_network.hpp"
 #include "support/scripted_server.hpp"
 
@@ -22,6 +28,7 @@ using http_calls::call;
 using http_calls::get;
 using http_calls::send;
 using mds::errc;
+using scratch_directory::scratch;
 using support::own_network;
 using support::scripted_request;
 using support::scripted_server;
@@ -55,9 +62,13 @@ TEST_CASE("a name that does not resolve once does so the next time", "[net]") {
 TEST_CASE("when an address is gone, all but its pending requests go where the name is now",
           "[net]") {
   own_network& network = own_network::enter();
-  const auto answers = [](std::string text) {
-    return [text = std::move(text)](connection& to, const scripted_request& request) {
-      if (request.target == "/wait") to.wait(20ms);  // so that each has a connection of its own
+  std::atomic<int> came = 0;  // of those that wait
+  const auto answers = [&came](std::string text) {
+    return [&came, text = std::move(text)](connection& to, const scripted_request& request) {
+      // Eight wait for each other, so that each has a connection of its own.
+      const int last = request.target == "/wait" ? (came++ / 8 + 1) * 8 : 0;
+      while (came < last && to.wait(5ms)) {
+      }
       to.answer("200 OK", text);
     };
   };
@@ -125,6 +136,42 @@ TEST_CASE("of a name's addresses, any is the first", "[net]") {
     seen.insert(send(client, {.url = servers.front().url("bucket.test")}).answer.text);
   }
   CHECK(seen.size() == 4);
+}
+
+// A directory of authorities as systems have it: a bundle, and a link by the hash of its name.
+void fill_authorities(const std::string& directory, const std::string& certificate) {
+  namespace fs = std::filesystem;
+  fs::copy_file(certificate, directory + "/ca-certificates.crt",
+                fs::copy_options::overwrite_existing);
+  const std::string link = "ln -sf ca-certificates.crt " + directory +
+                           "/$(openssl x509 -hash -noout -in " + certificate + ").0";
+  REQUIRE(std::system(link.c_str()) == 0);
+}
+
+TEST_CASE("a file or directory of authorities takes the place of the system's", "[net]") {
+  own_network::enter();
+  const scratch data, state, other_state, system, others, empty;
+  const support::nginx server(data.path(), state.path(), {.tls = true});
+  const support::nginx other(data.path(), other_state.path(), {.tls = true});
+  fill_authorities(system.path(), server.ca_file());
+  fill_authorities(others.path(), other.ca_file());
+  REQUIRE(::mount(system.path().c_str(), "/etc/ssl/certs", nullptr, MS_BIND, nullptr) == 0);
+  mds::runtime threads(1);
+  const auto is_trusted = [&](const support::nginx& whom, net::http_client_options options) {
+    options.direct = true;
+    const auto found =
+        get(net::http_client(threads, std::move(options)), whom.url() + "/none", 1000);
+    if (found.code) CHECK(found.code == errc::permission_denied);
+    return !found.code;
+  };
+  CHECK(is_trusted(server, {}));
+  CHECK_FALSE(is_trusted(other, {}));
+  CHECK(is_trusted(other, {.ca_file = other.ca_file()}));
+  CHECK(is_trusted(other, {.ca_directory = others.path()}));
+  CHECK_FALSE(is_trusted(server, {.ca_file = other.ca_file()}));
+  CHECK_FALSE(is_trusted(server, {.ca_directory = others.path()}));
+  CHECK_FALSE(is_trusted(server, {.ca_directory = empty.path()}));
+  CHECK(::umount2("/etc/ssl/certs", MNT_DETACH) == 0);
 }
 
 }  // namespace own_network_test

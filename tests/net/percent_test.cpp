@@ -1,5 +1,6 @@
 #include <mdstream/net/percent.hpp>
 
+#include <cstring>
 #include <random>
 #include <string>
 

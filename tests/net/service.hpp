@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/net/access.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/fetch.hpp>
@@ -55,7 +55,7 @@ inline net::fetcher fetcher_for(mds::runtime& threads) {
 template <net::aws_credentials_provider P>
 keys::answer ask(const P& provider) {
   keys::answer out;
-  mds::one_time_event answered;
+  mds::detail::one_time_event answered;
   provider.async_find({}, out.where, [&](std::error_code code, auto found) {
     out.code = code;
     out.keys = std::move(found);
@@ -78,7 +78,7 @@ struct access_answer {
 template <net::keys_provider<net::access> P>
 access_answer ask_access(const P& provider) {
   access_answer out;
-  mds::one_time_event answered;
+  mds::detail::one_time_event answered;
   provider.async_find({}, out.where, [&](std::error_code code, std::optional<net::access> found) {
     out.code = code;
     out.keys = std::move(found);

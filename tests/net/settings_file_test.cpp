@@ -2,10 +2,12 @@
 
 #include <mdstream/net/pem.hpp>
 
+#include <cerrno>
 #include <string>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/no_descriptors.hpp"
 
 namespace settings_file_test {
 
@@ -27,6 +29,13 @@ TEST_CASE("a file's token is one word, and what is none is told by its line", "[
   refused("\n\nhush\thush\n", "line 3");
   refused(std::string("hush\0hush", 9), "line 1");
   refused("hush\xC3\xBC", "line 1");
+}
+
+TEST_CASE("settings that cannot be opened for want of descriptors are not missing", "[net]") {
+  CHECK_FALSE(detail::read_settings("/nonexistent/settings"));
+  const support::no_descriptors none;
+  expect_error([] { (void)detail::read_settings("/proc/self/status"); }, errc::unavailable,
+               {"/proc/self/status", "Too many open files"});
 }
 
 TEST_CASE("a file of JSON that is broken is told by its line", "[net]") {

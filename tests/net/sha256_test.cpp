@@ -1,5 +1,8 @@
+#include <mdstream/core/detail/hex.hpp>
 #include <mdstream/net/sha256.hpp>
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <string>
 
 #include "support/catch.hpp"
@@ -8,7 +11,7 @@ namespace sha256_test {
 
 using namespace mdstream::net;
 using mdstream::as_bytes;
-using mdstream::to_hex;
+using mdstream::detail::to_hex;
 
 // FIPS 180-2, appendix B, and RFC 4231, cases 1, 2 and 6.
 TEST_CASE("SHA-256 and its HMAC give the published digests", "[net]") {

@@ -1,5 +1,8 @@
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/net/signature_v4.hpp>
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -4,6 +4,7 @@
 
 #include "order/golden.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -17,13 +18,14 @@ namespace bijection_test {
 using mdstream::shuffle_task;
 using ids = std::vector<std::int64_t>;
 
-std::shared_ptr<const mdstream::shard_table> table_of(const std::vector<std::uint64_t>& sizes) {
-  return std::make_shared<mdstream::shard_table>(
+std::shared_ptr<const mdstream::detail::shard_table> table_of(
+    const std::vector<std::uint64_t>& sizes) {
+  return std::make_shared<mdstream::detail::shard_table>(
       std::vector<mdstream::stream_shards>{{.samples = sizes}});
 }
 
-shuffle_task task_of(const std::shared_ptr<const mdstream::shard_table>& table, std::uint64_t nodes,
-                     std::uint64_t epoch, std::uint64_t block) {
+shuffle_task task_of(const std::shared_ptr<const mdstream::detail::shard_table>& table,
+                     std::uint64_t nodes, std::uint64_t epoch, std::uint64_t block) {
   return {.units = {table, 0, table->shards()},
           .num_canonical_nodes = nodes,
           .seed = 9176,
@@ -40,7 +42,7 @@ ids order_of(const shuffle_task& task) {
 }
 
 TEST_CASE("every sample once, wherever one begins to read", "[order][property]") {
-  const auto seed = static_cast<std::uint64_t>(std::random_device{}());
+  const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   for (int i = 0; i < 300; ++i) {
@@ -95,7 +97,7 @@ TEST_CASE("a canonical node keeps its samples in every epoch, in another order",
 
 /// Shards that a node fetches whose cache holds `limit` shards. It drops the one whose next use is
 /// farthest (as this library's cache does), or the one that was unused for longest.
-std::size_t fetches(const mdstream::shard_table& table, std::span<const std::int64_t> order,
+std::size_t fetches(const mdstream::detail::shard_table& table, std::span<const std::int64_t> order,
                     std::size_t limit, bool by_next_use) {
   constexpr std::size_t never = ~std::size_t{0};
   std::vector<std::size_t> shard, next(order.size()), seen(table.shards(), never);

@@ -1,4 +1,4 @@
-#include <mdstream/order/fingerprint.hpp>
+#include <mdstream/order/detail/fingerprint.hpp>
 
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/shuffle/py1e.hpp>
@@ -18,7 +18,8 @@ struct prints {
 prints of(const std::vector<mdstream::stream_shards>& streams,
           const mdstream::order_options& options = {}) {
   const mdstream::order_engine<mdstream::shuffle::py1e> engine(streams, options);
-  return {mdstream::fingerprint(engine.shards()), mdstream::fingerprint(engine.mix())};
+  return {mdstream::detail::fingerprint(engine.shards()),
+          mdstream::detail::fingerprint(engine.mix())};
 }
 
 TEST_CASE("fingerprints tell apart what a state relies on", "[order]") {

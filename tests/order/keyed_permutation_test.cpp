@@ -1,4 +1,4 @@
-#include <mdstream/order/keyed_permutation.hpp>
+#include <mdstream/order/detail/keyed_permutation.hpp>
 
 #include "order/golden.hpp"
 #include "support/catch.hpp"
@@ -9,8 +9,8 @@
 
 namespace keyed_permutation_test {
 
-using mdstream::keyed_permutation;
-using mdstream::windowed_permutation;
+using mdstream::detail::keyed_permutation;
+using mdstream::detail::windowed_permutation;
 
 template <class Permutation>
 std::vector<std::int64_t> all_of(const Permutation& p) {
@@ -53,7 +53,7 @@ TEST_CASE("small permutations come up equally often", "[order][statistics]") {
     std::map<std::vector<std::int64_t>, int> seen;
     for (int k = 0; k < keys; ++k)
       ++seen[all_of(keyed_permutation(static_cast<std::uint64_t>(n),
-                                      mdstream::mix_bits(static_cast<std::uint64_t>(k))))];
+                                      mdstream::detail::mix_bits(static_cast<std::uint64_t>(k))))];
     double factorial = 1;
     for (int i = 2; i <= n; ++i) factorial *= i;
     REQUIRE(static_cast<double>(seen.size()) == factorial);

@@ -1,4 +1,4 @@
-#include <mdstream/order/numpy_math.hpp>
+#include <mdstream/order/detail/numpy_math.hpp>
 
 #include "order/golden.hpp"
 #include "support/catch.hpp"

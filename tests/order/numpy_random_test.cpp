@@ -1,4 +1,4 @@
-#include <mdstream/order/numpy_random.hpp>
+#include <mdstream/order/detail/numpy_random.hpp>
 
 #include "order/golden.hpp"
 #include "support/catch.hpp"

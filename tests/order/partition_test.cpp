@@ -1,4 +1,4 @@
-#include <mdstream/order/partition.hpp>
+#include <mdstream/order/detail/partition.hpp>
 
 #include "order/golden.hpp"
 #include "order/weight_of.hpp"
@@ -10,8 +10,8 @@
 namespace partition_test {
 
 using mdstream::errc;
-using mdstream::partition;
-using mdstream::partition_request;
+using mdstream::detail::partition;
+using mdstream::detail::partition_request;
 
 partition_request request_of(const golden::json& c) {
   return {.algo = *mdstream::parse_partition_algo(c["algo"].get<std::string>()),

@@ -118,7 +118,8 @@ TEST_CASE("samples come to all places of a pool alike", "[order][statistics]") {
   constexpr std::uint64_t size = 32, keys = 20000;
   std::vector<double> moved(2 * size);
   for (std::uint64_t key = 0; key < keys; ++key) {
-    const mdstream::windowed_permutation order(10 * size, size, mdstream::derive_key(key, 7));
+    const mdstream::detail::windowed_permutation order(10 * size, size,
+                                                       mdstream::detail::derive_key(key, 7));
     // Blocks of the two passes begin at multiples of 16, and 8 behind them.
     const std::uint64_t place = 4 * size + key % 16;
     moved[order(place) + size - place] += 1;

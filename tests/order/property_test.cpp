@@ -1,11 +1,12 @@
 // The order without tables against the order with them, over thousands of random configurations.
 
-#include <mdstream/order/batching.hpp>
+#include <mdstream/order/detail/batching.hpp>
 
 #include <mdstream/order/shuffle.hpp>
 
 #include "order/tables.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <memory>
 #include <random>
@@ -44,25 +45,25 @@ class configurations {
     }
   }
 
-  mdstream::epoch_request request() {
+  mdstream::detail::epoch_request request() {
     using namespace mdstream;
     std::vector<stream_shards> streams(1 + below(3));
     const bool weighted = below(2) == 0;
     for (auto& s : streams)
       s = {.samples = shard_sizes(), .weight = weighted ? weight() : stream_weight{}};
-    epoch_request out;
+    detail::epoch_request out;
     out.options = {.sampling = one_of({sampling_method::balanced, sampling_method::fixed}),
                    .sampling_granularity = 1 + below(one_of<std::uint64_t>({1, 20})),
                    .shuffle = below(8) != 0,
                    .shuffle_seed = below(100000)};
-    out.shards = std::make_shared<shard_table>(streams);
+    out.shards = std::make_shared<detail::shard_table>(streams);
     std::vector<stream_weight> weights;
     std::vector<std::uint64_t> sizes;
     for (std::size_t k = 0; k < streams.size(); ++k) {
       weights.push_back(streams[k].weight);
       sizes.push_back(out.shards->stream_samples(k));
     }
-    out.mix = mix_streams(weights, sizes, {}, out.options.shuffle_seed);
+    out.mix = detail::mix_streams(weights, sizes, {}, out.options.shuffle_seed);
     out.parallel = {
         .nodes = 1 + below(4), .ranks_per_node = 1 + below(4), .workers_per_rank = 1 + below(3)};
     out.batch_size = 1 + below(9);
@@ -95,7 +96,7 @@ ids read_in_pieces(const mdstream::epoch_order& order, configurations& random) {
 }
 
 TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]") {
-  const auto seed = static_cast<std::uint64_t>(std::random_device{}());
+  const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   configurations random(seed);
   std::size_t compared = 0, refused = 0;
@@ -115,11 +116,11 @@ TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]")
     const auto open = [&](const mdstream::shuffle_task& task) { return shuffler.open(task); };
     if (!expected) {
       ++refused;
-      CHECK_THROWS_AS(mdstream::make_epoch(request, open), mdstream::error);
+      CHECK_THROWS_AS(mdstream::detail::make_epoch(request, open), mdstream::error);
       continue;
     }
     ++compared;
-    const auto order = mdstream::make_epoch(request, open);
+    const auto order = mdstream::detail::make_epoch(request, open);
     REQUIRE(order.positions() == expected->size());
     const ids got = read_in_pieces(order, random);
     REQUIRE(got == *expected);
@@ -130,16 +131,16 @@ TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]")
 }
 
 TEST_CASE("windows much smaller than the epoch are read alike", "[order][property]") {
-  const auto seed = static_cast<std::uint64_t>(std::random_device{}());
+  const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   configurations random(seed);
   for (int i = 0; i < 12; ++i) {
-    mdstream::epoch_request request = random.request();
+    mdstream::detail::epoch_request request = random.request();
     std::vector<mdstream::stream_shards> streams(1);
     for (int k = 0; k < 300; ++k) streams[0].samples.push_back(1 + random.below(2000));
-    request.shards = std::make_shared<mdstream::shard_table>(streams);
-    request.mix = mdstream::mix_streams(std::vector<mdstream::stream_weight>(1),
-                                        std::vector{request.shards->samples()}, {}, 1);
+    request.shards = std::make_shared<mdstream::detail::shard_table>(streams);
+    request.mix = mdstream::detail::mix_streams(std::vector<mdstream::stream_weight>(1),
+                                                std::vector{request.shards->samples()}, {}, 1);
     request.options.shuffle = true;
     request.parallel = {.nodes = 1 + random.below(2)};
     request.start.num_canonical_nodes = request.parallel.nodes;
@@ -149,7 +150,7 @@ TEST_CASE("windows much smaller than the epoch are read alike", "[order][propert
     const auto name = random.one_of<std::string>({"py1e", "py1e", "py1br", "py1s", "py2s"});
     CAPTURE(i, name);
     const mdstream::shuffle::any shuffler(name);
-    const auto order = mdstream::make_epoch(
+    const auto order = mdstream::detail::make_epoch(
         request, [&](const mdstream::shuffle_task& task) { return shuffler.open(task); });
     const ids expected = tables::random_epoch(request, name);
     REQUIRE(read_in_pieces(order, random) == expected);

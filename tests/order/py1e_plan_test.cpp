@@ -1,4 +1,4 @@
-#include <mdstream/order/shuffle/py1e_plan.hpp>
+#include <mdstream/order/detail/shuffle/py1e_plan.hpp>
 
 #include <mdstream/order/shuffle/py1e.hpp>
 
@@ -18,7 +18,7 @@ struct memory {
   std::map<std::string, std::vector<std::byte>, std::less<>> files{};
   int loads = 0, saves = 0;
 
-  mdstream::plan_store store() {
+  mdstream::detail::plan_store store() {
     return {.load =
                 [this](std::string_view name) {
                   ++loads;
@@ -33,13 +33,13 @@ struct memory {
   }
 };
 
-mdstream::shuffle_task task_of(const mdstream::plan_store* plans, std::uint64_t epoch) {
+mdstream::shuffle_task task_of(const mdstream::detail::plan_store* plans, std::uint64_t epoch) {
   const std::vector<mdstream::stream_shards> streams{{.samples = {50, 7, 120, 33, 90, 10}}};
-  const auto table = std::make_shared<mdstream::shard_table>(streams);
+  const auto table = std::make_shared<mdstream::detail::shard_table>(streams);
   mdstream::order_options options;
   options.shuffle = true;
   const std::vector<std::uint64_t> choose{500};
-  return {.units = mdstream::resampler(table, 9176, 3, options).units(0, 1, choose),
+  return {.units = mdstream::detail::resampler(table, 9176, 3, options).units(0, 1, choose),
           .num_canonical_nodes = 3,
           .seed = 9176,
           .epoch = epoch,

@@ -2,11 +2,12 @@
 
 #include <mdstream/order/mix_schedule.hpp>
 
-#include <mdstream/order/epoch_plan.hpp>
+#include <mdstream/order/detail/epoch_plan.hpp>
 #include <mdstream/order/shuffle.hpp>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -54,7 +55,7 @@ std::vector<mdstream::stream_shards> random_streams(std::mt19937_64& random) {
 }
 
 TEST_CASE("a killed run goes on anywhere with the same global batches", "[order][property]") {
-  const auto seed = static_cast<std::uint64_t>(std::random_device{}());
+  const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   std::mt19937_64 random(seed);
   int walks = 0;
@@ -157,8 +158,8 @@ TEST_CASE("a plan tells what an epoch reads", "[order]") {
   const mdstream::world w{.nodes = 2};
   mdstream::progress run = e.begin_run();
   const auto order = e.epoch(w, 4, run.begin_epoch(w));
-  const auto plan =
-      mdstream::plan(order, e.shards(), w, 4, std::vector<std::uint64_t>{100, 200, 400, 100}, 5);
+  const auto plan = mdstream::detail::plan(order, e.shards(), w, 4,
+                                           std::vector<std::uint64_t>{100, 200, 400, 100}, 5);
   // 85 samples on two nodes: one is repeated so that both have 43; the last batch of each is filled
   // up.
   CHECK(plan.padding == 2);

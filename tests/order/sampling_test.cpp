@@ -1,4 +1,4 @@
-#include <mdstream/order/sampling.hpp>
+#include <mdstream/order/detail/sampling.hpp>
 
 #include "order/golden.hpp"
 #include "order/weight_of.hpp"
@@ -12,7 +12,7 @@ namespace sampling_test {
 std::vector<std::int64_t> sample_case(const golden::json& c) {
   const auto sizes =
       c.contains("sizes") ? golden::sizes(c["sizes"], false) : golden::sizes(c["sizes_rle"], true);
-  const auto counts = mdstream::sample_shards(
+  const auto counts = mdstream::detail::sample_shards(
       sizes, *golden::count_of(c["choose"]), *golden::count_of(c["granularity"]),
       *golden::count_of(c["seed"]), *golden::count_of(c["epoch"]), c["use_epoch"].get<bool>());
   return {counts.begin(), counts.end()};
@@ -31,11 +31,12 @@ TEST_CASE("shards are sampled as in the reference", "[order][golden]") {
 
 TEST_CASE("sampling refuses sizes that it could not hold before it allocates", "[order]") {
   const std::vector<std::uint64_t> huge{1ULL << 40};
-  support::expect_error([&] { static_cast<void>(mdstream::sample_shards(huge, 1, 1, 0, 0, true)); },
-                        mdstream::errc::unsupported, {"granularity"});
+  support::expect_error(
+      [&] { static_cast<void>(mdstream::detail::sample_shards(huge, 1, 1, 0, 0, true)); },
+      mdstream::errc::unsupported, {"granularity"});
   const std::vector<std::uint64_t> sum_wraps{1ULL << 62, 1ULL << 62};
   support::expect_error(
-      [&] { static_cast<void>(mdstream::sample_shards(sum_wraps, 1, 1, 0, 0, true)); },
+      [&] { static_cast<void>(mdstream::detail::sample_shards(sum_wraps, 1, 1, 0, 0, true)); },
       mdstream::errc::invalid_argument, {"2^63"});
 }
 

@@ -1,6 +1,6 @@
-#include <mdstream/order/shuffle_quality.hpp>
+#include <mdstream/order/detail/shuffle_quality.hpp>
 
-#include <mdstream/order/dealt_sequence.hpp>
+#include <mdstream/order/detail/dealt_sequence.hpp>
 #include <mdstream/order/shuffle.hpp>
 
 #include "order/golden.hpp"
@@ -18,27 +18,27 @@ double quality_of(const std::string& algo, const std::vector<std::uint64_t>& arg
   mdstream::stream_shards stream;
   for (std::uint64_t at = 0; at < samples; at += of_shard)
     stream.samples.push_back(std::min(of_shard, samples - at));
-  const auto table = std::make_shared<mdstream::shard_table>(std::vector{stream});
-  const mdstream::unit_list units(table, 0, table->shards());
-  const mdstream::partition deal({.algo = mdstream::partition_algo::orig,
-                                  .samples = samples,
-                                  .num_canonical_nodes = args[0],
-                                  .nodes = args[1],
-                                  .ranks_per_node = args[2],
-                                  .workers_per_rank = args[3],
-                                  .batch_size = args[4]});
-  mdstream::any_sequence order = mdstream::unshuffled(units);
+  const auto table = std::make_shared<mdstream::detail::shard_table>(std::vector{stream});
+  const mdstream::detail::unit_list units(table, 0, table->shards());
+  const mdstream::detail::partition deal({.algo = mdstream::partition_algo::orig,
+                                          .samples = samples,
+                                          .num_canonical_nodes = args[0],
+                                          .nodes = args[1],
+                                          .ranks_per_node = args[2],
+                                          .workers_per_rank = args[3],
+                                          .batch_size = args[4]});
+  mdstream::detail::any_sequence order = mdstream::detail::unshuffled(units);
   if (algo != "none")
     order = mdstream::shuffle::any(algo).open({.units = units,
                                                .num_canonical_nodes = args[0],
                                                .seed = args[8],
                                                .epoch = 0,
                                                .block_size = args[5]});
-  mdstream::dealt_sequence dealt(deal, std::move(order));
+  mdstream::detail::dealt_sequence dealt(deal, std::move(order));
   std::vector<std::int64_t> ids(dealt.size());
   dealt.read(0, ids);
   std::erase(ids, -1);
-  return mdstream::shuffle_quality(ids, of_shard);
+  return mdstream::detail::shuffle_quality(ids, of_shard);
 }
 
 TEST_CASE("shuffles are as good as the reference says", "[order][golden]") {

@@ -13,12 +13,12 @@ namespace shuffle_test {
 
 using mdstream::shuffle_task;
 
-mdstream::unit_list units_of(const std::vector<std::uint64_t>& sizes) {
+mdstream::detail::unit_list units_of(const std::vector<std::uint64_t>& sizes) {
   const std::vector<mdstream::stream_shards> streams{{.samples = sizes}};
-  return {std::make_shared<mdstream::shard_table>(streams), 0, sizes.size()};
+  return {std::make_shared<mdstream::detail::shard_table>(streams), 0, sizes.size()};
 }
 
-std::vector<std::int64_t> read_all(mdstream::any_sequence order) {
+std::vector<std::int64_t> read_all(mdstream::detail::any_sequence order) {
   std::vector<std::int64_t> out(order.size());
   order.read(0, out);
   return out;
@@ -26,7 +26,7 @@ std::vector<std::int64_t> read_all(mdstream::any_sequence order) {
 
 TEST_CASE("shuffles are those of the reference", "[order][golden]") {
   const auto file = golden::load("shuffle");
-  std::map<std::string, mdstream::unit_list> tables;
+  std::map<std::string, mdstream::detail::unit_list> tables;
   for (const auto& [name, sizes] : file["shards"].items()) {
     const auto& rle = file["rle"];
     tables[name] =

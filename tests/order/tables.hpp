@@ -3,9 +3,9 @@
 /// The order of an epoch in its slow and plain form, as tables: what the library computes without
 /// them is compared with this.
 
-#include <mdstream/order/batching.hpp>
-#include <mdstream/order/numpy_math.hpp>
-#include <mdstream/order/numpy_random.hpp>
+#include <mdstream/order/detail/batching.hpp>
+#include <mdstream/order/detail/numpy_math.hpp>
+#include <mdstream/order/detail/numpy_random.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -218,7 +218,7 @@ struct array {
   }
 };
 
-inline array orig_partition(const mdstream::partition_request& q) {
+inline array orig_partition(const mdstream::detail::partition_request& q) {
   const auto n = static_cast<std::int64_t>(q.samples),
              ncn = static_cast<std::int64_t>(q.num_canonical_nodes),
              nodes = static_cast<std::int64_t>(q.nodes),
@@ -292,7 +292,7 @@ inline array from_global_order(const ids& sequence, std::uint64_t nodes, std::ui
   return out;
 }
 
-inline array partition(const mdstream::partition_request& q) {
+inline array partition(const mdstream::detail::partition_request& q) {
   const std::uint64_t world = q.nodes * q.ranks_per_node;
   if (q.samples + world - q.samples % world < q.drop_first) throw failure("beyond the end");
   const std::uint64_t ncn = q.num_canonical_nodes;
@@ -315,14 +315,15 @@ struct resampled {
   ids sample;
 };
 
-inline resampled resample(const mdstream::epoch_request& q, std::size_t from, std::size_t to) {
+inline resampled resample(const mdstream::detail::epoch_request& q, std::size_t from,
+                          std::size_t to) {
   const bool balanced = q.options.sampling == mdstream::sampling_method::balanced;
   numpy::generator random(balanced ? q.start.shuffle_seed + q.start.epoch : q.start.shuffle_seed);
   resampled out;
   for (std::size_t k = from; k < to; ++k) {
-    const auto taken =
-        mdstream::sample_shards(q.shards->sizes(k), q.mix.choose[k], q.options.sampling_granularity,
-                                q.start.shuffle_seed, q.start.epoch, balanced && q.options.shuffle);
+    const auto taken = mdstream::detail::sample_shards(
+        q.shards->sizes(k), q.mix.choose[k], q.options.sampling_granularity, q.start.shuffle_seed,
+        q.start.epoch, balanced && q.options.shuffle);
     for (std::size_t j = 0; j < taken.size(); ++j) {
       const std::size_t shard = q.shards->first_shard(k) + j;
       const std::uint64_t size = q.shards->size(shard), base = q.shards->begin(shard);
@@ -343,8 +344,8 @@ inline resampled resample(const mdstream::epoch_request& q, std::size_t from, st
   return out;
 }
 
-inline ids apply(const mdstream::epoch_request& q, const std::string& shuffler, const resampled& r,
-                 std::uint64_t block_size, ids places) {
+inline ids apply(const mdstream::detail::epoch_request& q, const std::string& shuffler,
+                 const resampled& r, std::uint64_t block_size, ids places) {
   ids order;
   if (q.options.shuffle)
     order = shuffle(shuffler, {r.units, q.start.num_canonical_nodes, q.start.shuffle_seed,
@@ -358,7 +359,7 @@ inline ids apply(const mdstream::epoch_request& q, const std::string& shuffler, 
 }
 
 /// The random batching method in global order.
-inline ids random_epoch(const mdstream::epoch_request& q, const std::string& shuffler) {
+inline ids random_epoch(const mdstream::detail::epoch_request& q, const std::string& shuffler) {
   const resampled r = resample(q, 0, q.mix.choose.size());
   const array part = partition({.algo = q.options.partition,
                                 .samples = q.mix.epoch_size,

@@ -1,4 +1,4 @@
-#include <mdstream/order/weights.hpp>
+#include <mdstream/order/detail/weights.hpp>
 
 #include "order/golden.hpp"
 #include "order/weight_of.hpp"
@@ -14,12 +14,12 @@ namespace weights_test {
 using mdstream::errc;
 using mdstream::stream_weight;
 
-mdstream::stream_mix mix_of_case(const golden::json& c) {
+mdstream::detail::stream_mix mix_of_case(const golden::json& c) {
   std::vector<stream_weight> weights;
   for (const auto& w : c["weights"]) weights.push_back(golden::weight_of(w));
   const auto epoch_size = golden::count_of(c["epoch_size"]);
-  return mdstream::mix_streams(weights, c["samples"].get<std::vector<std::uint64_t>>(), epoch_size,
-                               golden::number(c["seed"]));
+  return mdstream::detail::mix_streams(weights, c["samples"].get<std::vector<std::uint64_t>>(),
+                                       epoch_size, golden::number(c["seed"]));
 }
 
 bool same_doubles(const std::vector<double>& got, const golden::json& expected) {
@@ -50,7 +50,7 @@ TEST_CASE("weights that are no numbers are refused", "[order]") {
                           std::initializer_list<std::string_view> pieces) {
     const std::vector<stream_weight> weights{w, w};
     support::expect_error(
-        [&] { static_cast<void>(mdstream::mix_streams(weights, sizes, epoch_size, 0)); },
+        [&] { static_cast<void>(mdstream::detail::mix_streams(weights, sizes, epoch_size, 0)); },
         errc::invalid_argument, pieces);
   };
   // As bytes of a file would bring them: clang takes every other double for a number under
@@ -69,8 +69,9 @@ TEST_CASE("weights that are no numbers are refused", "[order]") {
   refuse({.repeat = 1.0}, 100, {"100"});
   const std::vector<stream_weight> none(2);
   const std::vector<std::uint64_t> with_empty{10, 0};
-  support::expect_error([&] { static_cast<void>(mdstream::mix_streams(none, with_empty, {}, 0)); },
-                        errc::invalid_argument, {"stream 1"});
+  support::expect_error(
+      [&] { static_cast<void>(mdstream::detail::mix_streams(none, with_empty, {}, 0)); },
+      errc::invalid_argument, {"stream 1"});
 }
 
 }  // namespace weights_test

@@ -1,23 +1,63 @@
 #!/usr/bin/env bash
-# killed_test.sh PROGRAM KILLED_SH WORK [SEED]: a run that is killed at random steps, each time resumed on a random number
-# of ranks, has to be the run that was never killed. Prints the seed that repeats it.
+# killed_test.sh PROGRAM LOCAL_MPI WORK: a run that is killed again and again, at random moments, also while it opens or
+# saves, and goes on on 1, 2, 3 or 6 ranks, has to be the run that was never killed. 8 kills, 100 with MDSTREAM_LONG_TESTS in the
+# environment; MDSTREAM_TEST_SEED repeats the seed that it prints.
 set -euo pipefail
 
-program=$1 killed=$2 work=$3 seed=${4:-$(date +%s)}
-echo "seed $seed"
+program=$1 work=$3
+# shellcheck source=examples/quickstart/local_mpi.sh
+. "$2"
+seed=${MDSTREAM_TEST_SEED:-$(date +%N | sed 's/^0*//')}
+echo "MDSTREAM_TEST_SEED=$seed"
 RANDOM=$((seed % 32768))
-worlds=(1 2 3)
-steps=150
+kills=${MDSTREAM_LONG_TESTS:+100}
+kills=${kills:-8}
+steps=$((5 * kills)) worlds=(1 2 3 6)
+log=$work/runs/killed.tsv pids=$work/runs/killed.pids run=$work/store/checkpoints/killed
 
-ranks() { echo "${worlds[RANDOM % ${#worlds[@]}]}"; }
+train() { mpirun -n "$1" "$program" train --work "$work" --run "$2" --steps "$steps" --save-every 2 --threads 1; }
+lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
+pause() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }  # of random length, below so many milliseconds
+# until FILE has COUNT lines, or the launcher has ended.
+until_lines() {
+  while [ "$(lines "$1")" -lt "$2" ] && kill -0 "$launcher" 2>/dev/null; do sleep 0.005; done
+}
+# A save of the last start that has no manifest.
+was_saving() {
+  local start newest
+  start=$(printf '%s\n' "$run/data"/* | tail -1)
+  newest=$(printf '%s\n' "$start"/* | tail -1)
+  [ -d "$newest" ] && [ ! -e "$run/manifest/${start##*/}-${newest##*/}.json" ]
+}
 
 "$program" prepare --work "$work"
-"$program" train --work "$work" --run calm --steps "$steps"
-phases=()
-at=0
-for _ in 1 2 3; do
-  at=$((at + 1 + RANDOM % 45))
-  phases+=("$(ranks) $at")
+train 1 calm 2>/dev/null
+opening=0 saving=0
+for ((kill = 1; kill <= kills; ++kill)); do
+  ranks=${worlds[RANDOM % 4]}
+  rm -f "$pids"
+  before=$(lines "$log")
+  train "$ranks" killed 2>"$work/runs/said.txt" &
+  launcher=$!
+  until_lines "$pids" "$ranks"
+  if [ $((RANDOM % 3)) -eq 0 ]; then
+    pause 400
+  else
+    # Rank 0 drops the steps behind its checkpoint, then adds new ones.
+    resumed=$(lines "$log")
+    until_lines "$log" $((resumed + 1 + RANDOM % 6))
+    pause 60
+  fi
+  xargs kill -KILL <"$pids" 2>/dev/null || true
+  if wait "$launcher" 2>/dev/null || grep -q "error:" "$work/runs/said.txt"; then
+    cat "$work/runs/said.txt" >&2
+    echo "round $kill on $ranks ranks was not killed: the log has $(lines "$log") of $steps steps" >&2
+    exit 1
+  fi
+  [ "$(lines "$log")" -gt "$before" ] || opening=$((opening + 1))
+  if was_saving; then saving=$((saving + 1)); fi
 done
-SAVE_EVERY=7 "$killed" "$program" "$work" killed "$steps" "${phases[@]}" "$(ranks)"
+echo "killed $kills times: $saving while saving, $opening before a new step; the log has $(lines "$log") of $steps steps"
+if [ "$kills" -ge 100 ] && { [ "$opening" -eq 0 ] || [ "$saving" -eq 0 ]; }; then exit 1; fi
+train "${worlds[RANDOM % 4]}" killed
 "$program" compare --work "$work" --run calm --against killed

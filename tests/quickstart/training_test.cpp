@@ -76,7 +76,7 @@ inline outcome run(std::size_t ranks, std::size_t threads) {
       const auto row = [&](std::size_t i) {
         return std::span<const std::uint8_t>(rows[i * ranks + rank]);
       };
-      outcomes[rank].losses.push_back(trainer.step(step, rows_of_batch / ranks, row));
+      outcomes[rank].losses.push_back(trainer.step(step, rows_of_batch / ranks, row, [] {}));
       const auto held_out = batch(100);
       outcomes[rank].losses.push_back(trainer.evaluate(rows_of_batch, [&](std::size_t i) {
         return std::span<const std::uint8_t>(held_out[i]);

@@ -1,4 +1,5 @@
 // What each format takes and refuses, one by one.
+#include <mdstream/raw/detail/tar.hpp>
 #include <mdstream/raw/formats.hpp>
 
 #include <mdstream/format/column_value.hpp>
@@ -19,7 +20,7 @@ using mdstream::errc;
 using texts = std::vector<std::string>;
 
 struct found {
-  raw::row_index index;
+  raw::detail::row_index index;
   texts rows;
   [[nodiscard]] texts column(std::string_view name) const { return texts_of(index, rows, name); }
   [[nodiscard]] std::string encodings() const {
@@ -179,7 +180,7 @@ TEST_CASE("CSV objects have their columns in any order", "[raw]") {
          {"no such field", "\"b\"", "(column"});
   refuse(about, {{"1", "a,b\n1,2\n3\n"}}, errc::corrupt,
          {"1 fields", "header has 2", "sample 1", "byte 8"});
-  refuse(about, {{"1", "a,b\n1,2\n3,x\"y\n"}}, errc::corrupt, {"quote is not closed", "byte 8"});
+  refuse(about, {{"1", "a,b\n1,2\n3,x\"y\n"}}, errc::corrupt, {"does not begin", "byte 11"});
   refuse(about, {{"1", "a,b\n1,2\n3,x\"y\"\n"}}, errc::corrupt, {"does not begin", "byte 11"});
   refuse(about, {{"1", "a,b\n1,2\n3,\"x\"y\n"}}, errc::corrupt, {"closing quote", "byte 13"});
   refuse(about, {{"1", "a,b\n1,\"2\n"}}, errc::corrupt, {"not closed", "byte 4"});

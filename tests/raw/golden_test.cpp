@@ -1,7 +1,7 @@
 // Files of the formats' real writers; see tests/golden/raw/make.py.
 #include <mdstream/raw/formats.hpp>
 
-#include <mdstream/core/hex.hpp>
+#include <mdstream/core/detail/hex.hpp>
 #include <mdstream/format/column_value.hpp>
 
 #include <fstream>
@@ -30,7 +30,7 @@ const json& expected() {
 }
 
 struct rows {
-  raw::row_index index;
+  raw::detail::row_index index;
   std::vector<std::string> samples;
 
   [[nodiscard]] mds::column_value at(std::size_t row, const std::string& column) const {
@@ -74,7 +74,7 @@ std::vector<std::vector<std::uint64_t>> ids(const rows& of) {
   return out;
 }
 
-std::string hex(std::string_view bytes) { return mds::to_hex(mds::as_bytes(bytes)); }
+std::string hex(std::string_view bytes) { return mds::detail::to_hex(mds::as_bytes(bytes)); }
 
 }  // namespace raw_golden_test
 

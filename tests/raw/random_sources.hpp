@@ -2,6 +2,7 @@
 
 // Sources of every format with random content.
 
+#include <mdstream/raw/detail/tar.hpp>
 #include <mdstream/raw/options.hpp>
 
 #include <array>

@@ -23,9 +23,9 @@ namespace {
 
 using namespace batches;
 
-static_assert(mds::stage::device_memory<rmm::device_async_resource_ref>);
-static_assert(mds::stage::device_memory<rmm::mr::cuda_async_memory_resource>);
-static_assert(mds::stage::device_memory<rmm::mr::pool_memory_resource>);
+static_assert(mds::stage::detail::device_memory<rmm::device_async_resource_ref>);
+static_assert(mds::stage::detail::device_memory<rmm::mr::cuda_async_memory_resource>);
+static_assert(mds::stage::detail::device_memory<rmm::mr::pool_memory_resource>);
 
 /// A resource that can be referred to where there is no device.
 struct unasked {

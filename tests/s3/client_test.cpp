@@ -1,4 +1,5 @@
-#include <mdstream/store/s3/access.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/store/detail/s3/access.hpp>
 
 #include <mdstream/store/s3.hpp>
 

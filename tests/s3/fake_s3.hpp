@@ -1,15 +1,18 @@
 #pragma once
 
 // An S3 in this process that is stricter than any: it computes each signature again from the bytes
-// that it received, refuses another region, clock or expired keys as AWS does, and does what a test
-// tells it to.
+// that it received, and each checksum of an upload, refuses another region, clock or expired keys
+// as AWS does, and does what a test tells it to.
 
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
-#include <mdstream/core/hex.hpp>
+#include <mdstream/core/detail/base64.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/core/detail/hex.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/sha256.hpp>
 #include <mdstream/net/time_text.hpp>
@@ -34,7 +37,7 @@ inline std::string hmac(const std::string& key, const std::string& text) {
   return std::string(mds::as_text(digest));
 }
 inline std::string hmac_hex(const std::string& key, const std::string& text) {
-  return mds::to_hex(mds::as_bytes(hmac(key, text)));
+  return mds::detail::to_hex(mds::as_bytes(hmac(key, text)));
 }
 
 inline std::vector<std::string> split(const std::string& text, char by) {
@@ -290,6 +293,24 @@ class server {
     return std::nullopt;
   }
 
+  /// What the headers say of the bytes of an upload.
+  static std::optional<answer> check_checksums(const question& asked) {
+    const std::string front = "x-amz-checksum-";
+    for (const auto& [name, value] : asked.raw.headers) {
+      if (!name.starts_with(front) || name == front + "algorithm") continue;
+      if (name != front + "crc32c") return refusal(400, "InvalidRequest");
+      if (value != crc32c_of(asked.body)) return refusal(400, "BadDigest");
+    }
+    return std::nullopt;
+  }
+
+  static std::string crc32c_of(const std::string& bytes) {
+    const std::uint32_t crc = mds::detail::crc32c(mds::as_bytes(bytes));
+    std::string digest;
+    for (const int shift : {24, 16, 8, 0}) digest += static_cast<char>(crc >> shift & 0xFF);
+    return mds::detail::to_base64(mds::as_bytes(digest));
+  }
+
   // ---- what S3 does
 
   static std::string tag(const std::string& bytes) { return '"' + md5_hex(bytes) + '"'; }
@@ -308,7 +329,7 @@ class server {
     return out;
   }
   static std::string md5_hex(const std::string& bytes) {
-    return mds::to_hex(mds::as_bytes(md5(bytes)));
+    return mds::detail::to_hex(mds::as_bytes(md5(bytes)));
   }
 
   [[nodiscard]] std::string tag_of(const std::string& key) const {
@@ -323,6 +344,7 @@ class server {
       return upload(asked);
     }
     if (method == "PUT") {
+      if (const auto refused = check_checksums(asked)) return *refused;
       if (asked.raw.header("if-none-match") == "*" && objects_.count(asked.key) != 0) {
         return refusal(412, "PreconditionFailed");
       }
@@ -395,6 +417,7 @@ class server {
     const auto at = uploads_.find(asked.query.at("uploadId"));
     if (at == uploads_.end()) return refusal(404, "NoSuchUpload");
     if (asked.raw.method == "PUT") {
+      if (const auto refused = check_checksums(asked)) return *refused;
       at->second[std::stoi(asked.query.at("partNumber"))] = asked.body;
       return {200, "", "ETag: " + tag(asked.body) + "\r\n"};
     }
@@ -405,19 +428,18 @@ class server {
     if (asked.raw.header("if-none-match") == "*" && objects_.count(asked.key) != 0) {
       return refusal(412, "PreconditionFailed");
     }
+    // Checksums are those of all parts, or of none.
+    const bool tells = asked.body.find("<ChecksumCRC32C>") != std::string::npos;
     std::string whole,
         message = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
     for (const auto& [number, part] : at->second) {
       message += "<Part><PartNumber>" + std::to_string(number) + "</PartNumber><ETag>" + tag(part) +
-                 "</ETag></Part>";
+                 "</ETag>";
+      if (tells) message += "<ChecksumCRC32C>" + crc32c_of(part) + "</ChecksumCRC32C>";
+      message += "</Part>";
       whole += part;
     }
-    std::string given = asked.body;
-    const std::string crc = "<ChecksumCRC32C>";
-    for (std::size_t sum = 0; (sum = given.find(crc)) != std::string::npos;) {
-      given.erase(sum, given.find("</Part>", sum) - sum);
-    }
-    if (given != message + "</CompleteMultipartUpload>") return refusal(400, "InvalidPart");
+    if (asked.body != message + "</CompleteMultipartUpload>") return refusal(400, "InvalidPart");
     objects_[asked.key] = whole;
     tags_[asked.key] = tag_of_parts(at->second);
     uploads_.erase(at);

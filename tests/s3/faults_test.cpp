@@ -24,6 +24,7 @@
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/seed.hpp"
 
 namespace s3_faults_test {
 
@@ -137,7 +138,7 @@ void work(const S& store, const fault_proxy& line, std::size_t largest, std::uin
 }
 
 TEST_CASE("a line that fails in every way, and every object right", "[s3][server]") {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = support::test_seed();
   INFO("seed " << seed);
   mds::runtime threads(2);
   std::unique_ptr<fake_s3::server> fake;
@@ -149,7 +150,7 @@ TEST_CASE("a line that fails in every way, and every object right", "[s3][server
   options.part_bytes = fake ? 1000 : 5 << 20;  // real ones take none smaller
   options.part_retry = patience;
   const mds::retrying store(threads, mds::adaptive(s3(threads, url, options)), patience,
-                            mds::shared_retry_budget(mds::retry_budget(1e6)));
+                            mds::detail::shared_retry_budget(mds::detail::retry_budget(1e6)));
   work(store, line, fake ? 20'000 : 12 << 20, seed);
   CHECK(line.faults() >= wanted_faults());
 }

@@ -1,4 +1,4 @@
-#include <mdstream/store/cloud/listing.hpp>
+#include <mdstream/store/detail/cloud/listing.hpp>
 
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>

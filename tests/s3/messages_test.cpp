@@ -1,4 +1,4 @@
-#include <mdstream/store/s3/messages.hpp>
+#include <mdstream/store/detail/s3/messages.hpp>
 
 #include <string>
 
@@ -13,7 +13,7 @@ using mdstream::object_info;
 using support::expect_error;
 
 TEST_CASE("a page of a listing is its objects and where it goes on", "[s3]") {
-  const s3_page page = parse_s3_page(
+  const mdstream::detail::s3_page page = mdstream::detail::parse_s3_page(
       "<?xml version='1.0'?><ListBucketResult xmlns='x'><Name>b</Name><Prefix>a</Prefix>"
       "<EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>"
       "<NextContinuationToken>t/+=</NextContinuationToken>"
@@ -25,7 +25,7 @@ TEST_CASE("a page of a listing is its objects and where it goes on", "[s3]") {
   CHECK(page.objects == std::vector<object_info>{{"a/b c+ü", 12},
                                                  {"a", 0, "md5:d41d8cd98f00b204e9800998ecf8427e"}});
   CHECK(page.next == "t/+=");
-  const s3_page plain = parse_s3_page(
+  const mdstream::detail::s3_page plain = mdstream::detail::parse_s3_page(
       "<ListBucketResult><Contents><Key>a%2Fb+c</Key><Size>1</Size></Contents>"
       "<NextContinuationToken>old</NextContinuationToken></ListBucketResult>",
       {});
@@ -44,29 +44,32 @@ TEST_CASE("what is no listing is refused", "[s3]") {
         begin + "<EncodingType>url</EncodingType>" + object("<Key>%zz</Key><Size>1</Size>") + end,
         begin + "<IsTruncated>true</IsTruncated>" + end, begin + end + "more"}) {
     INFO(text);
-    expect_error([&] { (void)parse_s3_page(text, {.url = "s3://b"}); }, errc::corrupt, {"s3://b"});
+    expect_error([&] { (void)mdstream::detail::parse_s3_page(text, {.url = "s3://b"}); },
+                 errc::corrupt, {"s3://b"});
   }
 }
 
 TEST_CASE("an error is its code, message and region; other texts say nothing", "[s3]") {
-  const s3_error all = parse_s3_error(
+  const mdstream::detail::s3_error all = mdstream::detail::parse_s3_error(
       "<Error><Code>AuthorizationHeaderMalformed</Code><Message>m &amp; n</Message>"
       "<Region>eu</Region><HostId>x</HostId></Error>");
   CHECK(all.code == "AuthorizationHeaderMalformed");
   CHECK(all.message == "m & n");
   CHECK(all.region == "eu");
   for (const char* text : {"", "no", "<html><Code>x</Code></html>", "<Error", "{}"}) {
-    CHECK(parse_s3_error(text).code.empty());
+    CHECK(mdstream::detail::parse_s3_error(text).code.empty());
   }
 }
 
 TEST_CASE("an upload has an id and ends with the tags of its parts", "[s3]") {
-  CHECK(parse_s3_upload_id("<InitiateMultipartUploadResult><Bucket>b</Bucket><UploadId>a+/=</"
-                           "UploadId></InitiateMultipartUploadResult>",
-                           {}) == "a+/=");
-  expect_error([] { (void)parse_s3_upload_id("<InitiateMultipartUploadResult/>", {}); },
-               errc::corrupt, {"no id"});
-  CHECK(s3_parts_message({"\"a\"", "<&"}) ==
+  CHECK(mdstream::detail::parse_s3_upload_id(
+            "<InitiateMultipartUploadResult><Bucket>b</Bucket><UploadId>a+/=</"
+            "UploadId></InitiateMultipartUploadResult>",
+            {}) == "a+/=");
+  expect_error(
+      [] { (void)mdstream::detail::parse_s3_upload_id("<InitiateMultipartUploadResult/>", {}); },
+      errc::corrupt, {"no id"});
+  CHECK(mdstream::detail::s3_parts_message({"\"a\"", "<&"}) ==
         "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         "<Part><PartNumber>1</PartNumber><ETag>\"a\"</ETag></Part>"
         "<Part><PartNumber>2</PartNumber><ETag>&lt;&amp;</ETag></Part></CompleteMultipartUpload>");

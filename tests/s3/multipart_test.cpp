@@ -1,5 +1,8 @@
-#include <mdstream/store/s3/api.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/store/detail/cloud/checksums.hpp>
+#include <mdstream/store/detail/s3/api.hpp>
 
+#include <mdstream/store/detail/s3/part_tags.hpp>
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
@@ -16,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "net/http_calls.hpp"
 #include "s3/with_fake.hpp"
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
@@ -74,7 +78,7 @@ TEST_CASE("what no signature covers is uploaded with its CRC32C", "[s3]") {
       const bool carries = each.method == "PUT" && (service_knows || !asks("partNumber="));
       INFO(each.method << ' ' << each.target);
       CHECK(each.header("x-amz-checksum-crc32c") ==
-            (carries ? mds::store::cloud_detail::crc32c_text(mds::as_bytes(each.body), {}) : ""));
+            (carries ? mds::detail::cloud::crc32c_text(mds::as_bytes(each.body), {}) : ""));
       CHECK((each.header("x-amz-checksum-algorithm") == "CRC32C") == asks("?uploads"));
       const bool ends = each.method == "POST" && asks("uploadId=");
       CHECK((each.body.find("<ChecksumCRC32C>") != std::string::npos) == (ends && service_knows));
@@ -82,11 +86,28 @@ TEST_CASE("what no signature covers is uploaded with its CRC32C", "[s3]") {
   }
 }
 
+TEST_CASE("the fake takes no upload whose checksum is another's", "[s3]") {
+  fake_s3::server fake;
+  fake.is_public = true;
+  mds::runtime threads(1);
+  const mds::net::http_client client(threads);
+  const auto put = [&](const std::string& name, const std::string& checksum) {
+    return http_calls::send(client, {.method = "PUT",
+                                     .url = fake.url() + "/bucket/digits",
+                                     .headers = {{"x-amz-checksum-" + name, checksum}},
+                                     .body = mds::net::http_body::of(mds::as_bytes("123456789"))})
+        .answer.status;
+  };
+  CHECK(put("crc32c", "4waSgw==") == 200);
+  CHECK(put("crc32c", "4waSgA==") == 400);
+  CHECK(put("unheard-of", "4waSgw==") == 400);
+}
+
 TEST_CASE("parts are large enough that S3 takes their number", "[s3]") {
-  const mds::store::upload_plan plan{.part_bytes = 16 << 20};
+  const mds::detail::upload_plan plan{.part_bytes = 16 << 20};
   CHECK(plan.part_size(1) == 16 << 20);
   CHECK(plan.part_size(std::uint64_t{5} << 40) == ((std::uint64_t{5} << 40) + 9999) / 10000);
-  CHECK(mds::store::upload_plan{.part_bytes = 0}.part_size(0) == 1);
+  CHECK(mds::detail::upload_plan{.part_bytes = 0}.part_size(0) == 1);
 }
 
 TEST_CASE("an upload in parts is the object, with every part sent once", "[s3]") {
@@ -352,11 +373,11 @@ TEST_CASE("another's object of the same size is not taken for the upload", "[s3]
 
 TEST_CASE("the ETag of parts is S3's, where they are MD5s", "[s3]") {
   // As Python's hashlib makes it of the parts "a" and "b".
-  CHECK(mds::store::tag_of_parts(
+  CHECK(mds::detail::tag_of_parts(
             {"\"0cc175b9c0f1b6a831c399e269772661\"", "\"92eb5ffee6ae2fec3ad71c777531578f\""}) ==
         "\"96e024ba2074fe77e8e965ba43a704be-2\"");
-  CHECK_FALSE(mds::store::tag_of_parts({"\"0cc175b9c0f1b6a831c399e269772661\"", "\"x\""}));
-  CHECK_FALSE(mds::store::tag_of_parts({"\"0cc175b9c0f1b6a831c399e26977266g\""}));
+  CHECK_FALSE(mds::detail::tag_of_parts({"\"0cc175b9c0f1b6a831c399e269772661\"", "\"x\""}));
+  CHECK_FALSE(mds::detail::tag_of_parts({"\"0cc175b9c0f1b6a831c399e26977266g\""}));
 }
 
 TEST_CASE("a stopped upload is aborted once, not for as long as uploads are tried", "[s3]") {
@@ -462,7 +483,7 @@ TEST_CASE("a stopped upload is aborted, whenever the stop comes", "[s3]") {
     const s3 store(threads, fake.s3_url(), in_parts(fake));
     mds::diagnostics where;
     std::error_code code;
-    mds::one_time_event over;
+    mds::detail::one_time_event over;
     store.async_write("large", large, stop.get_token(), where, [&](std::error_code c) {
       code = c;
       over.set();

@@ -1,6 +1,7 @@
-#include <mdstream/store/cloud/read.hpp>
+#include <mdstream/core/json/value.hpp>
+#include <mdstream/store/detail/cloud/read.hpp>
 
-#include <mdstream/store/ranged_read.hpp>
+#include <mdstream/store/detail/ranged_read.hpp>
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
@@ -136,9 +137,9 @@ TEST_CASE("an object that changed under its ranges is not asked for again", "[s3
   std::vector<std::byte> into(100);
   const auto read = [&] {
     mds::detail::wait_for<>([&](auto& where, auto done) {
-      mds::async_read_ranges(threads, store, "x", held, into,
-                             {.range_bytes = 10, .at_once = 1, .retry = often}, {}, where,
-                             std::move(done));
+      mds::detail::async_read_ranges(threads, store, "x", held, into,
+                                     {.range_bytes = 10, .at_once = 1, .retry = often}, {}, where,
+                                     std::move(done));
     });
   };
   expect_error(read, errc::corrupt, {"changed", "another version", "s3://bucket/x"});

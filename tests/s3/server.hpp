@@ -5,7 +5,8 @@
 #include <unistd.h>
 #include <atomic>
 #include <cstdlib>
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3.hpp>
 #include <stdexcept>
@@ -29,9 +30,9 @@ inline std::string new_bucket(mds::runtime& threads) {
   std::string url = "s3://test-" + std::to_string(::getpid()) + '-' + std::to_string(number++);
   mds::store::s3_options options;
   const mds::store::s3_settings settings = mds::store::resolve_s3(url, options);
-  const mds::store::cloud_client client = mds::store::s3_client(threads, settings, options);
+  const mds::detail::cloud_client client = mds::detail::s3_client(threads, settings, options);
   mds::detail::wait_for<mds::net::http_response>([&](mds::diagnostics& where, auto done) {
-    const auto& api = static_cast<const mds::store::s3_api&>(client.api());
+    const auto& api = static_cast<const mds::detail::s3_api&>(client.api());
     client.async_send(api.request("PUT", ""), {}, where, std::move(done));
   });
   return url;

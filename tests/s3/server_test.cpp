@@ -67,7 +67,7 @@ TEST_CASE("a listing of more than one page is whole and sorted", "[s3][server]")
   for (std::size_t i = 0; i < count; ++i) keys.push_back("k/" + std::to_string(100'000 + i));
   std::vector<mds::diagnostics> where(count);
   std::atomic<std::size_t> failed{0}, left{count};
-  mds::one_time_event all;
+  mds::detail::one_time_event all;
   for (std::size_t i = 0; i < count; ++i) {
     store.async_write(keys[i], mds::as_bytes("x"), {}, where[i], [&](std::error_code code) {
       if (code) ++failed;

@@ -1,4 +1,5 @@
-#include <mdstream/schedule/adaptive_limit.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/schedule/detail/adaptive_limit.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -14,8 +15,8 @@
 namespace adaptive_limit_test {
 
 namespace mds = mdstream;
-using mds::adaptive_limit;
 using mds::errc;
+using mds::detail::adaptive_limit;
 using namespace std::chrono_literals;
 using time = std::chrono::nanoseconds;
 

@@ -1,4 +1,4 @@
-#include <mdstream/schedule/claim_order.hpp>
+#include <mdstream/schedule/detail/claim_order.hpp>
 
 #include <cstddef>
 #include <random>
@@ -9,7 +9,7 @@
 
 namespace claim_order_test {
 
-using mdstream::claim_order;
+using mdstream::detail::claim_order;
 
 TEST_CASE("a refusal is one for what was asked for behind it, and for nothing else", "[schedule]") {
   claim_order order;

@@ -1,4 +1,4 @@
-#include <mdstream/schedule/fetch_window.hpp>
+#include <mdstream/schedule/detail/fetch_window.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -7,11 +7,12 @@
 #include <set>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace mds = mdstream;
 
 TEST_CASE("shards are fetched in the order of the batches, each once, a few at a time") {
-  mds::fetch_window window(10, 2);
+  mds::detail::fetch_window window(10, 2);
   for (const std::uint32_t shard : {3U, 1U, 3U, 7U}) window.want(shard);
   CHECK(window.next() == 3);
   CHECK(window.next() == 1);
@@ -22,7 +23,7 @@ TEST_CASE("shards are fetched in the order of the batches, each once, a few at a
 }
 
 TEST_CASE("the last batch that wanted a shard is told apart, and what it left is not fetched") {
-  mds::fetch_window window(4, 4);
+  mds::detail::fetch_window window(4, 4);
   CHECK(window.want(2));
   CHECK_FALSE(window.want(2));
   CHECK_FALSE(window.leave(2));
@@ -33,7 +34,7 @@ TEST_CASE("the last batch that wanted a shard is told apart, and what it left is
 }
 
 TEST_CASE("a shard that is wanted again while on its way is not fetched twice") {
-  mds::fetch_window window(4, 4);
+  mds::detail::fetch_window window(4, 4);
   window.want(0);
   CHECK(window.next() == 0);
   CHECK(window.leave(0));
@@ -44,7 +45,7 @@ TEST_CASE("a shard that is wanted again while on its way is not fetched twice") 
 }
 
 TEST_CASE("what is here already is not fetched") {
-  mds::fetch_window window(4, 4);
+  mds::detail::fetch_window window(4, 4);
   window.want(0);
   window.want(1);
   window.found(0);
@@ -52,7 +53,7 @@ TEST_CASE("what is here already is not fetched") {
 }
 
 TEST_CASE("without room fetching pauses until the window moves, and begins with the same shard") {
-  mds::fetch_window window(4, 2);
+  mds::detail::fetch_window window(4, 2);
   CHECK(window.all_asked());
   for (const std::uint32_t shard : {0U, 1U, 2U}) window.want(shard);
   CHECK(window.next() == 0);
@@ -71,7 +72,7 @@ TEST_CASE("without room fetching pauses until the window moves, and begins with 
 }
 
 TEST_CASE("what found no room comes back to its place, whichever is told first") {
-  mds::fetch_window window(6, 4);
+  mds::detail::fetch_window window(6, 4);
   for (const std::uint32_t shard : {4U, 2U, 0U, 5U, 1U}) window.want(shard);
   for (const std::uint32_t shard : {4U, 2U, 0U, 5U}) CHECK(window.next() == shard);
   for (const std::uint32_t shard : {2U, 5U, 4U, 0U}) window.no_room(shard);
@@ -82,14 +83,14 @@ TEST_CASE("what found no room comes back to its place, whichever is told first")
 }
 
 TEST_CASE("random events never lose, repeat or leak a shard") {
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   const auto below = [&](std::size_t n) { return static_cast<std::uint32_t>(random() % n); };
   for (int round = 0; round < 200; ++round) {
     const std::uint32_t shards = 1 + below(8);
     const std::size_t most = 1 + below(3);
-    mds::fetch_window window(shards, most);
+    mds::detail::fetch_window window(shards, most);
     std::map<std::uint32_t, int> wanted;
     std::set<std::uint32_t> in_flight, due;  // due: wanted and neither fetched nor on its way
     for (int step = 0; step < 300; ++step) {
@@ -156,7 +157,8 @@ struct model {
 };
 
 /// One event, where it may come in this state: false where not, and where the window did wrong.
-bool apply(int event, mds::fetch_window& window, model& expected, std::size_t most, bool& right) {
+bool apply(int event, mds::detail::fetch_window& window, model& expected, std::size_t most,
+           bool& right) {
   const auto shard = static_cast<std::uint32_t>(event % 2);
   switch (event / 2) {
     case 0: {
@@ -207,12 +209,12 @@ bool apply(int event, mds::fetch_window& window, model& expected, std::size_t mo
 }
 
 /// Every sequence of so many events; how many states were seen, none where one went wrong.
-std::size_t walk(const mds::fetch_window& window, const model& expected, std::size_t most,
+std::size_t walk(const mds::detail::fetch_window& window, const model& expected, std::size_t most,
                  int depth) {
   if (depth == 0) return 1;
   std::size_t seen = 1;
   for (int event = 0; event < 12; ++event) {
-    mds::fetch_window after = window;
+    mds::detail::fetch_window after = window;
     model then = expected;
     bool right = true;
     if (!apply(event, after, then, most, right)) continue;
@@ -229,7 +231,8 @@ std::size_t walk(const mds::fetch_window& window, const model& expected, std::si
 
 TEST_CASE("every event in every state of a window of two shards") {
   for (const std::size_t most : {1U, 2U}) {
-    const std::size_t seen = fetch_window_test::walk(mds::fetch_window(2, most), {}, most, 6);
+    const std::size_t seen =
+        fetch_window_test::walk(mds::detail::fetch_window(2, most), {}, most, 6);
     CHECK(seen > 100'000);
   }
 }

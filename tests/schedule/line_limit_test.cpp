@@ -1,4 +1,4 @@
-#include <mdstream/schedule/line_limit.hpp>
+#include <mdstream/schedule/detail/line_limit.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 /// A line of `carries` bytes a second, on which one request gets no more than `each`.
 struct line {
   double carries, each;
-  mds::line_limit limit{};
+  mds::detail::line_limit limit{};
   std::chrono::nanoseconds now{0};
 
   void run(std::chrono::seconds time, bool bound = true) {
@@ -72,10 +72,10 @@ TEST_CASE("what comes while no request waits says nothing about the limit", "[sc
 }
 
 TEST_CASE("a line of few requests at most stays within them", "[schedule]") {
-  line one{.carries = 1e9, .each = 1e6, .limit = mds::line_limit(1)};
+  line one{.carries = 1e9, .each = 1e6, .limit = mds::detail::line_limit(1)};
   one.run(1min);
   CHECK(one.limit.most() == 1);
-  line four{.carries = 1e9, .each = 1e6, .limit = mds::line_limit(4)};
+  line four{.carries = 1e9, .each = 1e6, .limit = mds::detail::line_limit(4)};
   four.run(1min);
   CHECK(four.limit.most() == 4);
 }

@@ -1,8 +1,8 @@
 // How many downloads the fetch window and the eviction rule need together, beside the fewest
 // that any policy can do with (Belady's rule with the whole future known, fetching nothing ahead).
 
-#include <mdstream/schedule/eviction.hpp>
-#include <mdstream/schedule/fetch_window.hpp>
+#include <mdstream/schedule/detail/eviction.hpp>
+#include <mdstream/schedule/detail/fetch_window.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -55,7 +55,7 @@ class future {
   /// The next use at or after batch `t`, as far as `horizon` batches ahead.
   [[nodiscard]] std::uint64_t next(std::uint32_t shard, std::size_t t, std::size_t horizon) const {
     const auto at = std::lower_bound(uses_[shard].begin(), uses_[shard].end(), t);
-    return at == uses_[shard].end() || *at - t >= horizon ? mds::never : *at;
+    return at == uses_[shard].end() || *at - t >= horizon ? mds::detail::never : *at;
   }
 
  private:
@@ -69,18 +69,20 @@ struct trace {
 };
 
 std::uint32_t victim_for(const std::set<std::uint32_t>& resident, const batch& pinned,
-                         const future& known, std::size_t t, std::size_t horizon, mds::urgency why,
-                         std::uint64_t wanted) {
-  const std::size_t from = why == mds::urgency::ahead && wanted != mds::never ? wanted : t;
-  std::vector<mds::eviction_candidate> candidates;
+                         const future& known, std::size_t t, std::size_t horizon,
+                         mds::detail::urgency why, std::uint64_t wanted) {
+  const std::size_t from =
+      why == mds::detail::urgency::ahead && wanted != mds::detail::never ? wanted : t;
+  std::vector<mds::detail::eviction_candidate> candidates;
   for (const std::uint32_t shard : resident) {
     // Ahead, the batch at hand is no exception: its shards are needed before.
-    if (why == mds::urgency::ahead || !std::binary_search(pinned.begin(), pinned.end(), shard)) {
+    if (why == mds::detail::urgency::ahead ||
+        !std::binary_search(pinned.begin(), pinned.end(), shard)) {
       candidates.push_back({shard, known.next(shard, from, horizon),
                             from > t && known.next(shard, t, horizon) < from});
     }
   }
-  const auto chosen = mds::eviction_queue(std::move(candidates), why, wanted).next();
+  const auto chosen = mds::detail::eviction_queue(std::move(candidates), why, wanted).next();
   return chosen ? chosen->shard : static_cast<std::uint32_t>(-1);
 }
 
@@ -95,8 +97,8 @@ std::size_t fewest_downloads(const trace& of) {
     for (const std::uint32_t shard : of.batches[t]) {
       if (resident.count(shard) > 0) continue;
       if (resident.size() == of.room) {
-        resident.erase(
-            victim_for(resident, of.batches[t], known, t, everything, mds::urgency::now, t));
+        resident.erase(victim_for(resident, of.batches[t], known, t, everything,
+                                  mds::detail::urgency::now, t));
       }
       resident.insert(shard);
       ++downloads;
@@ -116,11 +118,11 @@ struct outcome {
 outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon,
                      std::mt19937& random) {
   const future known(of.batches, of.shards);
-  mds::fetch_window window(of.shards, 8);
+  mds::detail::fetch_window window(of.shards, 8);
   std::set<std::uint32_t> resident;
   outcome result;
   std::size_t wanted = 0;
-  const auto fetch = [&](std::uint32_t shard, std::size_t t, mds::urgency why) {
+  const auto fetch = [&](std::uint32_t shard, std::size_t t, mds::detail::urgency why) {
     if (resident.size() == of.room) {
       const std::uint32_t victim = victim_for(resident, of.batches[t], known, t, horizon, why,
                                               known.next(shard, t, horizon));
@@ -140,7 +142,7 @@ outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon,
     }
     for (const std::uint32_t shard : of.batches[t]) {
       if (resident.count(shard) > 0) continue;
-      REQUIRE(fetch(shard, t, mds::urgency::now));
+      REQUIRE(fetch(shard, t, mds::detail::urgency::now));
       window.found(shard);
       ++result.late;
     }
@@ -149,7 +151,7 @@ outcome run_machines(const trace& of, std::size_t ahead, std::size_t horizon,
       while (const auto shard = window.next()) asked.push_back(*shard);
       if (asked.empty()) break;
       for (const std::uint32_t shard : asked) {
-        if (refused.empty() && fetch(shard, t, mds::urgency::ahead))
+        if (refused.empty() && fetch(shard, t, mds::detail::urgency::ahead))
           window.fetched(shard);
         else
           refused.push_back(shard);

@@ -1,5 +1,5 @@
-#include <mdstream/schedule/retry_budget.hpp>
-#include <mdstream/schedule/token_bucket.hpp>
+#include <mdstream/schedule/detail/retry_budget.hpp>
+#include <mdstream/schedule/detail/token_bucket.hpp>
 
 #include <chrono>
 #include <random>
@@ -13,7 +13,7 @@ namespace mds = mdstream;
 using namespace std::chrono_literals;
 
 TEST_CASE("a bucket lets its burst through at once and then keeps its rate", "[schedule]") {
-  mds::token_bucket bucket(1000, 100);
+  mds::detail::token_bucket bucket(1000, 100);
   CHECK(bucket.take(60, 0s) == 0s);
   CHECK(bucket.take(40, 0s) == 0s);
   CHECK(bucket.take(50, 0s) == 0s);  // due now, the debt is for the next one
@@ -26,7 +26,7 @@ TEST_CASE("a bucket lets its burst through at once and then keeps its rate", "[s
 }
 
 TEST_CASE("a clock that stands or runs backwards does no harm", "[schedule]") {
-  mds::token_bucket bucket(1000, 0);
+  mds::detail::token_bucket bucket(1000, 0);
   CHECK(bucket.take(10, 5s) == 0s);
   CHECK(bucket.take(10, 1s) == 10ms);
   CHECK(bucket.take(10, 5s) == 20ms);
@@ -36,7 +36,7 @@ TEST_CASE("over a long time the rate is right", "[schedule]") {
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  mds::token_bucket bucket(5000, 50);
+  mds::detail::token_bucket bucket(5000, 50);
   std::chrono::nanoseconds now{0}, due{0};
   double total = 0;
   for (int i = 0; i < 10'000; ++i) {
@@ -50,7 +50,7 @@ TEST_CASE("over a long time the rate is right", "[schedule]") {
 }
 
 TEST_CASE("repetitions are earned by successes", "[schedule]") {
-  mds::retry_budget budget(2, 0.5);
+  mds::detail::retry_budget budget(2, 0.5);
   CHECK(budget.try_take());
   CHECK(budget.try_take());
   CHECK_FALSE(budget.try_take());
@@ -65,7 +65,7 @@ TEST_CASE("repetitions are earned by successes", "[schedule]") {
 }
 
 TEST_CASE("calls that pass at the second attempt never spend the budget", "[schedule]") {
-  mds::retry_budget budget(100, 0.5);
+  mds::detail::retry_budget budget(100, 0.5);
   int passed = 0;
   for (int i = 0; i < 10'000; ++i) {
     if (!budget.try_take()) continue;
@@ -77,7 +77,7 @@ TEST_CASE("calls that pass at the second attempt never spend the budget", "[sche
 }
 
 TEST_CASE("nothing that is given back exceeds the capacity", "[schedule]") {
-  mds::retry_budget budget(2);
+  mds::detail::retry_budget budget(2);
   budget.give_back(10);
   CHECK(budget.try_take());
   CHECK(budget.try_take());

@@ -1,3 +1,4 @@
+#include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
@@ -82,6 +83,22 @@ TEST_CASE("only what may pass is tried again", "[schedule]") {
     CHECK_FALSE(mds::pause_before_retry(policy, 1, code, 0.0).has_value());
   }
   CHECK(mds::may_pass(std::make_error_code(std::errc::connection_reset)));
+}
+
+TEST_CASE("what is transient is known: unavailable, a connection's failure, a lack of descriptors",
+          "[schedule]") {
+  CHECK(mds::is_transient(errc::unavailable));
+  for (const std::errc each :
+       {std::errc::connection_reset, std::errc::connection_refused, std::errc::timed_out,
+        std::errc::host_unreachable, std::errc::too_many_files_open}) {
+    CHECK(mds::is_transient(std::make_error_code(each)));
+  }
+  for (const std::errc each : {std::errc::permission_denied, std::errc::invalid_argument,
+                               std::errc::no_such_file_or_directory, std::errc::io_error}) {
+    CHECK_FALSE(mds::is_transient(std::make_error_code(each)));
+  }
+  for (const errc each : {errc::io_error, errc::corrupt, errc::permission_denied})
+    CHECK_FALSE(mds::is_transient(each));
 }
 
 }  // namespace retry_test

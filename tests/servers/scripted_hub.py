@@ -3,6 +3,8 @@
 DATA (DIRECTORY/data), as dataset `test/data`. Prints its port when it listens, which `port` in DIRECTORY has then, too;
 `requests` there gets a line for each kind of request that was let in, names of files left out.
 
+The model `test/model` has the same files, by the names that models have.
+
 It says no as the Hub does: without the token 401, for other repositories 404. `test/renamed` is what the dataset was
 called before, and leads to it (307), as every name of a file of up to 100 bytes leads to a place of its own of the same port.
 Files of more than 100 bytes are redirected to a second port, the servers of content, which fails whoever sends the token there. Listings come in
@@ -72,6 +74,15 @@ def form(value):
     return "[" + ",".join(sorted({form(each) for each in value if isinstance(each, dict)})) + "]"
 
 
+def by_dataset(path):
+    """What asks for the model, as what asks for the dataset."""
+    for model in "/api/models/test/model/", "/api/resolve-cache/models/test/model/", "/test/model/", "/test/model.git/":
+        if path.startswith(model):
+            there = model.replace("/models/", "/datasets/") if "/models/" in model else "/datasets" + model
+            return there.replace("test/model", "test/data") + path[len(model):]
+    return path
+
+
 class Refused(Exception):
     """With a status and headers."""
 
@@ -89,6 +100,7 @@ class Hub(scripted.Handler):
     def do_GET(self):
         if not self.is_let_in():
             return None
+        self.path = by_dataset(self.path)
         if self.path.endswith(".mds") and nth("shard") % 5 == 1 and is_first(self.path):
             return self.answer(429, Retry_After=0)
         url = urllib.parse.urlsplit(self.path)
@@ -139,7 +151,7 @@ class Hub(scripted.Handler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        path, _, query = self.path.partition("?")
+        path, _, query = by_dataset(self.path).partition("?")
         if path == "/api/complete_multipart":  # its URL lets in
             return self.put_together(json.loads(body)) if query == signature else self.answer(403)
         if not self.is_let_in():

@@ -1,4 +1,4 @@
-#include <mdstream/stage/copy_crew.hpp>
+#include <mdstream/stage/detail/copy_crew.hpp>
 
 #include <mdstream/collate/execute.hpp>
 
@@ -16,7 +16,7 @@ namespace collate = mdstream::collate;
 
 TEST_CASE("each part is done once, and all are done when the crew returns", "[stage]") {
   for (const std::size_t threads : {1U, 2U, 5U}) {
-    mds::stage::copy_crew crew(threads);
+    mds::stage::detail::copy_crew crew(threads);
     CHECK(crew.size() == threads);
     std::mt19937 random(static_cast<std::uint32_t>(threads));
     for (int round = 0; round < 3000; ++round) {
@@ -33,22 +33,22 @@ TEST_CASE("each part is done once, and all are done when the crew returns", "[st
 
 TEST_CASE("a crew that never worked, or sleeps, can go", "[stage]") {
   for (int i = 0; i < 50; ++i) {
-    mds::stage::copy_crew crew(3);
+    mds::stage::detail::copy_crew crew(3);
     if (i % 2 == 0) crew.for_each_part(7, [](std::uint32_t) {});
     if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
 TEST_CASE("threads are as many as asked for, or a share of the processors", "[stage]") {
-  CHECK(mds::stage::copy_threads(13, 1) == 13);
-  const std::size_t all = mds::stage::usable_processors();
-  CHECK(mds::stage::copy_threads(0, 1) == std::clamp<std::size_t>(all / 2, 1, 8));
-  CHECK(mds::stage::copy_threads(0, 4096) == 1);
-  CHECK(mds::stage::copy_threads(0, 0) >= 1);
+  CHECK(mds::stage::detail::copy_threads(13, 1) == 13);
+  const std::size_t all = mds::stage::detail::usable_processors();
+  CHECK(mds::stage::detail::copy_threads(0, 1) == std::clamp<std::size_t>(all / 2, 1, 8));
+  CHECK(mds::stage::detail::copy_threads(0, 4096) == 1);
+  CHECK(mds::stage::detail::copy_threads(0, 0) >= 1);
 }
 
 TEST_CASE("stretches cover everything once, whatever their number", "[collate]") {
-  mds::stage::copy_crew crew(3);
+  mds::stage::detail::copy_crew crew(3);
   for (const std::uint64_t count : {0U, 1U, 2U, 11U, 12U, 13U, 1000U})
     for (const std::uint64_t bytes : {0U, 1U << 16, 1U << 20, 1U << 30}) {
       std::vector<int> covered(count);
@@ -67,7 +67,7 @@ TEST_CASE("copies past the caches are copies, at any address", "[stage]") {
   for (int round = 0; round < 400; ++round) {
     const std::size_t size = random() % 4000, at = random() % 100, source = random() % 100;
     std::fill(to.begin(), to.end(), std::byte{0xAA});
-    mds::stage::copy_past_caches(to.data() + at, from.data() + source, size);
+    mds::stage::detail::copy_past_caches(to.data() + at, from.data() + source, size);
     std::vector<std::byte> expected(to.size(), std::byte{0xAA});
     std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(source), size,
                 expected.begin() + static_cast<std::ptrdiff_t>(at));

@@ -1,4 +1,4 @@
-#include <mdstream/stage/device_stager.hpp>
+#include <mdstream/stage/detail/device_stager.hpp>
 
 #include "stage/plans.hpp"
 #include "stage/scripted_device.hpp"
@@ -18,8 +18,8 @@ namespace mds = mdstream;
 namespace device_stager_test {
 
 using scripted::machine;
-using pinned = mds::stage::basic_pinned<2, scripted::api>;
-using device = mds::stage::basic_device<3, scripted::memory, scripted::api>;
+using pinned = mds::stage::detail::basic_pinned<2, scripted::api>;
+using device = mds::stage::detail::basic_device<3, scripted::memory, scripted::api>;
 
 device make_device(const std::shared_ptr<machine>& m) {
   return {scripted::api(m), scripted::memory(m)};

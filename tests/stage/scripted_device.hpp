@@ -3,9 +3,10 @@
 // A device for tests of stagers: streams that run late and in any order that their events allow, on
 // memory that is poisoned when it is freed. Any of its calls can be told to fail.
 
-#include <mdstream/stage/device_api.hpp>
+#include <mdstream/stage/detail/device_api.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -36,7 +37,7 @@ class machine {
   }
 
   /// The call of this number fails, from 1; 0: none.
-  int fail_at = 0;
+  std::atomic<int> fail_at{0};
   /// What that call was.
   std::string failed_call;
   /// Faults of the stager that the machine saw.
@@ -46,6 +47,8 @@ class machine {
   int entered = 0;
   int host_waits = 0;
   std::set<const void*> live;
+  std::map<const std::byte*, std::uint64_t> pinned;
+  std::uint64_t most_pinned = 0;
   /// Of the calling threads.
   int current_device = 7;
 
@@ -128,6 +131,7 @@ class machine {
   void release_pinned(std::byte* memory) {
     while (step()) {
     }
+    pinned.erase(memory);
     release(memory);
   }
   void release(std::byte* memory) {
@@ -225,7 +229,13 @@ class api {
     return m_->call("await stream", true, [&] { m_->await(stream); });
   }
   [[nodiscard]] int make_pinned(std::byte*& out, std::uint64_t bytes) noexcept {
-    return m_->call("make_pinned", true, [&] { out = m_->allocate(bytes); });
+    return m_->call("make_pinned", true, [&] {
+      out = m_->allocate(bytes);
+      m_->pinned[out] = bytes;
+      std::uint64_t all = 0;
+      for (const auto& [memory, size] : m_->pinned) all += size;
+      m_->most_pinned = std::max(m_->most_pinned, all);
+    });
   }
   void free_pinned(std::byte* memory) noexcept {
     m_->quietly([&] { m_->release_pinned(memory); });
@@ -233,6 +243,11 @@ class api {
   [[nodiscard]] int upload(std::byte* to, const std::byte* from, std::uint64_t bytes,
                            stream_handle stream) noexcept {
     return m_->call("upload", true,
+                    [&] { m_->launch(stream, [=] { std::memcpy(to, from, bytes); }); });
+  }
+  [[nodiscard]] int download(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                             stream_handle stream) noexcept {
+    return m_->call("download", true,
                     [&] { m_->launch(stream, [=] { std::memcpy(to, from, bytes); }); });
   }
   [[nodiscard]] std::string describe(int) const { return "scriptedError: " + m_->failed_call; }
@@ -246,7 +261,7 @@ class api {
   std::shared_ptr<machine> m_;
 };
 
-static_assert(mdstream::stage::device_api<api>);
+static_assert(mdstream::stage::detail::device_api<api>);
 
 /// A model of `device_memory`.
 class memory {
@@ -270,6 +285,6 @@ class memory {
   std::shared_ptr<machine> m_;
 };
 
-static_assert(mdstream::stage::device_memory<memory>);
+static_assert(mdstream::stage::detail::device_memory<memory>);
 
 }  // namespace scripted

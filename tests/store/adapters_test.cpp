@@ -1,5 +1,6 @@
 // The adapters around stores, alone and around each other.
 
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/fault_injecting.hpp>
 #include <mdstream/store/hedged.hpp>
@@ -106,7 +107,7 @@ TEST_CASE("a store that only fails is not asked many times over", "[store]") {
   mds::runtime threads(2);
   const mds::fault_injecting faulty(threads, inner(threads),
                                     {.chance = 1.0, .kinds = {store_fault::unavailable}});
-  const mds::retrying store(threads, faulty, quickly(10), mds::retry_budget(5, 0.5));
+  const mds::retrying store(threads, faulty, quickly(10), mds::detail::retry_budget(5, 0.5));
   for (int i = 0; i < 20; ++i) {
     expect_error([&] { mds::store_write(store, "x", {}); }, errc::unavailable,
                  {"injected: unavailable", "the retry budget is spent"});
@@ -119,14 +120,14 @@ TEST_CASE("a store that refuses every call at first is asked on", "[store]") {
   std::map<std::uint64_t, store_fault> every_other;
   for (std::uint64_t i = 0; i < 1000; i += 2) every_other[i] = store_fault::unavailable;
   const mds::fault_injecting faulty(threads, inner(threads), {.script = every_other});
-  const mds::retrying store(threads, faulty, quickly(2), mds::retry_budget(1, 0));
+  const mds::retrying store(threads, faulty, quickly(2), mds::detail::retry_budget(1, 0));
   for (int i = 0; i < 500; ++i) mds::store_write(store, "x", {});
   CHECK(faulty.faults() == 500);
 }
 
 TEST_CASE("a repetition that the store told to wait for takes nothing of the budget", "[store]") {
-  const mds::shared_retry_budget budget(mds::retry_budget(1, 0));
-  mds::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
+  const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(1, 0));
+  mds::detail::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
   mds::diagnostics where{.what = "503", .retry_after = 9s};
   CHECK(call.pause_after(errc::unavailable, where) >= 9s);
   CHECK(call.pause_after(errc::unavailable, where) >= 9s);
@@ -146,8 +147,8 @@ TEST_CASE("a store that wants to be asked sooner than the policy asks, or later,
           "[store]") {
   for (const auto asked : {0ms, 900ms, 3'600'000ms}) {
     INFO(asked.count() << " ms");
-    const mds::shared_retry_budget budget(mds::retry_budget(2, 0));
-    mds::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
+    const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(2, 0));
+    mds::detail::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
     mds::diagnostics where{.retry_after = asked};
     CHECK(call.pause_after(errc::unavailable, where));
     CHECK(call.pause_after(errc::unavailable, where));
@@ -157,7 +158,7 @@ TEST_CASE("a store that wants to be asked sooner than the policy asks, or later,
 
 TEST_CASE("pauses that are decorrelated grow from one to the next, and begin anew where bytes came",
           "[store]") {
-  mds::call_attempts call(
+  mds::detail::call_attempts call(
       {.attempts = 100, .pause = 1s, .longest = 1h, .jitter = mds::retry_jitter::decorrelated}, {});
   mds::diagnostics where;
   auto longest = std::chrono::nanoseconds(0);
@@ -169,7 +170,7 @@ TEST_CASE("pauses that are decorrelated grow from one to the next, and begin ane
 }
 
 TEST_CASE("what is final is not repeated", "[store]") {
-  mds::call_attempts call({.attempts = 9}, {});
+  mds::detail::call_attempts call({.attempts = 9}, {});
   mds::diagnostics where{.is_final = true};
   CHECK_FALSE(call.pause_after(errc::unavailable, where));
   where.is_final = false;
@@ -435,7 +436,7 @@ TEST_CASE("stops and turns that come at the same time end each call once", "[sto
     std::stop_source stop;
     std::vector<mds::diagnostics> where(8);
     std::atomic<int> ended{0};
-    mds::one_time_event over;
+    mds::detail::one_time_event over;
     for (auto& each : where) {
       store.async_size("x", stop.get_token(), each, [&](std::error_code, std::uint64_t) {
         if (++ended == 8) over.set();
@@ -463,7 +464,7 @@ TEST_CASE("a long queue before a store that completes at once needs no deep stac
 /// Keeps the thread that calls it until another one calls it too.
 struct meeting : immediate {
   std::atomic<int>* entered = nullptr;
-  mds::one_time_event* both = nullptr;
+  mds::detail::one_time_event* both = nullptr;
   void async_size(std::string, std::stop_token, mds::diagnostics&,
                   mds::store_handler<std::uint64_t> done) const {
     if (++*entered == 2) both->set();
@@ -473,7 +474,7 @@ struct meeting : immediate {
 
 TEST_CASE("a thread whose call takes long to begin does not hold up those of others", "[store]") {
   std::atomic<int> entered{0};
-  mds::one_time_event both;
+  mds::detail::one_time_event both;
   meeting inside;
   inside.entered = &entered;
   inside.both = &both;
@@ -641,13 +642,13 @@ struct tagged : inner_store {
 template <class S>
 void check_versions(const S& store, const std::string& key, const std::string& tag) {
   const auto found = mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-    mds::async_version_of(store, key, {}, where, std::move(done));
+    mds::detail::async_version_of(store, key, {}, where, std::move(done));
   });
   CHECK(found == mds::object_version{3, tag});
   std::vector<std::byte> into(3);
   const auto read = [&](const mds::object_version& held) {
     return mds::detail::wait_for<std::size_t>([&](auto& where, auto done) {
-      mds::async_read_version_of(store, key, held, 0, into, {}, where, std::move(done));
+      mds::detail::async_read_version_of(store, key, held, 0, into, {}, where, std::move(done));
     });
   };
   CHECK(read(found) == 3);
@@ -712,7 +713,6 @@ TEST_CASE("creations pass through every adapter", "[store]") {
   check([&](auto store) {
     return mds::retrying(threads, mds::fault_injecting(threads, store, {}), quickly(2));
   });
-  static_assert(!mds::creating_store<mds::limited<inner_store>>);
   expect_error([&] { create(mds::any_async_store(inner(threads)), "x", ""); }, errc::unsupported,
                {"x"});
 }

@@ -1,12 +1,13 @@
 #include <mdstream/store/any_store.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -59,6 +60,32 @@ TEST_CASE("any store conforms, whatever is in it and however it is called", "[st
   conformance::check_store(both::open("toy://x").on(threads));
 }
 
+TEST_CASE("an opened store stands for any store, and keeps the runtime that one has of its own",
+          "[store]") {
+  const mds::store::memory memory;
+  const mds::opened_store plain = memory;
+  conformance::check_store(plain);
+  memory.write("x", mds::as_bytes("1"));
+  const both listed = plain;
+  const mds::opened_store again = listed;
+  CHECK(again.size("x") == 1);
+  CHECK(remote_archetype::runtimes == 0);
+  std::optional<mds::opened_store> kept = both::open("toy://x");
+  CHECK(remote_archetype::runtimes == 1);
+  const mds::opened_store copy = *kept;
+  kept.reset();
+  CHECK(remote_archetype::runtimes == 1);
+  conformance::check_store(copy);
+}
+
+TEST_CASE("a store is opened by URL without a runtime where it can", "[store]") {
+  const scratch root;
+  CHECK(mds::detail::opener_of<mds::store::local>()(root.path()).url("") == root.path());
+  CHECK(mds::detail::opener_of<both>()("toy://x").list("").empty());
+  CHECK(mds::detail::opener_of<mds::store::memory>() == nullptr);
+  CHECK(mds::detail::opener_of<remote_archetype>() == nullptr);
+}
+
 TEST_CASE("the asynchronous face keeps the runtime that a store has of its own", "[store]") {
   mds::runtime threads(1);
   const mds::any_async_store face = both::open("toy://x").on(threads);
@@ -70,7 +97,7 @@ TEST_CASE("the last owner of a store with a runtime of its own may go in a compl
   mds::runtime threads(1);
   auto face = std::make_shared<mds::any_async_store>(both::open("toy://x").on(threads));
   mds::diagnostics where;
-  mds::one_time_event dropped;
+  mds::detail::one_time_event dropped;
   face->async_size("x", {}, where, [&dropped, face](std::error_code, std::uint64_t) mutable {
     dropped.wait();
     face.reset();

@@ -2,6 +2,7 @@
 
 // The least that a store of each kind can be: nothing beyond what the concepts ask for.
 
+#include <fcntl.h>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/store/memory.hpp>

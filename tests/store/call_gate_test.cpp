@@ -1,6 +1,6 @@
 #include <mdstream/store/detail/call_gate.hpp>
 
-#include <mdstream/schedule/adaptive_limit.hpp>
+#include <mdstream/schedule/detail/adaptive_limit.hpp>
 
 #include <memory>
 #include <optional>
@@ -13,16 +13,16 @@ namespace call_gate_test {
 
 namespace mds = mdstream;
 using mds::detail::call_place;
-using gate = mds::detail::call_gate<mds::fixed_limit>;
+using gate = mds::detail::call_gate<mds::detail::fixed_limit>;
 
 struct setting {
-  std::shared_ptr<gate> one_at_a_time = std::make_shared<gate>(mds::fixed_limit(1));
+  std::shared_ptr<gate> one_at_a_time = std::make_shared<gate>(mds::detail::fixed_limit(1));
   std::string order{};
 
   void begin(char name, std::shared_ptr<const call_place> place, std::stop_token stop = {}) {
     one_at_a_time->begin(
         std::move(stop),
-        [this, name](std::optional<mds::fixed_limit::ticket> let_in) {
+        [this, name](std::optional<mds::detail::fixed_limit::ticket> let_in) {
           order += let_in ? name : '-';
         },
         std::move(place));

@@ -1,4 +1,4 @@
-#include <mdstream/store/file.hpp>
+#include <mdstream/store/detail/file.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -9,6 +9,7 @@
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/no_descriptors.hpp"
 
 namespace file_test {
 
@@ -21,9 +22,23 @@ TEST_CASE("errors of files name the path and the reason", "[store]") {
   const scratch root;
   expect_error([&] { (void)mds::detail::open_file(root / "absent", O_RDONLY); }, errc::not_found,
                {root / "absent", "No such file"});
-  const mds::unique_fd fd = mds::detail::open_file(root.path(), O_RDONLY);
+  const mds::detail::unique_fd fd = mds::detail::open_file(root.path(), O_RDONLY);
   expect_error([&] { (void)mds::detail::file_size(fd.get(), root.path()); }, errc::io_error,
                {"regular file"});
+}
+
+TEST_CASE("a file that cannot be opened is not one that is missing", "[store]") {
+  const scratch root;
+  using mds::detail::open_if_there;
+  mds::detail::replace_file(root / "file", mds::as_bytes("x"), mds::detail::durability::cached);
+  CHECK(open_if_there(root / "file", O_RDONLY));
+  CHECK_FALSE(open_if_there(root / "absent", O_RDONLY));
+  CHECK_FALSE(open_if_there(root / "file/absent", O_RDONLY));
+  expect_error([&] { (void)open_if_there(root.path(), O_RDWR); }, errc::io_error,
+               {root.path(), "directory"});
+  const support::no_descriptors none;
+  expect_error([&] { (void)open_if_there(root / "file", O_RDONLY); }, errc::unavailable,
+               {root / "file", "Too many open files"});
 }
 
 TEST_CASE("directories are made with those above them", "[store]") {
@@ -43,9 +58,9 @@ TEST_CASE("the parent of a path", "[store]") {
 
 TEST_CASE("a descriptor has one owner", "[store]") {
   const scratch root;
-  mds::unique_fd one = mds::detail::open_file(root / "x", O_RDWR | O_CREAT);
+  mds::detail::unique_fd one = mds::detail::open_file(root / "x", O_RDWR | O_CREAT);
   const int number = one.get();
-  mds::unique_fd two = std::move(one);
+  mds::detail::unique_fd two = std::move(one);
   CHECK(two.get() == number);
   two.reset();
   CHECK(::fcntl(number, F_GETFD) == -1);
@@ -69,7 +84,7 @@ TEST_CASE("a file whose name goes to another keeps its bytes, one that is writte
   const scratch root;
   const std::string path = root / "file";
   std::ofstream(path) << "one";
-  const mds::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
+  const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
   const mds::detail::file_state before(fd.get(), path);
   std::ofstream(root / "other") << "two";
   std::filesystem::rename(root / "other", path);
@@ -77,7 +92,7 @@ TEST_CASE("a file whose name goes to another keeps its bytes, one that is writte
   CHECK(renamed.has_bytes_of(before));
   CHECK_FALSE(mds::detail::file_state(mds::detail::open_file(path, O_RDONLY).get(), path)
                   .has_bytes_of(before));
-  const mds::unique_fd now = mds::detail::open_file(path, O_RDONLY);
+  const mds::detail::unique_fd now = mds::detail::open_file(path, O_RDONLY);
   const mds::detail::file_state whole(now.get(), path);
   std::ofstream(path, std::ios::app) << "more";
   CHECK_FALSE(mds::detail::file_state(now.get(), path).has_bytes_of(whole));

@@ -1,12 +1,12 @@
 // A web server that fails by chance, with a seed, in every way that a server can; every byte right.
 
 #include <mdstream/store/any_store.hpp>
+#include <mdstream/store/detail/ranged_read.hpp>
+#include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/store/hedged.hpp>
 #include <mdstream/store/http.hpp>
 #include <mdstream/store/limited.hpp>
-#include <mdstream/store/ranged_read.hpp>
 #include <mdstream/store/retrying.hpp>
-#include <mdstream/store/streamed_read.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +18,7 @@
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
 #include "support/scripted_server.hpp"
+#include "support/seed.hpp"
 
 namespace http_faults_test {
 
@@ -88,16 +89,16 @@ class failing_server {
 };
 
 TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]") {
-  const std::uint64_t seed = std::random_device{}();
+  const std::uint64_t seed = support::test_seed();
   INFO("seed " << seed);
   const auto bytes = conformance::noise(20'000, static_cast<unsigned>(seed));
   failing_server server(std::string(mds::as_text(mds::bytes_view(bytes))), seed);
-  const std::string checksum = mds::digest_of_crc32c(mds::crc32c(bytes));
+  const std::string checksum = mds::detail::digest_of_crc32c(mds::detail::crc32c(bytes));
   mds::runtime threads(2, 2);
   const http web(threads, server.url());
   const mds::retry_policy patience{
       .attempts = 30, .pause = 10us, .jitter = mds::retry_jitter::decorrelated};
-  const mds::shared_retry_budget budget(mds::retry_budget(1e6));
+  const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(1e6));
   const mds::retrying store(threads, mds::adaptive(mds::hedged(threads, web)), patience, budget);
   while (server.faults() < 500) {
     std::vector<std::byte> got(bytes.size());
@@ -106,23 +107,23 @@ TEST_CASE("hundreds of faults of a web server, and every byte right", "[store]")
 
     for (const bool streams : {false, true}) {
       std::fill(got.begin(), got.end(), std::byte{0});
-      auto into = mds::ranged_target::memory(got);
+      auto into = mds::detail::ranged_target::memory(got);
       if (streams) {
         into.put = [&got](std::uint64_t at, mds::bytes_view some) {
           std::copy(some.begin(), some.end(), got.begin() + static_cast<std::ptrdiff_t>(at));
         };
       }
       mds::detail::wait_for<>([&](auto& where, auto done) {
-        mds::async_read_ranges(threads, web, "key", {bytes.size(), "\"one\"", checksum}, into,
-                               {.range_bytes = 1000, .retry = patience, .budget = budget}, {},
-                               where, std::move(done));
+        mds::detail::async_read_ranges(
+            threads, web, "key", {bytes.size(), "\"one\"", checksum}, into,
+            {.range_bytes = 1000, .retry = patience, .budget = budget}, {}, where, std::move(done));
       });
       CHECK(got == bytes);
     }
 
     std::vector<std::byte> streamed;
     mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-      mds::async_stream_resumed(
+      mds::detail::async_stream_resumed(
           threads, web, "key", 1 << 20,
           [&](const mds::object_version&, mds::bytes_view more) {
             streamed.insert(streamed.end(), more.begin(), more.end());

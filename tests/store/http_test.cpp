@@ -1,6 +1,7 @@
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/store/http.hpp>
 
-#include <mdstream/store/streamed_read.hpp>
+#include <mdstream/store/detail/streamed_read.hpp>
 
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/any_store.hpp>
@@ -266,9 +267,9 @@ TEST_CASE("a stream goes on behind its last byte, with the version that it began
   const http store(threads, server.url());
   const auto stream = [&](std::uint64_t most, const mds::byte_taker& take) {
     return mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-      mds::async_stream_resumed(threads, store, "key", most, take,
-                                {.attempts = 2, .pause = std::chrono::milliseconds(1)}, {}, {},
-                                where, std::move(done));
+      mds::detail::async_stream_resumed(threads, store, "key", most, take,
+                                        {.attempts = 2, .pause = std::chrono::milliseconds(1)}, {},
+                                        {}, where, std::move(done));
     });
   };
   std::string got;
@@ -311,10 +312,10 @@ TEST_CASE("a stream that nothing comes of is repeated as its budget allows, also
   expect_error(
       [&] {
         (void)mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-          mds::async_stream_resumed(
+          mds::detail::async_stream_resumed(
               threads, store, "key", 100, [](const auto&, mds::bytes_view) {},
-              {.attempts = 10, .pause = std::chrono::microseconds(1)}, mds::retry_budget(2), {},
-              where, std::move(done));
+              {.attempts = 10, .pause = std::chrono::microseconds(1)}, mds::detail::retry_budget(2),
+              {}, where, std::move(done));
         });
       },
       errc::unavailable, {"503", "the retry budget is spent"});
@@ -337,7 +338,7 @@ TEST_CASE("a store whose calls are limited hands out bytes as they come, so many
   std::vector<mds::diagnostics> where(count);
   std::vector<std::string> came(count);
   std::atomic<int> left{count}, failed{0};
-  mds::one_time_event all;
+  mds::detail::one_time_event all;
   for (std::size_t i = 0; i < count; ++i) {
     store.async_stream(
         "x", {}, 0, 10,
@@ -374,7 +375,7 @@ TEST_CASE("a stream of a changed object fails, and one of an empty object is emp
   const auto length_of = [&](const std::string& key) {
     std::size_t length = 0;
     mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-      mds::async_stream_resumed(
+      mds::detail::async_stream_resumed(
           threads, store, key, 100,
           [&](const auto&, mds::bytes_view bytes) { length += bytes.size(); },
           {.attempts = 3, .pause = std::chrono::milliseconds(1)}, {}, {}, where, std::move(done));
@@ -389,7 +390,7 @@ TEST_CASE("a stream of a changed object fails, and one of an empty object is emp
 mds::errc read_version(const http& store, const mds::object_version& version) {
   std::vector<std::byte> into(5);
   mds::diagnostics where;
-  mds::one_time_event ended;
+  mds::detail::one_time_event ended;
   std::error_code result;
   store.async_read_version("key", version, 10, into, {}, where,
                            [&](std::error_code code, std::size_t) {

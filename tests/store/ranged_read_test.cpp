@@ -1,4 +1,5 @@
-#include <mdstream/store/ranged_read.hpp>
+#include <mdstream/core/detail/chance.hpp>
+#include <mdstream/store/detail/ranged_read.hpp>
 
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/blocking.hpp>
@@ -31,16 +32,16 @@ using namespace std::chrono_literals;
 
 using inner_store = mds::blocking<memory>;
 
-mds::ranged_read_options quickly(std::size_t range, unsigned attempts) {
+mds::detail::ranged_read_options quickly(std::size_t range, unsigned attempts) {
   return {.range_bytes = range, .at_once = 3, .retry = {.attempts = attempts, .pause = 10us}};
 }
 
 template <class S>
 void read(mds::runtime& threads, const S& store, mds::mutable_bytes into,
-          mds::ranged_read_options options, std::stop_token stop = {}) {
+          mds::detail::ranged_read_options options, std::stop_token stop = {}) {
   mds::detail::wait_for<>([&](auto& where, auto done) {
-    mds::async_read_ranges(threads, store, "key", {.bytes = into.size()}, into, std::move(options),
-                           stop, where, std::move(done));
+    mds::detail::async_read_ranges(threads, store, "key", {.bytes = into.size()}, into,
+                                   std::move(options), stop, where, std::move(done));
   });
 }
 
@@ -83,16 +84,17 @@ TEST_CASE("what comes by ranges is held against the checksum of the whole", "[st
   objects.write("key", bytes);
   const inner_store store(threads, objects);
   std::vector<std::byte> into(bytes.size());
-  const auto read = [&](const std::string& digest, mds::ranged_read_options options) {
+  const auto read = [&](const std::string& digest, mds::detail::ranged_read_options options) {
     mds::detail::wait_for<>([&](auto& where, auto done) {
-      mds::async_read_ranges(threads, store, "key", {.bytes = into.size(), .digest = digest}, into,
-                             std::move(options), {}, where, std::move(done));
+      mds::detail::async_read_ranges(threads, store, "key",
+                                     {.bytes = into.size(), .digest = digest}, into,
+                                     std::move(options), {}, where, std::move(done));
     });
   };
   const std::string wrong = "md5:0 crc32c:00000001";
   for (const std::size_t range : {1, 100, 1003, 2000}) {
     INFO("ranges of " << range);
-    read("md5:0 " + mds::digest_of_crc32c(mds::crc32c(bytes)), quickly(range, 1));
+    read("md5:0 " + mds::detail::digest_of_crc32c(mds::detail::crc32c(bytes)), quickly(range, 1));
     CHECK(into == bytes);
     expect_error([&] { read(wrong, quickly(range, 1)); }, errc::corrupt, {"CRC32C", "key"});
   }
@@ -159,7 +161,7 @@ TEST_CASE("all ranges and the store's other calls share one budget of repetition
   const mds::fault_injecting broken(
       threads, inner_store(threads, memory()),
       {.chance = 1.0, .kinds = {mds::store_fault::unavailable}, .seed = 6});
-  const mds::shared_retry_budget budget(mds::retry_budget(5, 0.5));
+  const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(5, 0.5));
   auto options = quickly(10, 10);
   options.budget = budget;
   std::vector<std::byte> into(1000);
@@ -178,7 +180,7 @@ TEST_CASE("to go on behind what came costs no repetition, and what lands earns s
   const auto bytes = conformance::noise(300, 4);
   objects.write("key", bytes);
   const dripping store{{inner_store(threads, objects)}};
-  const mds::shared_retry_budget budget(mds::retry_budget(10, 0.5));
+  const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(10, 0.5));
   while (budget.try_take()) {
   }
   auto options = quickly(100, 2);

@@ -1,4 +1,5 @@
-#include <mdstream/store/shared_retry_budget.hpp>
+#include <mdstream/schedule/detail/trouble.hpp>
+#include <mdstream/store/detail/shared_retry_budget.hpp>
 
 #include <chrono>
 #include <optional>
@@ -13,16 +14,16 @@ namespace shared_retry_budget_test {
 namespace mds = mdstream;
 using namespace std::chrono_literals;
 using mds::errc;
-using time_point = mds::call_attempts::clock::time_point;
+using time_point = mds::detail::call_attempts::clock::time_point;
 
 /// One call against a clock that only its pauses move.
 struct waiting_call {
-  mds::call_attempts made;
+  mds::detail::call_attempts made;
   mds::diagnostics where{};
   time_point now{};
   int attempts = 0;
 
-  std::optional<std::chrono::nanoseconds> fail(errc code = errc::unavailable) {
+  std::optional<std::chrono::nanoseconds> fail(std::error_code code = errc::unavailable) {
     ++attempts;
     const auto pause = made.pause_after(code, where, now);
     if (pause) now += *pause;
@@ -63,6 +64,29 @@ TEST_CASE("patience is for transient errors alone", "[store]") {
   CHECK_FALSE(call.fail(errc::io_error));
 }
 
+TEST_CASE("errors that are waited for leave the others all their attempts", "[store]") {
+  waiting_call call{{mds::patient_requests(1h, 3), {}}};
+  for (int i = 0; i < 5; ++i) CHECK(call.fail());
+  CHECK(call.fail(errc::corrupt));
+  CHECK(call.fail());
+  CHECK(call.fail(errc::io_error));
+  CHECK_FALSE(call.fail(errc::corrupt));
+}
+
+TEST_CASE("codes of a user's own category are attempts, and not waited for", "[store]") {
+  static const struct category final : std::error_category {
+    [[nodiscard]] const char* name() const noexcept override { return "own"; }
+    [[nodiscard]] std::string message(int) const override { return "nobody knows"; }
+  } own;
+  for (const std::error_code code :
+       {std::error_code(7, own), std::make_error_code(std::errc::permission_denied),
+        std::make_error_code(std::errc::no_such_file_or_directory)}) {
+    waiting_call call{{mds::patient_requests(1h, 2), {}}};
+    CHECK(call.fail(code));
+    CHECK_FALSE(call.fail(code));
+  }
+}
+
 TEST_CASE("a patient call comes when the store wants it, be it minutes later", "[store]") {
   waiting_call call{{mds::patient_requests(15min), {}}};
   call.where.retry_after = 4min;
@@ -76,7 +100,7 @@ TEST_CASE("a patient call comes when the store wants it, be it minutes later", "
 }
 
 TEST_CASE("where the budget is spent, patient calls come seldom, and others fail", "[store]") {
-  const mds::shared_retry_budget spent(mds::retry_budget(0, 0));
+  const mds::detail::shared_retry_budget spent(mds::detail::retry_budget(0, 0));
   waiting_call patient{{mds::patient_requests(10min), spent}};
   while (patient.fail()) {
   }
@@ -87,7 +111,7 @@ TEST_CASE("where the budget is spent, patient calls come seldom, and others fail
 }
 
 TEST_CASE("trouble is told at once, and once a minute while it lasts", "[store]") {
-  mds::trouble_log log;
+  mds::detail::trouble_log log;
   const time_point begin{};
   CHECK(log.failed(begin));
   CHECK_FALSE(log.failed(begin + 1s));
@@ -99,8 +123,8 @@ TEST_CASE("trouble is told at once, and once a minute while it lasts", "[store]"
 
 TEST_CASE("a warning says what failed where, and for how long it is tried", "[store]") {
   std::vector<std::string> told;
-  const mds::shared_retry_budget budget(
-      mds::retry_budget(),
+  const mds::detail::shared_retry_budget budget(
+      mds::detail::retry_budget(),
       mds::detail::tells_of_trouble([&](const std::string& text) { told.push_back(text); }, "c4",
                                     15min));
   waiting_call call{{mds::patient_requests(15min, 2), budget}};

@@ -1,4 +1,4 @@
-#include <mdstream/store/digest.hpp>
+#include <mdstream/store/detail/digest.hpp>
 #include <mdstream/store/store.hpp>
 
 #include "store/archetypes.hpp"
@@ -35,7 +35,7 @@ TEST_CASE("the archetypes of both kinds conform", "[store]") {
 }
 
 TEST_CASE("an ETag is a digest where it has the form of one", "[store]") {
-  using mdstream::digest_of_tag;
+  using mdstream::detail::digest_of_tag;
   const std::string hex = "d41d8cd98f00b204e9800998ecf8427e";
   CHECK(digest_of_tag('"' + hex + '"') == "md5:" + hex);
   CHECK(digest_of_tag("D41D8CD98F00B204E9800998ECF8427E") == "md5:" + hex);
@@ -50,7 +50,7 @@ TEST_CASE("an ETag is a digest where it has the form of one", "[store]") {
 }
 
 TEST_CASE("digests of base64 have their length", "[store]") {
-  using mdstream::digest_of_base64;
+  using mdstream::detail::digest_of_base64;
   CHECK(digest_of_base64("md5", 16, "1B2M2Y8AsgTpgAmY7PhCfg==") ==
         "md5:d41d8cd98f00b204e9800998ecf8427e");
   CHECK(digest_of_base64("crc32c", 4, "AAAAAA==") == "crc32c:00000000");
@@ -62,7 +62,7 @@ TEST_CASE("digests of base64 have their length", "[store]") {
 }
 
 TEST_CASE("digests tell of the same bytes where they are of one kind", "[store]") {
-  using mdstream::same_bytes;
+  using mdstream::detail::same_bytes;
   CHECK(same_bytes("md5:1", "md5:1") == true);
   CHECK(same_bytes("md5:1", "md5:2") == false);
   CHECK(same_bytes("md5-of-parts:1-2", "md5-of-parts:1-2") == true);

@@ -1,6 +1,7 @@
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/stream/open.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/http.hpp>
 
@@ -34,6 +35,7 @@
 #include "support/catch.hpp"
 #include "support/plain_dataset.hpp"
 #include "support/scripted_server.hpp"
+#include "support/seed.hpp"
 
 // Opening, reading by index and reading an epoch without blocking, from a web server that answers,
 // or that takes requests and says nothing.
@@ -356,7 +358,7 @@ TEST_CASE("an epoch that is left gives up its shards before the next one needs t
 
 TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and silent server") {
   using namespace async_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   std::mt19937 random(seed);
   const auto below = [&random](unsigned n) { return static_cast<unsigned>(random() % n); };
   server from;
@@ -373,7 +375,7 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
     from.take_time(std::chrono::milliseconds(below(3)));
     std::optional<loader> left(std::in_place, options);
     const auto ask = [&](loader::epoch_type& epoch, outcome<batch_type>& call) {
-      mds::one_time_event asked;
+      mds::detail::one_time_event asked;
       auto here = [&, handler = call.handler()]() mutable {
         epoch.async_next(std::move(handler));
         asked.set();

@@ -1,6 +1,7 @@
-#include <mdstream/stream/substitutions.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/stream/detail/substitutions.hpp>
 
-#include <mdstream/async/event.hpp>
+#include <mdstream/async/detail/event.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/plain_dataset.hpp"
+#include "support/seed.hpp"
 
 // Shards that can not be read: fetched again, then an error, or others in their place.
 
@@ -81,7 +83,7 @@ void write_texts(const std::string& where) {
 
 TEST_CASE(
     "what takes the place of bad shards does not depend on the order in which they are found") {
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 100; ++round) {
@@ -89,13 +91,13 @@ TEST_CASE(
                                              1 + static_cast<std::uint32_t>(random() % 6)};
     std::vector<std::uint64_t> sizes(streams[0] + streams[1]);
     for (auto& size : sizes) size = 1 + random() % 9;
-    const mds::shard_locator locate(sizes);
+    const mds::detail::shard_locator locate(sizes);
     std::vector<std::uint32_t> bad;
     for (std::uint32_t shard = 0; shard < sizes.size(); ++shard)
       if (shard != 0 && shard != streams[0] && random() % 2 == 0) bad.push_back(shard);
-    mds::substitutions at_once(streams), one_by_one(streams);
+    mds::detail::substitutions at_once(streams), one_by_one(streams);
     for (const auto shard : bad) at_once.add(shard);
-    std::vector<mds::sample_location> places, original;
+    std::vector<mds::detail::sample_location> places, original;
     for (std::uint64_t i = 0; i < locate.samples(); ++i) original.push_back(locate(i));
     places = original;
     std::ranges::shuffle(bad, random);
@@ -113,7 +115,7 @@ TEST_CASE(
       CHECK(now.index < sizes[now.shard]);
     }
   }
-  mds::substitutions last({2, 1});
+  mds::detail::substitutions last({2, 1});
   last.add(0);
   support::expect_error([&] { last.add(1); }, mds::errc::corrupt, {"no shard of the stream"});
   support::expect_error([&] { last.add(2); }, mds::errc::corrupt, {"no shard of the stream"});
@@ -195,7 +197,7 @@ TEST_CASE("a damaged shard that the next epoch holds already is healed too") {
     REQUIRE(first.next(batch));
     check(batch);
   }
-  mds::one_time_event held;  // by the next epoch, which the one worker has made before
+  mds::detail::one_time_event held;  // by the next epoch, which the one worker has made before
   threads.post([&held] { held.set(); });
   held.wait();
   const std::string wanted = "text " + std::to_string(last_id);

@@ -1,5 +1,6 @@
 #include <mdstream/batch.hpp>
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // The smallest cache limit that a loader names is enough, for every epoch and all ranks of a node.
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <algorithm>

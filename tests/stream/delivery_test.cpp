@@ -1,18 +1,19 @@
-#include <mdstream/stream/delivery.hpp>
+#include <mdstream/stream/detail/delivery.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <deque>
 #include <future>
 #include <mutex>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 // A delivery over a scripted cache: every request is answered when, how and on which thread the
 // script says, and the cache keeps book of what it was asked.
@@ -30,18 +31,35 @@ struct counting {
   }
 };
 
-class scripted_cache {
+/// Every shard is an MDS shard of 4 samples: sample `i` has `i + 1` bytes, each of which is the
+/// shard's number.
+class scripted_cache final : public mds::detail::shard_supply {
  public:
+  explicit scripted_cache(std::size_t shards) {
+    for (std::size_t shard = 0; shard < shards; ++shard) {
+      constexpr std::uint32_t header[] = {4, 24, 25, 27, 30, 34};
+      const auto bytes = std::as_bytes(std::span(header));
+      bytes_.emplace_back(bytes.begin(), bytes.end()).resize(34, static_cast<std::byte>(shard));
+    }
+  }
+
+  mutable std::set<std::uint32_t> bad{};  // each once
   bool is_limited = false;
   /// Answers a request: at once where it returns a code, later where it returns nothing.
   std::function<std::optional<std::error_code>(std::uint32_t shard, bool ahead)> script;
   std::atomic<bool> held_elsewhere{false};  // what `drop` can not give up
 
-  [[nodiscard]] bool limited() const { return is_limited; }
-  [[nodiscard]] static std::uint64_t footprint(std::uint32_t) { return 10; }
-  [[nodiscard]] static std::size_t fetches_at_once() { return 64; }
-  [[nodiscard]] static bool may_hold(std::uint64_t bytes) { return bytes <= 35; }
-  void unpin(std::uint32_t shard) {
+  [[nodiscard]] std::size_t shards() const override { return bytes_.size(); }
+  [[nodiscard]] bool limited() const override { return is_limited; }
+  [[nodiscard]] std::uint64_t footprint(std::uint32_t) const override { return 10; }
+  [[nodiscard]] std::size_t fetches_at_once() const override { return 64; }
+  [[nodiscard]] bool may_hold(std::uint64_t bytes) override { return bytes <= 35; }
+  [[nodiscard]] mds::detail::shard_samples view(const mds::detail::shard_ref&,
+                                                std::uint32_t number) const override {
+    if (bad.erase(number) != 0) throw mds::error(mds::errc::corrupt, "it is no shard");
+    return mds::detail::shard_samples(mds::mds_shard_view(bytes_[number], 4));
+  }
+  void unpin(std::uint32_t shard) override {
     const std::lock_guard lock(mutex_);
     unpinned_.push_back(shard);
   }
@@ -49,18 +67,18 @@ class scripted_cache {
     const std::lock_guard lock(mutex_);
     return unpinned_;
   }
-  [[nodiscard]] std::optional<mds::shard_ref> try_acquire(std::uint32_t shard) {
+  [[nodiscard]] std::optional<mds::detail::shard_ref> try_acquire(std::uint32_t shard) override {
     const std::lock_guard lock(mutex_);
     if (!resident_.contains(shard)) return std::nullopt;
-    return mds::shard_ref();
+    return mds::detail::shard_ref();
   }
   void async_acquire(std::uint32_t shard, std::stop_token stop, mds::diagnostics& where,
-                     mds::unique_function<void(std::error_code, mds::shard_ref)> done) {
+                     acquire_handler done) override {
     answer(shard, false, std::move(stop), where,
            [done = std::move(done)](std::error_code e) mutable { done(e, {}); });
   }
   void async_prefetch(std::uint32_t shard, std::stop_token stop, mds::diagnostics& where,
-                      mds::unique_function<void(std::error_code)> done) {
+                      prefetch_handler done) override {
     answer(shard, true, std::move(stop), where, std::move(done));
   }
 
@@ -82,7 +100,7 @@ class scripted_cache {
     return asked_;
   }
   /// Forgets a shard; the script is asked for it again.
-  bool drop(std::uint32_t shard) {
+  bool drop(std::uint32_t shard) override {
     const std::lock_guard lock(mutex_);
     return !held_elsewhere && resident_.erase(shard) != 0;
   }
@@ -100,11 +118,11 @@ class scripted_cache {
     std::uint32_t shard = 0;
     std::stop_token stop;
     mds::diagnostics* where = nullptr;
-    mds::unique_function<void(std::error_code)> done;
+    mds::detail::unique_function<void(std::error_code)> done;
   };
 
   void answer(std::uint32_t shard, bool ahead, std::stop_token stop, mds::diagnostics& where,
-              mds::unique_function<void(std::error_code)> done) {
+              mds::detail::unique_function<void(std::error_code)> done) {
     const std::optional<std::error_code> now = script ? script(shard, ahead) : std::error_code();
     {
       const std::lock_guard lock(mutex_);
@@ -117,7 +135,7 @@ class scripted_cache {
     finish(shard, *now, where, done);
   }
   void finish(std::uint32_t shard, std::error_code code, mds::diagnostics& where,
-              mds::unique_function<void(std::error_code)>& done) {
+              mds::detail::unique_function<void(std::error_code)>& done) {
     if (code)
       where.what = "the script says no to shard " + std::to_string(shard);
     else {
@@ -127,6 +145,7 @@ class scripted_cache {
     done(code);
   }
 
+  std::vector<std::vector<std::byte>> bytes_;
   std::mutex mutex_;
   std::set<std::uint32_t> resident_;
   std::deque<waiting> waiting_;
@@ -134,56 +153,35 @@ class scripted_cache {
   std::vector<std::uint32_t> unpinned_;
 };
 
-/// A shard: sample `i` has `i + 1` bytes, each of which is the shard's number.
-struct numbered {
-  std::uint32_t number = 0;
-  [[nodiscard]] mds::bytes_view operator[](std::uint64_t i) const {
-    static const auto bytes = [] {
-      std::array<std::array<std::byte, 4>, 256> out{};
-      for (std::size_t shard = 0; shard < out.size(); ++shard)
-        out[shard].fill(static_cast<std::byte>(shard));
-      return out;
-    }();
-    return mds::bytes_view(bytes[number]).first(i + 1);
-  }
-};
-
-struct source {
-  scripted_cache own;
-  std::set<std::uint32_t> bad{};  // each once
-  [[nodiscard]] scripted_cache& cache() { return own; }
-  [[nodiscard]] numbered view(const mds::shard_ref&, std::uint32_t number) {
-    if (bad.erase(number) != 0) throw mds::error(mds::errc::corrupt, "it is no shard");
-    return {number};
-  }
-};
+/// The number that a shard's samples say.
+std::uint64_t number_of(const mds::detail::shard_samples& samples) {
+  return std::to_integer<std::uint64_t>(samples[0].front());
+}
 
 /// 20 shards of 4 samples, batches of 2: batch t needs shard t / 2 alone.
 struct rig {
   std::vector<std::uint64_t> sizes = std::vector<std::uint64_t>(20, 4);
-  mds::shard_locator locate{sizes};
+  mds::detail::shard_locator locate{sizes};
   mds::runtime threads{2};
-  source from;
+  scripted_cache from{sizes.size()};
 
-  [[nodiscard]] mds::delivery<source> start(std::uint64_t predownload, std::size_t requests,
+  [[nodiscard]] mds::detail::delivery start(std::uint64_t predownload, std::size_t requests,
                                             std::function<void(std::uint32_t)> before_drop = {}) {
-    return {
-        from,
-        threads,
-        mds::lookahead(locate, sizes.size(), mds::epoch_order(counting{80}, 2), mds::world{}, 2),
-        sizes.size(),
-        {.predownload = predownload, .horizon = 40, .requests = requests},
-        std::move(before_drop)};
+    return {from,
+            threads,
+            mds::detail::lookahead(locate, sizes.size(), mds::epoch_order(counting{80}, 2),
+                                   mds::world{}, 2),
+            {.predownload = predownload, .horizon = 40, .requests = requests},
+            std::move(before_drop)};
   }
 };
 
 /// The whole epoch, each batch from the shard that it lies in.
-template <class Delivery>
-void read_on(Delivery& delivery, std::uint64_t first = 0) {
+void read_on(mds::detail::delivery& delivery, std::uint64_t first = 0) {
   std::uint64_t t = first;
   while (delivery.wait()) {
     CHECK(delivery.front().number == t);
-    CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)).number == t / 2);
+    CHECK(number_of(delivery.shard(static_cast<std::uint32_t>(t / 2))) == t / 2);
     delivery.pop();
     ++t;
   }
@@ -196,28 +194,28 @@ TEST_CASE("shards are asked for in order, once each, however the answers come") 
   using namespace delivery_test;
   rig r;
   SECTION("at once") {}
-  SECTION("with a limit: only the first batch's shards are held") { r.from.own.is_limited = true; }
+  SECTION("with a limit: only the first batch's shards are held") { r.from.is_limited = true; }
   auto delivery = r.start(16, 3);
   read_on(delivery);
   std::vector<std::uint32_t> expected(20);
   for (std::uint32_t i = 0; i < 20; ++i) expected[i] = i;
-  CHECK(r.from.own.asked() == expected);
+  CHECK(r.from.asked() == expected);
 }
 
 TEST_CASE("before the first batch what is here is held, and what others need is theirs to fetch") {
   using namespace delivery_test;
   rig r;
-  r.from.own.put(0);
+  r.from.put(0);
   auto delivery = r.start(12, 1);  // shards 0, 1 and 2
   delivery.read_first();
   CHECK(delivery.upcoming() == nullptr);
   delivery.fetch_first([](std::uint32_t shard) { return shard < 2; });
-  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{2});
+  CHECK(r.from.asked() == std::vector<std::uint32_t>{2});
   REQUIRE(delivery.upcoming() != nullptr);
   CHECK(delivery.upcoming()->number == 0);
   delivery.yield(0);
   CHECK(delivery.upcoming() == nullptr);
-  r.from.own.evict_all();
+  r.from.evict_all();
   read_on(delivery);
 }
 
@@ -225,18 +223,18 @@ TEST_CASE("fetching before the first batch goes on where it waited for room, in 
   using namespace delivery_test;
   rig r;
   bool room = false;
-  r.from.own.script = [&](std::uint32_t, bool) {
+  r.from.script = [&](std::uint32_t, bool) {
     return std::optional(room ? std::error_code() : make_error_code(mds::errc::cache_too_small));
   };
   auto delivery = r.start(12, 1);
   delivery.read_first();
   delivery.fetch_first([](std::uint32_t) { return false; });
-  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{0});
+  CHECK(r.from.asked() == std::vector<std::uint32_t>{0});
   room = true;
   delivery.fetch_on();
-  CHECK(r.from.own.asked() == std::vector<std::uint32_t>{0, 0, 1, 2});
+  CHECK(r.from.asked() == std::vector<std::uint32_t>{0, 0, 1, 2});
   delivery.fetch_on();  // nothing waits
-  CHECK(r.from.own.asked().size() == 4);
+  CHECK(r.from.asked().size() == 4);
 }
 
 TEST_CASE("a bad shard is given up where another takes it once more in between, and not for ever") {
@@ -246,29 +244,29 @@ TEST_CASE("a bad shard is given up where another takes it once more in between, 
   const int taken = GENERATE(0, 1, 2);
   auto delivery = r.start(2, 1, [&](std::uint32_t shard) {
     CHECK(shard == 0);
-    r.from.own.held_elsewhere = ++yields <= taken;
+    r.from.held_elsewhere = ++yields <= taken;
   });
   REQUIRE(delivery.wait());
   CHECK(delivery.recover(0) == (taken < 2));
   CHECK(yields == (taken == 0 ? 1 : 2));
-  r.from.own.held_elsewhere = false;
+  r.from.held_elsewhere = false;
   read_on(delivery);
 }
 
 TEST_CASE("answers in any order from other threads, failures and lack of room among them") {
   using namespace delivery_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   for (unsigned round = 0; round < 30; ++round) {
     rig r;
-    r.from.own.is_limited = round % 2 == 0;
+    r.from.is_limited = round % 2 == 0;
     std::mt19937 decide(seed + round);
     std::mutex decide_mutex;
     const auto below = [&](unsigned n) {
       const std::lock_guard lock(decide_mutex);
       return static_cast<unsigned>(decide() % n);
     };
-    r.from.own.script = [&](std::uint32_t, bool ahead) -> std::optional<std::error_code> {
+    r.from.script = [&](std::uint32_t, bool ahead) -> std::optional<std::error_code> {
       switch (below(6)) {
         case 0: return std::error_code();
         case 1: return ahead ? mds::errc::cache_too_small : mds::errc::io_error;
@@ -279,12 +277,12 @@ TEST_CASE("answers in any order from other threads, failures and lack of room am
     std::thread world([&] {
       while (!ended) {
         const unsigned kind = below(8);
-        if (kind == 7) r.from.own.evict_all();
-        if (!r.from.own.complete(
-                below(4), kind == 0 ? make_error_code(mds::errc::io_error) : std::error_code()))
+        if (kind == 7) r.from.evict_all();
+        if (!r.from.complete(below(4),
+                             kind == 0 ? make_error_code(mds::errc::io_error) : std::error_code()))
           std::this_thread::yield();
       }
-      while (r.from.own.complete(0)) {
+      while (r.from.complete(0)) {
       }
     });
     {
@@ -301,7 +299,7 @@ TEST_CASE("answers in any order from other threads, failures and lack of room am
         }
         if (!more) break;
         CHECK(delivery.front().number == t);
-        CHECK(delivery.shard(static_cast<std::uint32_t>(t / 2)).number == t / 2);
+        CHECK(number_of(delivery.shard(static_cast<std::uint32_t>(t / 2))) == t / 2);
         delivery.pop();
         ++t;
       }
@@ -315,40 +313,41 @@ TEST_CASE("answers in any order from other threads, failures and lack of room am
 TEST_CASE("a batch that the limit can not hold is copied shard by shard, and holds none") {
   using namespace delivery_test;
   rig r;
-  r.from.own.is_limited = true;
+  r.from.is_limited = true;
   std::uint64_t batch = 16;  // four shards of 10 bytes in 35
   int refusals = 0;
   SECTION("as the cache says") {}
   SECTION("though some of them are bad at first") { r.from.bad = {2, 5, 19}; }
   SECTION("where what was allowed finds no room after all") {
     batch = 8;
-    r.from.own.script = [&](std::uint32_t shard, bool ahead) {
+    r.from.script = [&](std::uint32_t shard, bool ahead) {
       return std::optional(ahead || (shard % 2 == 1 && ++refusals % 2 == 1)
                                ? make_error_code(mds::errc::cache_too_small)
                                : std::error_code());
     };
   }
-  mds::delivery<source> delivery(
+  mds::detail::delivery delivery(
       r.from, r.threads,
-      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, batch), mds::world{}, batch), 20,
+      mds::detail::lookahead(r.locate, 20, mds::epoch_order(counting{80}, batch), mds::world{},
+                             batch),
       {.predownload = 0, .horizon = 0, .requests = 1});
   std::uint64_t id = 0;
   while (delivery.wait()) {
     REQUIRE(delivery.copied() != nullptr);
-    const mds::upcoming_batch& front = delivery.front();
+    const mds::detail::upcoming_batch& front = delivery.front();
     for (std::size_t i = 0; i < front.ids.size(); ++i, ++id) {
       const mds::bytes_view sample = (*delivery.copied())[i];
       REQUIRE(sample.size() == id % 4 + 1);
       CHECK(sample.back() == static_cast<std::byte>(id / 4));
     }
-    std::vector<mds::shard_ref> held;
+    std::vector<mds::detail::shard_ref> held;
     delivery.share_front(held);
     CHECK(held.empty());
     delivery.pop();
   }
   CHECK(id == 80);
   CHECK(delivery.has_copied());
-  const auto unpinned = r.from.own.unpinned();
+  const auto unpinned = r.from.unpinned();
   for (std::uint32_t shard = 0; shard < 20; ++shard)
     CHECK(std::ranges::count(unpinned, shard) >= 1);
 }
@@ -356,11 +355,11 @@ TEST_CASE("a batch that the limit can not hold is copied shard by shard, and hol
 TEST_CASE("waiting without blocking: built and completed on the pool, canceled, or dropped") {
   using namespace delivery_test;
   rig r;
-  r.from.own.script = [](std::uint32_t, bool) { return std::optional<std::error_code>(); };
-  auto delivery = std::make_unique<mds::delivery<source>>(
+  r.from.script = [](std::uint32_t, bool) { return std::optional<std::error_code>(); };
+  auto delivery = std::make_unique<mds::detail::delivery>(
       r.from, r.threads,
-      mds::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 2), mds::world{}, 2), 20,
-      mds::delivery_limits{.predownload = 4, .horizon = 4, .requests = 2});
+      mds::detail::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 2), mds::world{}, 2),
+      mds::detail::delivery_limits{.predownload = 4, .horizon = 4, .requests = 2});
   std::promise<std::exception_ptr> outcome;
   const auto ask = [&](std::stop_token stop) {
     outcome = {};
@@ -373,7 +372,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
   SECTION("it completes when the shard is there") {
     auto future = ask({});
     CHECK(future.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout);
-    while (r.from.own.complete(0)) {
+    while (r.from.complete(0)) {
     }
     CHECK_FALSE(future.get());
     CHECK(delivery->front().number == 0);
@@ -386,7 +385,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     auto early = ask(stop.get_token());
     CHECK(mds::code_of(early.get()) == mds::errc::canceled);
     std::thread answers([&] {
-      while (r.from.own.complete(0)) std::this_thread::yield();
+      while (r.from.complete(0)) std::this_thread::yield();
     });
     CHECK(delivery->wait());
     CHECK(delivery->front().number == 0);
@@ -399,10 +398,10 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     auto early = ask(stop.get_token());
     stop.request_stop();
     CHECK(mds::code_of(early.get()) == mds::errc::canceled);
-    r.from.own.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
+    r.from.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
     auto future = ask({});
     CHECK(future.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout);
-    CHECK(r.from.own.asked().empty());
+    CHECK(r.from.asked().empty());
     SECTION("then the call completes") {
       others_gone.request_stop();
       CHECK_FALSE(future.get());
@@ -422,7 +421,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     }
   }
   SECTION("who waits for a batch waits for others, too") {
-    r.from.own.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
+    r.from.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
     std::stop_source others_gone;
     delivery->wait_for(others_gone.get_token());
     std::atomic<bool> gone{false};
@@ -440,7 +439,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
     // The destructor tells who waits before it waits itself for the shards that are on their way.
     std::thread answers([&] {
       (void)ended.wait_for(std::chrono::seconds(10));
-      while (r.from.own.complete(0)) {
+      while (r.from.complete(0)) {
       }
     });
     delivery.reset();

@@ -1,3 +1,4 @@
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/stream/loader.hpp>
 
 #include <mdstream/mdstream.hpp>

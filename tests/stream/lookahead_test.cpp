@@ -1,6 +1,6 @@
-#include <mdstream/stream/lookahead.hpp>
+#include <mdstream/stream/detail/lookahead.hpp>
 
-#include <mdstream/async/pool.hpp>
+#include <mdstream/async/detail/pool.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace mds = mdstream;
 
@@ -34,13 +35,14 @@ struct failing_ids : fixed_ids {
   }
 };
 
-mds::batch_reader counting_reader(const mds::shard_locator& locate, std::uint64_t samples) {
+mds::detail::batch_reader counting_reader(const mds::detail::shard_locator& locate,
+                                          std::uint64_t samples) {
   fixed_ids order;
   for (std::uint64_t i = 0; i < samples; ++i) order.values.push_back(static_cast<std::int64_t>(i));
   return {locate, locate.shards(), mds::epoch_order(std::move(order), 64), {}, 64};
 }
 
-std::set<std::uint32_t> shards_of(const mds::shard_locator& locate,
+std::set<std::uint32_t> shards_of(const mds::detail::shard_locator& locate,
                                   std::span<const std::int64_t> ids) {
   std::set<std::uint32_t> shards;
   for (const std::int64_t id : ids)
@@ -52,13 +54,13 @@ std::set<std::uint32_t> shards_of(const mds::shard_locator& locate,
 
 TEST_CASE("batches, their shards and every next use agree with a search through the order") {
   using namespace lookahead_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   for (int round = 0; round < 60; ++round) {
     std::vector<std::uint64_t> sizes(1 + random() % 12);
     for (auto& size : sizes) size = 1 + random() % 20;
-    const mds::shard_locator locate(sizes);
+    const mds::detail::shard_locator locate(sizes);
     const mds::world here{.nodes = 1 + random() % 2, .ranks_per_node = 1 + random() % 3};
     mds::world rank = here;
     rank.rank = random() % here.num_ranks();
@@ -69,8 +71,8 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
     for (auto& id : ids)
       id = random() % 10 == 0 ? -1 : static_cast<std::int64_t>(random() % locate.samples());
 
-    mds::lookahead ahead(locate, sizes.size(), mds::epoch_order(fixed_ids{ids}, global), rank,
-                         batch_size);
+    mds::detail::lookahead ahead(locate, sizes.size(), mds::epoch_order(fixed_ids{ids}, global),
+                                 rank, batch_size);
     const std::uint64_t node_first = rank.node() * rank.ranks_per_node * batch_size;
     const auto node_ids = [&](std::uint64_t batch) {
       return std::span(ids).subspan(batch * global + node_first, rank.ranks_per_node * batch_size);
@@ -99,7 +101,7 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
         ++front;
       }
       for (std::uint32_t shard = 0; shard < sizes.size(); ++shard) {
-        std::uint64_t use = mds::never;
+        std::uint64_t use = mds::detail::never;
         for (std::uint64_t batch = end; batch-- > front;)
           if (shards_of(locate, node_ids(batch)).contains(shard)) use = batch;
         CHECK(ahead.next_use(shard) == use);
@@ -114,23 +116,27 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
 TEST_CASE("an order that is read ahead gives the same batches, however late who reads it is") {
   using namespace lookahead_test;
   constexpr std::uint64_t samples = 64 * 1000;  // eight blocks
-  const mds::shard_locator locate(std::vector<std::uint64_t>(500, 128));
-  mds::thread_pool pool(2);
-  std::vector<mds::unique_function<void()>> kept;
-  const auto at_once = [&](mds::unique_function<void()> work) { pool.post(std::move(work)); };
-  const auto never = [&](mds::unique_function<void()> work) { kept.push_back(std::move(work)); };
-  const auto later = [&](mds::unique_function<void()> work) {
+  const mds::detail::shard_locator locate(std::vector<std::uint64_t>(500, 128));
+  mds::detail::thread_pool pool(2);
+  std::vector<mds::detail::unique_function<void()>> kept;
+  const auto at_once = [&](mds::detail::unique_function<void()> work) {
+    pool.post(std::move(work));
+  };
+  const auto never = [&](mds::detail::unique_function<void()> work) {
+    kept.push_back(std::move(work));
+  };
+  const auto later = [&](mds::detail::unique_function<void()> work) {
     pool.post([work = std::move(work)]() mutable {
       std::this_thread::yield();
       work();
     });
   };
-  for (const mds::read_ahead::executor& elsewhere :
-       {mds::read_ahead::executor{}, mds::read_ahead::executor{at_once},
-        mds::read_ahead::executor{never}, mds::read_ahead::executor{later}}) {
-    mds::batch_reader expected = counting_reader(locate, samples);
-    mds::read_ahead ahead(counting_reader(locate, samples), elsewhere);
-    mds::upcoming_batch one, other;
+  for (const mds::detail::read_ahead::executor& elsewhere :
+       {mds::detail::read_ahead::executor{}, mds::detail::read_ahead::executor{at_once},
+        mds::detail::read_ahead::executor{never}, mds::detail::read_ahead::executor{later}}) {
+    mds::detail::batch_reader expected = counting_reader(locate, samples);
+    mds::detail::read_ahead ahead(counting_reader(locate, samples), elsewhere);
+    mds::detail::upcoming_batch one, other;
     std::size_t batches = 0;
     for (; expected.read(one); ++batches) {
       REQUIRE(ahead.read(other));
@@ -149,19 +155,22 @@ TEST_CASE("an order that is read ahead gives the same batches, however late who 
 
 TEST_CASE("a reader may be dropped while its order is read, and what fails is tried again") {
   using namespace lookahead_test;
-  const mds::shard_locator locate(std::vector<std::uint64_t>(500, 128));
-  mds::thread_pool pool(2);
-  const auto elsewhere = [&](mds::unique_function<void()> work) { pool.post(std::move(work)); };
+  const mds::detail::shard_locator locate(std::vector<std::uint64_t>(500, 128));
+  mds::detail::thread_pool pool(2);
+  const auto elsewhere = [&](mds::detail::unique_function<void()> work) {
+    pool.post(std::move(work));
+  };
   for (int i = 0; i < 30; ++i) {
-    mds::read_ahead ahead(counting_reader(locate, 64 * 1000), elsewhere);
-    mds::upcoming_batch batch;
+    mds::detail::read_ahead ahead(counting_reader(locate, 64 * 1000), elsewhere);
+    mds::detail::upcoming_batch batch;
     for (int k = 0; k < i; ++k) REQUIRE(ahead.read(batch));
   }
   failing_ids order;
   for (std::int64_t i = 0; i < 64 * 300; ++i) order.values.push_back(i);
-  mds::read_ahead ahead(
-      mds::batch_reader(locate, 500, mds::epoch_order(std::move(order), 64), {}, 64), elsewhere);
-  mds::upcoming_batch batch;
+  mds::detail::read_ahead ahead(
+      mds::detail::batch_reader(locate, 500, mds::epoch_order(std::move(order), 64), {}, 64),
+      elsewhere);
+  mds::detail::upcoming_batch batch;
   std::uint64_t next = 0, failures = 0;
   while (next < 300) {
     try {

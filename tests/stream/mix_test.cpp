@@ -1,4 +1,5 @@
-#include <mdstream/stream/run_order.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/stream/detail/run_order.hpp>
 
 #include <mdstream/mdstream.hpp>
 

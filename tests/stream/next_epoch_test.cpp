@@ -1,4 +1,5 @@
-#include <mdstream/stream/next_epoch.hpp>
+#include <mdstream/schedule/detail/eviction.hpp>
+#include <mdstream/stream/detail/next_epoch.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 // The epoch after the one at hand: every wish in every state, failures at every step, and takers
 // that come at any moment.
@@ -38,14 +40,15 @@ struct journal {
   }
 };
 
-struct feed {
+struct feed final : mds::detail::epoch_steps {
   journal& book;
-  char fails;                                    // at this step
-  mds::unique_function<void()>* ends = nullptr;  // where something is under way: to be called
+  char fails;  // at this step
+  mds::detail::unique_function<void()>* ends =
+      nullptr;  // where something is under way: to be called
   std::atomic<int> inside{0};
 
   feed(journal& to, char at) : book(to), fails(at) { step('m'); }
-  ~feed() {
+  ~feed() override {
     if (inside != 0) ++book.wrong;
     book.note('g');
   }
@@ -55,27 +58,27 @@ struct feed {
     --inside;
     if (what == fails) throw std::runtime_error("the script says no");
   }
-  void read_first() { step('r'); }
-  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) {
+  void read_first() override { step('r'); }
+  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) override {
     if (!needed_before(1) || needed_before(2)) ++book.wrong;
     step('f');
   }
-  void fetch_on() { book.note('o'); }
-  void yield(std::uint32_t shard) {
+  void fetch_on() override { book.note('o'); }
+  void yield(std::uint32_t shard) override {
     if (shard != 5) ++book.wrong;
     book.note('y');
   }
-  void build_first() { step('b'); }
-  [[nodiscard]] bool is_idle() const { return ends == nullptr; }
-  void async_end(mds::unique_function<void()> ended) { *ends = std::move(ended); }
-  [[nodiscard]] static std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) {
+  void build_first() override { step('b'); }
+  [[nodiscard]] bool is_idle() const override { return ends == nullptr; }
+  void async_end(mds::detail::unique_function<void()> ended) override { *ends = std::move(ended); }
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const override {
     return shard + from;
   }
 };
 
-using next = mds::next_epoch<feed>;
+using next = mds::detail::next_epoch;
 
-mds::epoch_key key(std::uint64_t epoch) { return {.start = {.epoch = epoch}}; }
+mds::detail::epoch_key key(std::uint64_t epoch) { return {.start = {.epoch = epoch}}; }
 
 /// Waits until what was posted before has run.
 void drain(mds::runtime& threads) {
@@ -89,8 +92,8 @@ void drain(mds::runtime& threads) {
 TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is wanted") {
   using namespace next_epoch_test;
   const char fails = GENERATE(' ', 'm', 'r', 'f', 'b');
-  const auto wanted = GENERATE(mds::readiness::none, mds::readiness::read, mds::readiness::fetched,
-                               mds::readiness::built);
+  const auto wanted = GENERATE(mds::detail::readiness::none, mds::detail::readiness::read,
+                               mds::detail::readiness::fetched, mds::detail::readiness::built);
   INFO("fails at " << fails << ", wanted " << static_cast<int>(wanted));
   const std::string all = "mrfb";
   std::string expected =
@@ -98,7 +101,8 @@ TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is
   if (const std::size_t at = expected.find(fails); at != std::string::npos) expected.resize(at + 1);
   const bool made = fails != 'm' && fails != 'r';
   const bool fetched = made && expected.find('f') != std::string::npos;
-  const mds::epoch_key taken = GENERATE(key(1), key(2), mds::epoch_key{key(1).start, {7}});
+  const mds::detail::epoch_key taken =
+      GENERATE(key(1), key(2), mds::detail::epoch_key{key(1).start, {7}});
   mds::runtime threads(1);
   journal book;
   {
@@ -115,14 +119,14 @@ TEST_CASE("an epoch is made, read, fetched and built in this order, as far as is
       drain(threads);
     }
     CHECK(book.text() == expected + (fails == 'r' ? "g" : ""));
-    CHECK(it.next_use(3, 4) == (made ? 7 : mds::never));
+    CHECK(it.next_use(3, 4) == (made ? 7 : mds::detail::never));
     it.fetch_on();
     CHECK((book.text().back() == 'o') == fetched);
     it.yield(5);
     CHECK((book.text().back() == 'y') == made);
     CHECK((it.take(taken) != nullptr) == (made && taken == key(1)));
     CHECK_FALSE(it.has_begun());
-    CHECK(it.next_use(3, 4) == mds::never);
+    CHECK(it.next_use(3, 4) == mds::detail::never);
     CHECK_FALSE(it.take(key(1)));
   }
   CHECK(std::ranges::count(book.text(), 'g') == (fails == 'm' ? 0 : 1));
@@ -157,7 +161,7 @@ TEST_CASE("an epoch of which something is under way is not waited for, but by th
   using namespace next_epoch_test;
   mds::runtime threads(1);
   journal book;
-  std::vector<mds::unique_function<void()>> ends(3);
+  std::vector<mds::detail::unique_function<void()>> ends(3);
   const auto retire_busy = [&](next& from, std::size_t which) {
     auto busy = std::make_unique<feed>(book, ' ');
     busy->ends = &ends[which];
@@ -229,7 +233,7 @@ TEST_CASE("an epoch that ended lies aside until it is cleared away, or there is 
       CHECK(book.text() == "mg");
     }
     SECTION("it has to be waited for") {
-      mds::unique_function<void()> ends;
+      mds::detail::unique_function<void()> ends;
       auto busy = std::make_unique<feed>(book, ' ');
       busy->ends = &ends;
       it.lay_aside(std::move(busy));
@@ -257,7 +261,7 @@ TEST_CASE("an epoch that ended gives up its shards as soon as one is found to be
 
 TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy pool") {
   using namespace next_epoch_test;
-  const auto seed = std::random_device{}();
+  const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
   mds::runtime threads(3);
@@ -269,8 +273,8 @@ TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy p
     std::thread others([&] {
       while (!over) {
         const std::uint64_t use = it.next_use(1, 2);
-        if (use != 3 && use != mds::never) ++book.wrong;
-        it.want(mds::readiness::built);
+        if (use != 3 && use != mds::detail::never) ++book.wrong;
+        it.want(mds::detail::readiness::built);
       }
     });
     for (int i = 0; i < 300; ++i) {
@@ -278,7 +282,7 @@ TEST_CASE("epochs are begun, wanted, taken and dropped at any moment by a busy p
         return std::make_unique<feed>(book, fails);
       });
       for (unsigned k = 0; k < random() % 50; ++k) std::this_thread::yield();
-      if (random() % 4 == 0) it.want(mds::readiness::fetched);
+      if (random() % 4 == 0) it.want(mds::detail::readiness::fetched);
       if (random() % 4 == 0) it.fetch_on();
       if (random() % 3 == 0) continue;  // the next one takes its place
       if (auto got = it.take(key(static_cast<std::uint64_t>(i)))) {

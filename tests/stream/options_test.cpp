@@ -20,7 +20,7 @@ namespace mds = mdstream;
 namespace options_test {
 
 using mds::errc;
-using options = mds::loader_options<mds::default_policies::store>;
+using options = mds::loader_options;
 using support::expect_error;
 
 TEST_CASE("a count of -1 is called that, and is no limit", "[stream]") {

@@ -1,5 +1,6 @@
 // A loader over a web server that has trouble.
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/http.hpp>
 

@@ -1,4 +1,4 @@
-#include <mdstream/stream/places.hpp>
+#include <mdstream/stream/detail/places.hpp>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -6,7 +6,7 @@
 namespace mds = mdstream;
 
 TEST_CASE("a stream's own directory is used as Python uses it") {
-  const auto places = mds::settle_places(
+  const auto places = mds::detail::settle_places(
       {{.remote = "s3://bucket/c4", .local = "/cache/c4/", .split = "train"}}, "", "/tmp");
   REQUIRE(places.streams.size() == 1);
   CHECK(places.streams[0].directory == "/cache/c4/train");
@@ -15,7 +15,7 @@ TEST_CASE("a stream's own directory is used as Python uses it") {
 }
 
 TEST_CASE("streams without a directory get one each below the loader's") {
-  const auto places = mds::settle_places(
+  const auto places = mds::detail::settle_places(
       {{.remote = "s3://a/corpus", .split = "train"}, {.remote = "s3://b/corpus/"}}, "/nvme/cache",
       "/tmp");
   CHECK(places.root == "/nvme/cache");
@@ -26,21 +26,21 @@ TEST_CASE("streams without a directory get one each below the loader's") {
   CHECK(second.starts_with("/nvme/cache/corpus-"));
   CHECK(first.substr(0, first.size() - 6) != second);
   // The same remote is found again by the next run.
-  CHECK(mds::settle_places({{.remote = "s3://b/corpus"}}, "/nvme/cache", "/tmp")
+  CHECK(mds::detail::settle_places({{.remote = "s3://b/corpus"}}, "/nvme/cache", "/tmp")
             .streams[0]
             .directory == second);
 }
 
 TEST_CASE("without any directory the system's temporary one holds the cache") {
-  const auto places = mds::settle_places({{.remote = "/data/..hidden name"}}, "", "/tmp");
+  const auto places = mds::detail::settle_places({{.remote = "/data/..hidden name"}}, "", "/tmp");
   CHECK(places.streams[0].directory.starts_with("/tmp/_.hidden_name-"));
   CHECK(places.root == places.streams[0].directory);
 }
 
 TEST_CASE("the cache's root holds all streams that have a remote") {
   const auto root = [](const std::string& a, const std::string& b) {
-    return mds::settle_places({{.remote = "r1", .local = a}, {.remote = "r2", .local = b}}, "",
-                              "/tmp")
+    return mds::detail::settle_places({{.remote = "r1", .local = a}, {.remote = "r2", .local = b}},
+                                      "", "/tmp")
         .root;
   };
   CHECK(root("/cache/a", "/cache/b") == "/cache");
@@ -48,16 +48,16 @@ TEST_CASE("the cache's root holds all streams that have a remote") {
   CHECK(root("/cache/a", "/cache/a/b") == "/cache/a");
   CHECK(root("/x/a", "/y/a") == "/");
   CHECK(root("data/a", "data/b") == "data");
-  CHECK(mds::settle_places({{.local = "/data/only"}}, "", "/tmp").root.empty());
+  CHECK(mds::detail::settle_places({{.local = "/data/only"}}, "", "/tmp").root.empty());
 }
 
 TEST_CASE("a stream in no place, and two streams in one, are refused") {
-  support::expect_error([] { (void)mds::settle_places({{}}, "/cache", "/tmp"); },
+  support::expect_error([] { (void)mds::detail::settle_places({{}}, "/cache", "/tmp"); },
                         mds::errc::invalid_argument, {"stream 0", "neither a remote nor a local"});
   support::expect_error(
       [] {
-        (void)mds::settle_places({{.remote = "a", .local = "/c"}, {.remote = "b", .local = "/c/"}},
-                                 "", "/tmp");
+        (void)mds::detail::settle_places(
+            {{.remote = "a", .local = "/c"}, {.remote = "b", .local = "/c/"}}, "", "/tmp");
       },
       mds::errc::invalid_argument, {"two streams", "/c"});
 }

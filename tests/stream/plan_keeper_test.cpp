@@ -1,4 +1,6 @@
-#include <mdstream/stream/plan_keeper.hpp>
+#include <mdstream/store/detail/file.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/stream/detail/plan_keeper.hpp>
 
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/shuffle.hpp>
@@ -19,7 +21,7 @@ namespace plan_keeper_test {
 
 namespace fs = std::filesystem;
 namespace mds = mdstream;
-using engine = mds::order_engine<mds::shuffle::py1e>;
+using engine = mds::detail::plan_keeper::engine_type;
 
 struct folder {
   const scratch_directory::scratch made{};
@@ -31,8 +33,8 @@ struct folder {
       for (const auto& each : fs::directory_iterator(path / "plans")) out.push_back(each.path());
     return out;
   }
-  [[nodiscard]] mds::plan_keeper keeper() const {
-    return mds::plan_keeper((path / "plans").string(), 0);
+  [[nodiscard]] mds::detail::plan_keeper keeper() const {
+    return mds::detail::plan_keeper((path / "plans").string(), 0);
   }
 };
 
@@ -40,7 +42,8 @@ engine make_engine(bool shuffle = true) {
   const std::vector<mds::stream_shards> streams{{.samples = {40, 7, 90, 23}}};
   return engine(
       streams,
-      {.num_canonical_nodes = 2, .shuffle = shuffle, .shuffle_block_size = std::uint64_t{60}});
+      {.num_canonical_nodes = 2, .shuffle = shuffle, .shuffle_block_size = std::uint64_t{60}},
+      mds::shuffle::py1e());
 }
 
 mds::epoch_start start_of(std::uint64_t epoch) {
@@ -103,9 +106,9 @@ TEST_CASE("old plans go, and what is not worth a file has none", "[stream]") {
   const auto plain = make_engine(false);
   CHECK(ids_of(none.keeper().open(plain, {}, 4, start_of(0))) ==
         ids_of(plain.epoch({}, 4, start_of(0))));
-  const mds::plan_keeper usual((none.path / "plans").string());
+  const mds::detail::plan_keeper usual((none.path / "plans").string());
   (void)usual.open(order, {}, 4, start_of(0));
-  (void)mds::plan_keeper("", 0).open(order, {}, 4, start_of(0));
+  (void)mds::detail::plan_keeper("", 0).open(order, {}, 4, start_of(0));
   CHECK(none.files().empty());
 }
 

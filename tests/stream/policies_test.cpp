@@ -1,3 +1,4 @@
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/policies.hpp>
 
 #include <mdstream/mdstream.hpp>
@@ -106,7 +107,7 @@ struct length_hash {
   [[nodiscard]] std::string hex() const {
     std::byte digest[4];
     for (int i = 0; i < 4; ++i) digest[i] = static_cast<std::byte>(length >> (24 - 8 * i));
-    return mds::to_hex(digest);
+    return mds::detail::to_hex(digest);
   }
   std::uint32_t length = 0;
 };
@@ -127,10 +128,10 @@ struct backwards {
     }
 
    private:
-    mds::unit_list units_;
+    mds::detail::unit_list units_;
   };
   [[nodiscard]] static std::string_view name() { return "backwards"; }
-  [[nodiscard]] static mds::any_sequence open(const mds::shuffle_task& task) {
+  [[nodiscard]] static mds::detail::any_sequence open(const mds::shuffle_task& task) {
     return sequence(task);
   }
 };
@@ -143,7 +144,7 @@ struct last_column_first {
     return column.value_bytes != 0;
   }
   static std::uint64_t lay_out(std::span<const mds::collate::source_column> sources,
-                               std::span<const mds::collate::column_measure> measures,
+                               std::span<const mds::collate::detail::column_measure> measures,
                                std::uint64_t, std::vector<mds::collate::output_column>& outputs) {
     outputs.resize(sources.size());
     std::uint64_t end = 0;

@@ -1,4 +1,4 @@
-#include <mdstream/format/row_to_mds.hpp>
+#include <mdstream/format/detail/row_to_mds.hpp>
 
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/mdstream.hpp>

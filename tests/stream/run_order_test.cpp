@@ -1,7 +1,8 @@
 // Where an epoch ends for one world it has ended for all; what no epoch can be made of is refused
 // before training.
 
-#include <mdstream/stream/run_order.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/stream/detail/run_order.hpp>
 
 #include <mdstream/mdstream.hpp>
 

@@ -1,6 +1,6 @@
 // Samples read by ranges from a real web server.
 
-#include <mdstream/stream/sample_ranges.hpp>
+#include <mdstream/stream/detail/sample_ranges.hpp>
 
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/http.hpp>

@@ -1,5 +1,6 @@
 #include <mdstream/collate/transform.hpp>
 
+#include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <asio/bind_cancellation_slot.hpp>

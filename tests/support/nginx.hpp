@@ -95,8 +95,8 @@ class nginx {
  private:
   void make_certificate() const {
     const std::string command =
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
-        "-addext subjectAltName=DNS:localhost -keyout " +
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost/O=" +
+        state_.filename().string() + " -addext subjectAltName=DNS:localhost -keyout " +
         (state_ / "server.key").string() + " -out " + ca_file() + " 2>/dev/null";
     if (std::system(command.c_str()) != 0) throw std::runtime_error("openssl makes no certificate");
   }

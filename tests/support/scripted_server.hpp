@@ -120,6 +120,11 @@ class scripted_server {
     const std::lock_guard lock(mutex_);
     return requests_;
   }
+  // For servers that get more of them than memory should hold.
+  void forget_requests() {
+    const std::lock_guard lock(mutex_);
+    requests_.clear();
+  }
 
  private:
   struct server_thread {

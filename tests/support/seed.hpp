@@ -9,13 +9,15 @@
 
 namespace support {
 
-inline unsigned test_seed() {
+/// `round`: of a test that runs several times. Catch2's own `random` would give it two seeds at
+/// most, since it seeds its generator anew before each round.
+inline unsigned test_seed(unsigned round = 0) {
   static const unsigned seed = [] {
     if (const char* given = std::getenv("MDSTREAM_TEST_SEED"))
       return static_cast<unsigned>(std::stoul(given));
     return std::random_device{}() | 1U;  // 0 would leave Catch2's generator as it is
   }();
-  return seed;
+  return seed + round;
 }
 
 }  // namespace support

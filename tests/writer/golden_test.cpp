@@ -4,6 +4,7 @@
 #include <mdstream/codec/full.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/hash/full.hpp>
 #include <mdstream/store/memory.hpp>
 #include <mdstream/writer/row_writer.hpp>
@@ -85,8 +86,8 @@ void for_each_sample(const dataset& data, F each) {
       for (std::size_t k = 0; k < samples; ++k) each(i, k, shard[k]);
     } else {
       const std::string meta = data.raw(i, true);
-      const mdstream::row_shard_view shard(mdstream::as_bytes(bytes), mdstream::as_bytes(meta),
-                                           samples);
+      const mdstream::detail::row_shard_view shard(mdstream::as_bytes(bytes),
+                                                   mdstream::as_bytes(meta), samples);
       for (std::size_t k = 0; k < samples; ++k) each(i, k, shard[k]);
     }
   }
@@ -233,12 +234,12 @@ TEST_CASE("all golden datasets with known inputs are written again", "[golden]")
     const dataset original(base + "data/");
     const memory store;
     if (about.at("format") == "mds") {
-      mdstream::writer_options<memory> options{.out = store};
+      mdstream::writer_options options{.out = store};
       set_options(options, about);
       mdstream::writer<policies> out(options);
       write_inputs(out, about, original);
     } else {
-      mdstream::row_writer_options<memory> options{
+      mdstream::row_writer_options options{
           .out = store,
           .format = *mdstream::find_shard_format(about.at("format").get<std::string>())};
       set_options(options, about);

@@ -1,3 +1,4 @@
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
 #include <mdstream/store/local.hpp>

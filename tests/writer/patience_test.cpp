@@ -65,7 +65,7 @@ struct policies : mds::default_policies {
 };
 
 void write_dataset(const throttling& store) {
-  mds::writer_options<throttling> options;
+  mds::writer_options options;
   options.out = store;
   options.columns = {{"x", "int"}};
   options.max_workers = 0;

@@ -2,6 +2,7 @@
 
 #include <mdstream/codec/none.hpp>
 #include <mdstream/codec/zstd.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/hash/xxhash.hpp>
 #include <mdstream/store/memory.hpp>
 
@@ -23,7 +24,7 @@ struct policies {
   using hash = mdstream::any_xxhash;
 };
 
-using options = mdstream::row_writer_options<memory>;
+using options = mdstream::row_writer_options;
 using writer = mdstream::row_writer<policies>;
 
 std::string text_of(const memory& store, std::string_view key) {
@@ -70,8 +71,8 @@ TEST_CASE("rows go into shards below the limit and are read back", "[row_writer]
     const std::string data = read(file_role::raw_data, file_role::zip_data);
     const std::string meta = read(file_role::raw_meta, file_role::zip_meta);
     CHECK(data.size() <= 200 + 10);
-    const mdstream::row_shard_view shard(mdstream::as_bytes(data), mdstream::as_bytes(meta),
-                                         index.shard_samples(i));
+    const mdstream::detail::row_shard_view shard(mdstream::as_bytes(data), mdstream::as_bytes(meta),
+                                                 index.shard_samples(i));
     for (std::size_t k = 0; k < shard.size(); ++k, ++row) {
       CHECK(mdstream::read_column(index.config(i), shard[k], "n").as<std::int64_t>() == row);
       CHECK(mdstream::read_column(index.config(i), shard[k], "s").as<std::string_view>() ==

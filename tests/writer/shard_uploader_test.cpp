@@ -1,8 +1,8 @@
 #include <mdstream/writer/detail/shard_uploader.hpp>
 
 #include <mdstream/policies.hpp>
-#include <mdstream/store/any_store.hpp>
 #include <mdstream/store/memory.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -32,9 +32,11 @@ TEST_CASE("an uploader takes twice as many shards as it has workers, then holds 
   using namespace shard_uploader_test;
   std::promise<void> go_on;
   const std::string bytes = "bytes";
-  mds::detail::shard_uploader<mds::default_policies::codec, mds::default_policies::hash> uploader(
-      mds::detail::patient_store(mds::any_store<>(held_back{{}, go_on.get_future().share()}), {}),
-      mds::shard_format::mds, {}, "", {}, 3);
+  mds::detail::shard_uploader uploader(
+      mds::detail::patient_store(mds::opened_store(held_back{{}, go_on.get_future().share()}), {}),
+      mds::shard_format::mds, {}, "", {}, 3,
+      mds::detail::codec_set::of<mds::default_policies::codec>(),
+      mds::detail::hash_set::of<mds::default_policies::hash>());
   std::atomic<int> taken{0};
   std::thread gives([&] {
     for (std::uint64_t i = 0; i < 7; ++i) {

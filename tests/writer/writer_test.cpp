@@ -3,6 +3,7 @@
 #include <mdstream/codec/none.hpp>
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/format/mds_shard.hpp>
+#include <mdstream/hash/choice.hpp>
 #include <mdstream/hash/xxhash.hpp>
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/memory.hpp>
@@ -116,7 +117,7 @@ TEST_CASE("a writer that is not told otherwise records xxh64", "[writer]") {
   const memory store;
   const bool asked = GENERATE(false, true);
   {
-    mdstream::writer_options<memory> options{.out = store};
+    mdstream::writer_options options{.out = store};
     if (asked) options.hashes = {};
     mdstream::writer<unhashed_policies> out(std::move(options));
     out.write("first", 1, std::vector<std::uint16_t>{7, 8, 9});
@@ -181,7 +182,7 @@ TEST_CASE("a sample that can not be written names its column and leaves the writ
 
 TEST_CASE("options that can not be right are refused at once", "[writer]") {
   using namespace writer_test;
-  using options = mdstream::writer_options<memory>;
+  using options = mdstream::writer_options;
   const auto open = [](options opts) {
     return [opts]() mutable { mdstream::writer<dynamic_policies> w(std::move(opts)); };
   };
@@ -297,7 +298,7 @@ TEST_CASE("a dataset that is there is kept unless it may be replaced", "[writer]
   using namespace writer_test;
   const memory store;
   const auto open = [&](bool replace) {
-    return mdstream::writer_options<memory>{
+    return mdstream::writer_options{
         .out = store, .columns = {{"x", "int"}}, .size_limit = 300, .exist_ok = replace};
   };
   {

@@ -3,11 +3,10 @@
 /// The threads behind a loader: one, or some, that wait for input and output and timers, and a pool
 /// for work that computes or blocks.
 
-#include <mdstream/async/asio.hpp>
-#include <mdstream/async/pool.hpp>
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/process.hpp>
-#include <mdstream/core/unique_function.hpp>
+#include <mdstream/async/detail/asio.hpp>
+#include <mdstream/async/detail/pool.hpp>
+#include <mdstream/core/detail/process.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -46,24 +45,10 @@ class runtime {
 
   /// `threads` workers beside the io threads; 0 means as many as the machine has cores. Throws
   /// `errc::unavailable`, naming the limits, where the system does not let them start.
-  explicit runtime(unsigned threads = 0, unsigned io_threads = 1)
-      : lanes_(detail::make_where_made<std::vector<lane>>(std::max(io_threads, 1U))),
-        pool_(detail::make_where_made<thread_pool>(
-            threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads)) {
-    try {
-      for (lane& each : *lanes_) each.thread = detail::start_thread([&each] { each.io.run(); });
-    } catch (...) {
-      end_lanes();
-      throw;
-    }
-  }
+  explicit runtime(unsigned threads = 0, unsigned io_threads = 1);
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
-  ~runtime() {
-    if (!lanes_.get_deleter().made.is_here()) return;
-    pool_->finish();  // its work may wait for the io threads, and hands them its completions
-    end_lanes();
-  }
+  ~runtime();
 
   /// Where completion handlers without an executor of their own run: the first io thread.
   [[nodiscard]] executor_type get_executor() noexcept { return io().get_executor(); }
@@ -74,17 +59,13 @@ class runtime {
 
   /// Whether the caller is one of these threads: there, nothing may wait for their work, nor
   /// destroy this.
-  [[nodiscard]] bool runs_here() const noexcept {
-    return pool_->runs_here() || std::ranges::any_of(*lanes_, [](const lane& each) {
-             return each.thread.get_id() == std::this_thread::get_id();
-           });
-  }
+  [[nodiscard]] bool runs_here() const noexcept;
 
   /// Number of workers in the pool.
   [[nodiscard]] unsigned threads() const noexcept { return pool_->size(); }
 
   /// Runs `work` on the pool; it must not throw.
-  void post(unique_function<void()> work) { pool_->post(std::move(work)); }
+  void post(detail::unique_function<void()> work) { pool_->post(std::move(work)); }
 
   /// The one `Service` of an io thread, made as `Service(io_context&)` by the first call. It lives
   /// as long as the runtime and ends after the threads, before the io_context and what waits in it.
@@ -104,17 +85,7 @@ class runtime {
   /// Calls `done` on the first io thread after `delay`, with no error, or at once with
   /// `errc::canceled` when `stop` is requested before. `done` must not throw.
   void after(std::chrono::nanoseconds delay, std::stop_token stop,
-             unique_function<void(std::error_code)> done) {
-    auto wait = std::make_shared<pending_wait>(io(), std::move(done));
-    asio::dispatch(get_executor(), [wait, delay, stop = std::move(stop)] {
-      wait->timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(delay));
-      wait->timer.async_wait([wait](std::error_code failure) {
-        wait->cancel.reset();
-        wait->done(failure ? make_error_code(errc::canceled) : std::error_code());
-      });
-      wait->cancel.emplace(stop, canceller{wait});
-    });
-  }
+             detail::unique_function<void(std::error_code)> done);
 
  private:
   struct pending_wait;
@@ -122,18 +93,14 @@ class runtime {
   /// Cancels on the io thread, because a timer is not to be touched from two threads.
   struct canceller {
     std::weak_ptr<pending_wait> wait;
-    void operator()() const {
-      if (const std::shared_ptr<pending_wait> alive = wait.lock()) {
-        asio::post(alive->timer.get_executor(), [alive] { alive->timer.cancel(); });
-      }
-    }
+    void operator()() const;
   };
 
   struct pending_wait {
-    pending_wait(asio::io_context& io, unique_function<void(std::error_code)> on_done)
+    pending_wait(asio::io_context& io, detail::unique_function<void(std::error_code)> on_done)
         : timer(io), done(std::move(on_done)) {}
     asio::steady_timer timer;
-    unique_function<void(std::error_code)> done;
+    detail::unique_function<void(std::error_code)> done;
     std::optional<std::stop_callback<canceller>> cancel;
   };
 
@@ -145,15 +112,15 @@ class runtime {
     std::thread thread{};
   };
 
-  void end_lanes() {
-    for (lane& each : *lanes_) asio::post(each.io, [&each] { each.io.stop(); });
-    for (lane& each : *lanes_)
-      if (each.thread.joinable()) each.thread.join();
-  }
+  void end_lanes();
 
   std::mutex services_mutex_;
   detail::unique_where_made<std::vector<lane>> lanes_;
-  detail::unique_where_made<thread_pool> pool_;
+  detail::unique_where_made<detail::thread_pool> pool_;
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/async/detail/impl/runtime.ipp>
+#endif

@@ -2,15 +2,17 @@
 
 /// What a shard cache is made from.
 
+#include <mdstream/cache/detail/file_lock.hpp>
 #include <mdstream/cache/detail/shard_facts.hpp>
-#include <mdstream/cache/file_lock.hpp>
+#include <mdstream/cache/detail/shard_maker.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/store.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -18,6 +20,7 @@ namespace mdstream::inline v0 {
 
 class dataset_index;
 
+/// How a cache directory is used.
 struct cache_options {
   /// The directory in which processes meet: `.mdstream` lies in it. The streams' directories are
   /// usually beneath it. Processes that share a stream's directory have to use the same root.
@@ -45,7 +48,7 @@ struct cache_options {
   std::chrono::nanoseconds flush_after = std::chrono::seconds(5);
 
   /// Unset: the machine's.
-  std::optional<boot_identity> boot{};
+  std::optional<detail::boot_identity> boot{};
 
   /// How long other processes are waited for that are stopped, by a signal or a debugger. Then a
   /// shard that such a one was to fetch is fetched here; where it holds the directory's lock, calls
@@ -54,12 +57,13 @@ struct cache_options {
 };
 
 /// One stream of a cache: a dataset's directory and where its shards come from.
-template <object_store Store>
 struct cache_stream {
   std::string name{};                    ///< for messages
   std::string directory{};               ///< `<local>/<split>`: shards and index lie here
-  std::optional<Store> remote{};         ///< none: what is missing can not be fetched
+  std::optional<opened_store> remote{};  ///< none: what is missing can not be fetched
   std::string prefix{};                  ///< put before the keys in `remote`: the split
+  /// Makes the shards of what the remote has; null where the remote has the shards.
+  std::shared_ptr<const detail::shard_maker> maker{};
   const dataset_index* index = nullptr;  ///< stays until the cache is gone
   std::uint64_t version = 0;             ///< as `loaded_index` says
   std::int64_t adopted = 0;              ///< as `loaded_index` says

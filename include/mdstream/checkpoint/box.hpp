@@ -5,13 +5,10 @@
 
 #include <mdstream/checkpoint/tensor_type.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -25,10 +22,7 @@ struct box {
   std::vector<std::uint64_t> extent{};
 
   /// All of a tensor of this shape.
-  [[nodiscard]] static box whole(tensor_shape shape) {
-    std::vector<std::uint64_t> zeros(shape.size(), 0);
-    return {.offset = std::move(zeros), .extent = std::move(shape)};
-  }
+  [[nodiscard]] static box whole(tensor_shape shape);
 
   friend bool operator==(const box&, const box&) = default;
 };
@@ -44,68 +38,32 @@ struct box_view {
       : offset(from), extent(size) {}
   box_view(const box& of) noexcept : offset(of.offset), extent(of.extent) {}
 
-  [[nodiscard]] box copy() const {
-    return {.offset = {offset.begin(), offset.end()}, .extent = {extent.begin(), extent.end()}};
-  }
+  [[nodiscard]] box copy() const;
 };
 
 using extents = std::span<const std::uint64_t>;
 
 /// The product of the extents; nothing when one of the products on the way does not fit, as the
 /// safetensors format has it, even if a later extent is 0.
-[[nodiscard]] inline std::optional<std::uint64_t> element_count(extents of) noexcept {
-  std::uint64_t count = 1;
-  for (const std::uint64_t each : of) {
-    if (each != 0 && count > std::numeric_limits<std::uint64_t>::max() / each) return std::nullopt;
-    count *= each;
-  }
-  return count;
-}
+[[nodiscard]] std::optional<std::uint64_t> element_count(extents of) noexcept;
 
 /// Bytes of a packed tensor; nothing when its bits do not fit a 64-bit number or whole bytes.
-[[nodiscard]] inline std::optional<std::uint64_t> tensor_bytes(tensor_type type,
-                                                               extents of) noexcept {
-  const std::optional<std::uint64_t> count = element_count(of);
-  const std::uint64_t bits = bits_of(type);
-  if (!count || *count > std::numeric_limits<std::uint64_t>::max() / bits) return std::nullopt;
-  return *count * bits % 8 == 0 ? std::optional(*count * bits / 8) : std::nullopt;
-}
+[[nodiscard]] std::optional<std::uint64_t> tensor_bytes(tensor_type type, extents of) noexcept;
 
-[[nodiscard]] inline bool is_empty(extents of) noexcept {
-  for (const std::uint64_t each : of)
-    if (each == 0) return true;
-  return false;
-}
+[[nodiscard]] bool is_empty(extents of) noexcept;
 
-[[nodiscard]] inline bool lies_within(box_view part, extents shape) noexcept {
-  if (part.offset.size() != shape.size() || part.extent.size() != shape.size()) return false;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    if (part.offset[d] > shape[d] || part.extent[d] > shape[d] - part.offset[d]) return false;
-  return true;
-}
+[[nodiscard]] bool lies_within(box_view part, extents shape) noexcept;
 
 /// What two boxes of one tensor share; nothing if that is no element. Boxes of scalars share it.
-[[nodiscard]] inline std::optional<box> intersection(box_view a, box_view b) {
-  box out;
-  for (std::size_t d = 0; d < a.offset.size(); ++d) {
-    const std::uint64_t begin = a.offset[d] < b.offset[d] ? b.offset[d] : a.offset[d];
-    const std::uint64_t end_a = a.offset[d] + a.extent[d], end_b = b.offset[d] + b.extent[d];
-    const std::uint64_t end = end_a < end_b ? end_a : end_b;
-    if (begin >= end) return std::nullopt;
-    out.offset.push_back(begin);
-    out.extent.push_back(end - begin);
-  }
-  return out;
-}
+[[nodiscard]] std::optional<box> intersection(box_view a, box_view b);
 
 /// `[2, 3]`, as messages and Python have it.
-[[nodiscard]] inline std::string to_string(extents of) {
-  std::string out = "[";
-  for (std::size_t d = 0; d < of.size(); ++d)
-    out.append(d == 0 ? "" : ", ").append(std::to_string(of[d]));
-  return out + ']';
-}
+[[nodiscard]] std::string to_string(extents of);
 
 }  // namespace detail
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/box.ipp>
+#endif

@@ -3,11 +3,10 @@
 /// Codecs: what turns a raw shard file into the file that is stored and back. A codec is a small
 /// value with a level; `any_codec` chooses among several by the name in the index.
 
+#include <mdstream/codec/detail/stream_decoder.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
 
-#include <array>
-#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -28,18 +27,7 @@ struct compression_name {
 };
 
 /// Takes "zstd:7" apart. Throws errc::invalid_argument if the level is not a plain decimal number.
-[[nodiscard]] inline compression_name parse_compression(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return {text, std::nullopt};
-  const std::string_view digits = text.substr(colon + 1);
-  int level = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), level);
-  if (digits.empty() || digits.front() == '-' || failure != std::errc{} ||
-      end != digits.data() + digits.size())
-    throw error(errc::invalid_argument, "compression \"" + std::string(text) +
-                                            "\": the level is not a plain decimal number");
-  return {text.substr(0, colon), level};
-}
+[[nodiscard]] compression_name parse_compression(std::string_view text);
 
 /// A codec that can stand in the policies' member `codec`. Values are cheap, immutable and safe
 /// from any thread.
@@ -86,46 +74,21 @@ decltype(auto) with_codec(const C& codec, Use&& use) {
 
 namespace detail {
 
+template <class C>
+void add_stream(stream_decoders& out) {
+  if constexpr (requires { C::stream(); }) out.push_back(C::stream());
+}
+
 /// The level of a codec whose levels run from `least` to `most`.
-[[nodiscard]] inline int checked_level(const compression_name& parsed, int least, int most,
-                                       int normal) {
-  if (!parsed.level) return normal;
-  if (*parsed.level < least || *parsed.level > most)
-    throw error(errc::invalid_argument, "compression \"" + std::string(parsed.name) + ':' +
-                                            std::to_string(*parsed.level) + "\": levels are " +
-                                            std::to_string(least) + " to " + std::to_string(most));
-  return *parsed.level;
-}
+[[nodiscard]] int checked_level(const compression_name& parsed, int least, int most, int normal);
 
-/// How to get the codec of that name into a program, or that there is none.
-[[nodiscard]] inline std::string codec_advice(std::string_view name) {
-  for (const std::string_view known : {"zstd", "gz", "bz2", "br", "snappy"})
-    if (name == known)
-      return "include <mdstream/codec/" + std::string(name) +
-             ".hpp>, name mdstream::codec::" + std::string(name) +
-             " in the policies and link mdstream::" + std::string(name);
-  return "there is no codec of that name";
-}
-
-[[noreturn]] inline void fail_unknown_codec(std::string_view text, std::string_view served) {
-  const std::string_view name = text.substr(0, text.find(':'));
-  throw error(errc::unsupported, "compression \"" + std::string(text) +
-                                     "\" is not served by the policies' codec (" +
-                                     (served.empty() ? "which serves none" : std::string(served)) +
-                                     "): " + codec_advice(name));
-}
+[[noreturn]] void fail_unknown_codec(std::string_view text, std::string_view served);
 
 /// A codec that stopped because the data do not make `expected` bytes.
-[[nodiscard]] inline std::error_code corrupt_stream(diagnostics& where, std::string what) {
-  where.what = std::move(what);
-  return errc::corrupt;
-}
+[[nodiscard]] std::error_code corrupt_stream(diagnostics& where, std::string what);
 
-[[nodiscard]] inline std::error_code wrong_raw_size(diagnostics& where, std::string_view codec,
-                                                    std::string found, std::size_t expected) {
-  return corrupt_stream(where, "the " + std::string(codec) + " data hold " + std::move(found) +
-                                   " bytes, the index says " + std::to_string(expected));
-}
+[[nodiscard]] std::error_code wrong_raw_size(diagnostics& where, std::string_view codec,
+                                             std::string found, std::size_t expected);
 
 }  // namespace detail
 
@@ -172,6 +135,13 @@ class any_codec {
     return std::visit(std::forward<Use>(use), codec_);
   }
 
+  /// What those of the list decompress piece by piece.
+  [[nodiscard]] static detail::stream_decoders streams() {
+    detail::stream_decoders out;
+    (detail::add_stream<Codecs>(out), ...);
+    return out;
+  }
+
   /// The names that the list serves: "zstd, gz".
   [[nodiscard]] static std::string served() {
     std::string out;
@@ -185,3 +155,7 @@ class any_codec {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/codec/detail/impl/codec.ipp>
+#endif

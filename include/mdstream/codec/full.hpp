@@ -12,6 +12,7 @@
 
 namespace mdstream::inline v0 {
 
+/// Every codec of the library, chosen by name at run time. Needs all codec components.
 using full_codec =
     any_codec<codec::none, codec::zstd, codec::gz, codec::bz2, codec::br, codec::snappy>;
 

@@ -7,11 +7,9 @@
 #endif
 
 #include <mdstream/codec/codec.hpp>
+#include <mdstream/codec/detail/gz_stream.hpp>
 
 #include <zlib.h>
-#include <algorithm>
-#include <limits>
-#include <new>
 
 namespace mdstream::inline v0 {
 namespace codec {
@@ -20,68 +18,23 @@ namespace codec {
 /// files; reads any number of members, and zeros after the last.
 class gz {
  public:
-  explicit gz(int level = 9) : level_(level) {}
+  explicit gz(int level = 9);
 
-  [[nodiscard]] static bool serves(std::string_view name) noexcept { return name == "gz"; }
+  [[nodiscard]] static bool serves(std::string_view name) noexcept;
 
-  [[nodiscard]] static gz open(std::string_view text) {
-    const compression_name parsed = parse_compression(text);
-    if (!serves(parsed.name)) detail::fail_unknown_codec(text, "gz");
-    return gz(detail::checked_level(parsed, 0, 9, 9));
-  }
+  [[nodiscard]] static gz open(std::string_view text);
+
+  /// For foreign files that are compressed.
+  [[nodiscard]] static detail::stream_decoder_choice stream() { return detail::gz_stream(); }
 
   [[nodiscard]] static constexpr std::string_view extension() noexcept { return "gz"; }
-  [[nodiscard]] int level() const noexcept { return level_; }
+  [[nodiscard]] int level() const noexcept;
 
   /// Throws std::bad_alloc.
-  [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const {
-    z_stream stream{};
-    if (deflateInit2(&stream, level_, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-      throw std::bad_alloc();
-    const cleanup end{stream, &deflateEnd};
-    std::vector<std::byte> zip(deflateBound(&stream, raw.size()));
-    mutable_bytes room(zip);
-    int result = Z_OK;
-    while (result == Z_OK) {
-      const bool last = give(stream, raw);
-      take(stream, room);
-      result = deflate(&stream, last ? Z_FINISH : Z_NO_FLUSH);
-      advance(stream, raw, room);
-    }
-    zip.resize(zip.size() - room.size());
-    return zip;
-  }
+  [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const;
 
   [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,
-                                           diagnostics& where) const {
-    const std::size_t expected = raw.size();
-    do {
-      z_stream stream{};
-      if (inflateInit2(&stream, gzip_window) != Z_OK) throw std::bad_alloc();
-      const cleanup end{stream, &inflateEnd};
-      int result = Z_OK;
-      while (result == Z_OK) {
-        (void)give(stream, zip);
-        std::byte beyond{};  // inflate needs room even where nothing more may come
-        mutable_bytes room = raw.empty() ? mutable_bytes(&beyond, 1) : raw;
-        take(stream, room);
-        const bool full = raw.empty();
-        result = inflate(&stream, Z_NO_FLUSH);
-        advance(stream, zip, room);
-        if (full && room.empty()) return detail::wrong_raw_size(where, "gzip", "more", expected);
-        if (!full) raw = room;
-      }
-      if (result != Z_STREAM_END) {
-        if (stream.msg != nullptr) where.cause = stream.msg;
-        return detail::corrupt_stream(where, result == Z_BUF_ERROR ? "the gzip data are cut short"
-                                                                   : "the gzip data are damaged");
-      }
-      while (!zip.empty() && zip.front() == std::byte{0}) zip = zip.subspan(1);
-    } while (!zip.empty());
-    if (!raw.empty())
-      return detail::wrong_raw_size(where, "gzip", std::to_string(expected - raw.size()), expected);
-    return {};
-  }
+                                           diagnostics& where) const;
 
  private:
   static constexpr int gzip_window = 15 + 16;
@@ -89,28 +42,16 @@ class gz {
   struct cleanup {
     z_stream& stream;
     int (*end)(z_stream*);
-    ~cleanup() { end(&stream); }
+    ~cleanup();
   };
 
   // zlib counts in 32 bits: buffers are given to it in pieces.
-  static uInt piece(std::size_t size) noexcept {
-    return static_cast<uInt>(std::min<std::size_t>(size, std::numeric_limits<uInt>::max()));
-  }
+  static uInt piece(std::size_t size) noexcept;
 
   /// Gives zlib the next piece of input; true if it is the last.
-  static bool give(z_stream& stream, bytes_view in) noexcept {
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
-    stream.avail_in = piece(in.size());
-    return stream.avail_in == in.size();
-  }
-  static void take(z_stream& stream, mutable_bytes out) noexcept {
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = piece(out.size());
-  }
-  static void advance(const z_stream& stream, bytes_view& in, mutable_bytes& out) noexcept {
-    in = in.subspan(piece(in.size()) - stream.avail_in);
-    out = out.subspan(piece(out.size()) - stream.avail_out);
-  }
+  static bool give(z_stream& stream, bytes_view in) noexcept;
+  static void take(z_stream& stream, mutable_bytes out) noexcept;
+  static void advance(const z_stream& stream, bytes_view& in, mutable_bytes& out) noexcept;
 
   int level_;
 };
@@ -119,3 +60,7 @@ static_assert(codec_policy<gz>);
 
 }  // namespace codec
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/codec/detail/impl/gz.ipp>
+#endif

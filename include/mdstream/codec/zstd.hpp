@@ -7,12 +7,9 @@
 #endif
 
 #include <mdstream/codec/codec.hpp>
+#include <mdstream/codec/detail/zstd_stream.hpp>
 
 #include <zstd.h>
-#include <algorithm>
-#include <bit>
-#include <memory>
-#include <new>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -22,90 +19,40 @@ namespace codec {
 /// requires; reads any number of frames.
 class zstd {
  public:
-  explicit zstd(int level = 3) : level_(level) {}
+  explicit zstd(int level = 3);
 
-  [[nodiscard]] static bool serves(std::string_view name) noexcept { return name == "zstd"; }
+  [[nodiscard]] static bool serves(std::string_view name) noexcept;
 
-  [[nodiscard]] static zstd open(std::string_view text) {
-    const compression_name parsed = parse_compression(text);
-    if (!serves(parsed.name)) detail::fail_unknown_codec(text, "zstd");
-    return zstd(detail::checked_level(parsed, 1, 22, 3));
-  }
+  [[nodiscard]] static zstd open(std::string_view text);
+
+  /// For foreign files that are compressed.
+  [[nodiscard]] static detail::stream_decoder_choice stream() { return detail::zstd_stream(); }
 
   [[nodiscard]] static constexpr std::string_view extension() noexcept { return "zstd"; }
-  [[nodiscard]] int level() const noexcept { return level_; }
+  [[nodiscard]] int level() const noexcept;
 
   /// Throws std::bad_alloc, and errc::io_error with the library's reason if it fails otherwise.
-  [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const {
-    std::vector<std::byte> zip(ZSTD_compressBound(raw.size()));
-    const std::size_t size = ZSTD_compress(zip.data(), zip.size(), raw.data(), raw.size(), level_);
-    if (ZSTD_isError(size))
-      throw error(errc::io_error, diagnostics{.what = "zstd can not compress the shard",
-                                              .cause = ZSTD_getErrorName(size)});
-    zip.resize(size);
-    return zip;
-  }
+  [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const;
 
   [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,
-                                           diagnostics& where) const {
-    if (!begins_with_frame(zip)) return no_frame(where);
-    const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), zip.data(), zip.size());
-    if (ZSTD_isError(size)) return damaged(where, ZSTD_getErrorName(size), raw.size());
-    if (size != raw.size())
-      return detail::wrong_raw_size(where, "zstd", std::to_string(size), raw.size());
-    return {};
-  }
+                                           diagnostics& where) const;
 
   /// Blocks of 256 KiB, which the processor's cache still holds when they are taken. Besides them
   /// it needs the frame's window, which may be as large as level 22 makes it, 128 MiB, or as
   /// `size`.
   [[nodiscard]] std::error_code decompress_blocks(bytes_view zip, std::size_t size,
                                                   const block_taker& take,
-                                                  diagnostics& where) const {
-    if (!begins_with_frame(zip)) return no_frame(where);
-    const std::unique_ptr<ZSTD_DCtx, release> context(ZSTD_createDCtx());
-    if (context == nullptr) throw std::bad_alloc();
-    ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, largest_window_log(size));
-    std::vector<std::byte> block(std::size_t{256} << 10);
-    ZSTD_inBuffer in{zip.data(), zip.size(), 0};
-    std::size_t made = 0;
-    while (true) {
-      ZSTD_outBuffer out{block.data(), block.size(), 0};
-      const std::size_t left = ZSTD_decompressStream(context.get(), &out, &in);
-      if (ZSTD_isError(left)) return damaged(where, ZSTD_getErrorName(left), size);
-      if (out.pos > size - made) return detail::wrong_raw_size(where, "zstd", "more", size);
-      made += out.pos;
-      if (out.pos != 0) take(bytes_view(block).first(out.pos));
-      if (in.pos != in.size) continue;
-      if (left == 0) break;
-      if (out.pos < out.size) return damaged(where, "the data are cut short", size);
-    }
-    if (made != size) return detail::wrong_raw_size(where, "zstd", std::to_string(made), size);
-    return {};
-  }
+                                                  diagnostics& where) const;
 
  private:
   struct release {
-    void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
+    void operator()(ZSTD_DCtx* context) const noexcept;
   };
 
-  static bool begins_with_frame(bytes_view zip) noexcept {
-    return ZSTD_getFrameContentSize(zip.data(), zip.size()) != ZSTD_CONTENTSIZE_ERROR;
-  }
-  static std::error_code no_frame(diagnostics& where) {
-    return detail::corrupt_stream(where, "the data do not begin with a zstd frame");
-  }
-  static std::error_code damaged(diagnostics& where, const char* cause, std::size_t expected) {
-    where.cause = cause;
-    return detail::corrupt_stream(where, "the zstd data can not be decompressed to the " +
-                                             std::to_string(expected) +
-                                             " bytes that the index says");
-  }
-  static int largest_window_log(std::size_t size) noexcept {
-    constexpr int of_level_22 = 27;
-    return std::clamp(static_cast<int>(std::bit_width(size)), of_level_22,
-                      ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
-  }
+  static bool begins_with_frame(bytes_view zip) noexcept;
+  static std::error_code no_frame(diagnostics& where);
+  static std::error_code damaged(diagnostics& where, const char* cause, std::size_t expected);
+  static int largest_window_log(std::size_t size) noexcept;
 
   int level_;
 };
@@ -114,3 +61,7 @@ static_assert(block_codec<zstd>);
 
 }  // namespace codec
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/codec/detail/impl/zstd.ipp>
+#endif

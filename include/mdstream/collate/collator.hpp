@@ -2,7 +2,7 @@
 
 /// The collator policy: which columns a batch has and where they lie.
 
-#include <mdstream/collate/measure.hpp>
+#include <mdstream/collate/detail/measure.hpp>
 #include <mdstream/collate/plan.hpp>
 
 #include <concepts>
@@ -28,20 +28,20 @@ concept named_collator = std::default_initializable<Collator> && std::copyable<C
 /// capacity is kept from batch to batch) for this many samples and returns the slab's bytes.
 template <class Collator>
 concept column_collator = requires(const Collator& c, std::span<const source_column> sources,
-                                   std::span<const column_measure> measures, std::uint64_t samples,
-                                   std::vector<output_column>& outputs) {
+                                   std::span<const detail::column_measure> measures,
+                                   std::uint64_t samples, std::vector<output_column>& outputs) {
   { c.lay_out(sources, measures, samples, outputs) } -> std::same_as<std::uint64_t>;
 };
 
 /// A collator of rows: it also gets how many elements each sample's sequence has, and says where
 /// each goes: `pack(sources, measures, lengths, outputs, segments)`.
 template <class Collator>
-concept row_collator =
-    requires(const Collator& c, std::span<const source_column> sources,
-             std::span<const column_measure> measures, std::span<const std::uint64_t> lengths,
-             std::vector<output_column>& outputs, std::vector<pack_segment>& segments) {
-      { c.pack(sources, measures, lengths, outputs, segments) } -> std::same_as<pack_result>;
-    };
+concept row_collator = requires(
+    const Collator& c, std::span<const source_column> sources,
+    std::span<const detail::column_measure> measures, std::span<const std::uint64_t> lengths,
+    std::vector<output_column>& outputs, std::vector<pack_segment>& segments) {
+  { c.pack(sources, measures, lengths, outputs, segments) } -> std::same_as<detail::pack_result>;
+};
 
 /// A collator of whole samples, whose columns it does not look at: `lay_out(bytes, samples,
 /// outputs)`, with the bytes of all samples.

@@ -3,8 +3,8 @@
 /// What models want of collated columns, on the host: the twins of cuda/convert.cuh, equal to the
 /// bit but for NaN.
 
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/host_device.hpp>
 #include <mdstream/format/dtype.hpp>
 
 #include <array>

@@ -7,6 +7,8 @@
 
 namespace mdstream::inline v0::collate {
 
+/// Collates columns of fixed size to one dense array a column, shape `{samples, extents...}`;
+/// refuses columns whose values vary in size.
 struct dense {
   static constexpr std::string_view name = "dense";
 
@@ -16,7 +18,7 @@ struct dense {
 
   // Where every column has a fixed size, the ragged layout has no offsets.
   std::uint64_t lay_out(std::span<const source_column> sources,
-                        std::span<const column_measure> measures, std::uint64_t samples,
+                        std::span<const detail::column_measure> measures, std::uint64_t samples,
                         std::vector<output_column>& outputs) const {
     return ragged{}.lay_out(sources, measures, samples, outputs);
   }

@@ -2,9 +2,9 @@
 
 /// The host's executor of a collate plan.
 
-#include <mdstream/collate/execute_packed.hpp>
-#include <mdstream/collate/measure.hpp>
-#include <mdstream/collate/parts.hpp>
+#include <mdstream/collate/detail/execute_packed.hpp>
+#include <mdstream/collate/detail/measure.hpp>
+#include <mdstream/collate/detail/parts.hpp>
 #include <mdstream/collate/plan.hpp>
 
 #include <algorithm>
@@ -129,7 +129,7 @@ inline void put_samples(const collate_plan& plan, std::byte* slab, std::uint64_t
 /// `alignment`). Padding between columns is left as it was. Rows and whole samples are copied by
 /// all of the crew, ragged and packed columns by the calling thread alone. Precondition: the
 /// samples passed `measure`, and the plan is as `collate_plan` says.
-template <crew Crew>
+template <detail::crew Crew>
 void execute(const collate_plan& plan, std::byte* slab, Crew& crew) {
   if (plan.output_count != 0 && plan.outputs[0].kind == output_kind::samples)
     return detail::copy_raw_samples(plan, slab + plan.outputs[0].offsets_at,
@@ -146,7 +146,7 @@ void execute(const collate_plan& plan, std::byte* slab, Crew& crew) {
 }
 
 inline void execute(const collate_plan& plan, std::byte* slab) {
-  alone self;
+  detail::alone self;
   execute(plan, slab, self);
 }
 

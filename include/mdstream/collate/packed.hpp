@@ -2,13 +2,14 @@
 
 /// The collator for language models: sequences of varying length fill rows of a fixed one.
 
-#include <mdstream/collate/packing.hpp>
+#include <mdstream/collate/detail/packing.hpp>
 #include <mdstream/collate/ragged.hpp>
 
 #include <limits>
 
 namespace mdstream::inline v0::collate {
 
+/// How sequences are packed into rows: the argument of `collate::packed`.
 struct packing {
   /// Elements of a row.
   std::uint64_t row = 0;
@@ -44,13 +45,15 @@ struct packed {
     return column.shaped ? output_kind::packed : output_kind::ragged;
   }
 
-  pack_result pack(std::span<const source_column> sources, std::span<const column_measure> measures,
-                   std::span<const std::uint64_t> lengths, std::vector<output_column>& outputs,
-                   std::vector<pack_segment>& segments) const {
-    pack_result out{
-        .rows = pack_rows(lengths,
-                          {.row = Options.row, .group = Options.group, .longer = Options.longer},
-                          segments)};
+  detail::pack_result pack(std::span<const source_column> sources,
+                           std::span<const detail::column_measure> measures,
+                           std::span<const std::uint64_t> lengths,
+                           std::vector<output_column>& outputs,
+                           std::vector<pack_segment>& segments) const {
+    detail::pack_result out{
+        .rows = detail::pack_rows(
+            lengths, {.row = Options.row, .group = Options.group, .longer = Options.longer},
+            segments)};
     if (out.rows > std::uint64_t{std::numeric_limits<std::int32_t>::max()} / Options.row)
       throw error(errc::out_of_range, "a packed batch of " + std::to_string(out.rows) +
                                           " rows has more elements than cu_seqlens can count");
@@ -78,7 +81,8 @@ struct packed {
   }
 
  private:
-  static void append(pack_result& result, output_column out, std::vector<output_column>& outputs) {
+  static void append(detail::pack_result& result, output_column out,
+                     std::vector<output_column>& outputs) {
     out.row_elements = Options.row;
     out.values_at = result.slab_bytes;
     result.slab_bytes = align_up(out.values_at + out.values_bytes);

@@ -8,6 +8,7 @@
 
 namespace mdstream::inline v0::collate {
 
+/// How rows are padded: the argument of `collate::padded`.
 struct padding {
   /// Elements of a row; 0: as many as the longest value of the rank's batch has.
   std::uint64_t length = 0;
@@ -43,7 +44,7 @@ struct padded {
   }
 
   std::uint64_t lay_out(std::span<const source_column> sources,
-                        std::span<const column_measure> measures, std::uint64_t samples,
+                        std::span<const detail::column_measure> measures, std::uint64_t samples,
                         std::vector<output_column>& outputs) const {
     outputs.clear();
     std::uint64_t end = 0;
@@ -63,7 +64,7 @@ struct padded {
   }
 
   static void append(std::uint32_t source, const source_column& about,
-                     const column_measure& measure, std::uint64_t samples,
+                     const detail::column_measure& measure, std::uint64_t samples,
                      std::vector<output_column>& outputs, std::uint64_t& end) {
     const std::uint64_t element = size_of(about.type);
     output_column out{.kind = output_kind::padded,

@@ -76,6 +76,7 @@ struct pack_segment {
 /// Every column of a batch begins at a multiple of this many bytes.
 inline constexpr std::uint64_t alignment = 256;
 
+/// Rounds `bytes` up to a multiple of `alignment`.
 [[nodiscard]] constexpr std::uint64_t align_up(std::uint64_t bytes) noexcept {
   return (bytes + alignment - 1) / alignment * alignment;
 }

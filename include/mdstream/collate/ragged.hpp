@@ -26,6 +26,8 @@ inline void append_plain(std::uint32_t source, const source_column& about,
 
 }  // namespace detail
 
+/// Collates columns whose values vary in size to values and offsets; columns of fixed size are
+/// dense.
 struct ragged {
   static constexpr std::string_view name = "ragged";
 
@@ -34,7 +36,7 @@ struct ragged {
   }
 
   std::uint64_t lay_out(std::span<const source_column> sources,
-                        std::span<const column_measure> measures, std::uint64_t samples,
+                        std::span<const detail::column_measure> measures, std::uint64_t samples,
                         std::vector<output_column>& outputs) const {
     outputs.clear();
     std::uint64_t end = 0;

@@ -13,7 +13,7 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/format/encode_sample.hpp>
+#include <mdstream/format/detail/encode_sample.hpp>
 #include <mdstream/format/sample_view.hpp>
 #include <mdstream/format/schema.hpp>
 #include <mdstream/order/sample_generator.hpp>
@@ -38,7 +38,7 @@ class sample_writer {
   template <class... Values>
   void write(const Values&... values) {
     if (written_) throw error(errc::invalid_argument, "a transform makes one sample of each");
-    encode_sample<Output>(
+    detail::encode_sample<Output>(
         [this](std::uint64_t bytes) {
           const std::size_t begin = memory_->size();
           memory_->resize(begin + static_cast<std::size_t>(bytes));
@@ -77,6 +77,7 @@ struct none {};
 
 }  // namespace transform
 
+/// A transform as a policy: `transform::none`, or a `sample_transform` of this schema.
 template <class Transform, class Schema>
 concept transform_policy =
     std::same_as<Transform, transform::none> || sample_transform<Transform, Schema>;

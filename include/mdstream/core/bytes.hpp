@@ -16,7 +16,9 @@
 
 namespace mdstream::inline v0 {
 
+/// Bytes to be read, owned by someone else.
 using bytes_view = std::span<const std::byte>;
+/// Memory to be written to, owned by someone else.
 using mutable_bytes = std::span<std::byte>;
 
 static_assert(std::endian::native == std::endian::little,
@@ -40,10 +42,12 @@ void store_to(std::byte* at, const T& value) noexcept {
   std::memcpy(at, &value, sizeof(T));
 }
 
+/// The bytes of a text, which they do not own.
 [[nodiscard]] inline bytes_view as_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
+/// Bytes as a text, which does not own them; not checked to be UTF-8.
 [[nodiscard]] inline std::string_view as_text(bytes_view bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

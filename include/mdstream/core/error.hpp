@@ -3,8 +3,6 @@
 /// One error type for the whole library: a code to branch on, the place where it happened, and the
 /// cause beneath.
 
-#include <mdstream/version.hpp>
-
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -44,6 +42,7 @@ struct std::is_error_code_enum<mdstream::errc> : std::true_type {};
 
 namespace mdstream::inline v0 {
 
+/// The code in words: "not found".
 [[nodiscard]] constexpr std::string_view to_string(errc code) noexcept {
   switch (code) {
     case errc::end_of_epoch: return "end of epoch";
@@ -67,16 +66,10 @@ namespace mdstream::inline v0 {
   return "unknown error";
 }
 
-[[nodiscard]] inline const std::error_category& mdstream_category() noexcept {
-  static const struct category final : std::error_category {
-    [[nodiscard]] const char* name() const noexcept override { return "mdstream"; }
-    [[nodiscard]] std::string message(int value) const override {
-      return std::string(to_string(static_cast<errc>(value)));
-    }
-  } instance;
-  return instance;
-}
+/// The category of the library's error codes.
+[[nodiscard]] const std::error_category& mdstream_category() noexcept;
 
+/// An `errc` as a std::error_code of `mdstream_category()`.
 [[nodiscard]] inline std::error_code make_error_code(errc code) noexcept {
   return {static_cast<int>(code), mdstream_category()};
 }
@@ -99,20 +92,7 @@ struct diagnostics {
 
   /// The place in one phrase, `stream "c4", shard 3, sample 17, /data/shard.00003.mds, byte 72`;
   /// empty when nothing is known.
-  [[nodiscard]] std::string where() const {
-    std::string out;
-    const auto add = [&out](std::string part) {
-      if (!out.empty()) out += ", ";
-      out += std::move(part);
-    };
-    if (!stream.empty()) add("stream \"" + stream + '"');
-    if (shard) add("shard " + std::to_string(*shard));
-    if (sample) add("sample " + std::to_string(*sample));
-    if (!column.empty()) add("column \"" + column + '"');
-    if (!url.empty()) add(url);
-    if (byte) add("byte " + std::to_string(*byte));
-    return out;
-  }
+  [[nodiscard]] std::string where() const;
 };
 
 /// The exception of this library. `what()` reads `what failed (where)`, then one line for each
@@ -121,20 +101,14 @@ class error : public std::exception {
  public:
   error(errc code, diagnostics where) : error(make_error_code(code), std::move(where)) {}
   error(errc code, std::string what) : error(code, diagnostics{.what = std::move(what)}) {}
-  error(std::error_code code, diagnostics where)
-      : code_(code), diagnostics_(std::move(where)), text_(describe(code_, diagnostics_)) {}
+  error(std::error_code code, diagnostics where);
 
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
   [[nodiscard]] const std::error_code& code() const noexcept { return code_; }
   [[nodiscard]] const diagnostics& where() const noexcept { return diagnostics_; }
 
  private:
-  static std::string describe(const std::error_code& code, const diagnostics& d) {
-    std::string out = d.what.empty() ? code.message() : d.what;
-    if (const std::string place = d.where(); !place.empty()) out += " (" + place + ')';
-    if (!d.cause.empty()) out += "\n  because: " + d.cause;
-    return out;
-  }
+  static std::string describe(const std::error_code& code, const diagnostics& d);
 
   std::error_code code_;
   diagnostics diagnostics_;
@@ -143,41 +117,17 @@ class error : public std::exception {
 
 /// The code of an exception of any kind: that of `mdstream::error` and `std::system_error` as it
 /// is, `errc::io_error` for all others.
-[[nodiscard]] inline std::error_code code_of(const std::exception_ptr& failure) noexcept {
-  if (!failure) return {};
-  try {
-    std::rethrow_exception(failure);
-  } catch (const error& e) {
-    return e.code();
-  } catch (const std::system_error& e) {
-    return e.code();
-  } catch (...) {
-    return make_error_code(errc::io_error);
-  }
-}
+[[nodiscard]] std::error_code code_of(const std::exception_ptr& failure) noexcept;
 
 /// Maps what the operating system reported (an `errno` value) to the library's codes.
-[[nodiscard]] inline errc errc_from_errno(int value) noexcept {
-  if (value == EDQUOT) return errc::no_space;  // which std::errc has no name for
-  switch (static_cast<std::errc>(value)) {
-    case std::errc::no_such_file_or_directory:
-    case std::errc::not_a_directory: return errc::not_found;
-    case std::errc::permission_denied:
-    case std::errc::operation_not_permitted:
-    case std::errc::read_only_file_system: return errc::permission_denied;
-    case std::errc::no_space_on_device: return errc::no_space;
-    case std::errc::too_many_files_open:
-    case std::errc::too_many_files_open_in_system: return errc::unavailable;
-    default: return errc::io_error;
-  }
-}
+[[nodiscard]] errc errc_from_errno(int value) noexcept;
 
 /// An error for a failed system call: `what` names the step ("cannot open"), `url` the object,
 /// `value` is errno.
-[[nodiscard]] inline error system_failure(int value, std::string what, std::string url) {
-  return {errc_from_errno(value), diagnostics{.what = std::move(what),
-                                              .url = std::move(url),
-                                              .cause = std::generic_category().message(value)}};
-}
+[[nodiscard]] error system_failure(int value, std::string what, std::string url);
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/core/detail/impl/error.ipp>
+#endif

@@ -10,6 +10,7 @@
 
 namespace mdstream::inline v0 {
 
+/// A text as a template argument: the name of a column or of a hash.
 template <std::size_t N>
 struct fixed_string {
   char chars[N]{};

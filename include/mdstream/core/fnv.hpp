@@ -11,6 +11,8 @@
 
 namespace mdstream::inline v0 {
 
+/// FNV-1a in 64 bits, step by step: a digest for tests and logs that needs no library. Not for
+/// shards.
 class fnv1a {
  public:
   fnv1a& add(bytes_view bytes) noexcept {

@@ -4,9 +4,7 @@
 /// configuration files hold ("100gb", "64M").
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/text.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
@@ -28,22 +26,9 @@ struct size_unit {
 };
 
 /// `int(float(prefix) * factor)`; nothing beyond 128 bits and for what is not a number.
-[[nodiscard]] inline std::optional<int128> scaled(std::string_view prefix, double factor) {
-  const std::optional<double> number = parse_python_float(prefix);
-  if (!number) return std::nullopt;
-  const double value = *number * factor;
-  constexpr double limit = 1.7e38;
-  if (!(value <= limit && value >= -limit)) return std::nullopt;
-  return static_cast<int128>(value);
-}
+[[nodiscard]] std::optional<int128> scaled(std::string_view prefix, double factor);
 
-[[nodiscard]] inline std::optional<int128> parse_digits(std::string_view text) {
-  if (text.empty() || text.size() > 38 || !std::all_of(text.begin(), text.end(), is_digit))
-    return std::nullopt;
-  int128 value = 0;
-  for (const char c : text) value = value * 10 + (c - '0');
-  return value;
-}
+[[nodiscard]] std::optional<int128> parse_digits(std::string_view text);
 
 /// A number with one of the suffixes, else plain digits.
 template <std::size_t N>
@@ -56,35 +41,13 @@ template <std::size_t N>
 }
 
 /// "64mb" → 67108864: binary multiples kb to yb, in any case, or digits with or without "b".
-[[nodiscard]] inline std::optional<int128> parse_bytes(std::string_view text) {
-  constexpr double k = 1024.0;
-  static constexpr std::array<size_unit, 8> units{{{"kb", k},
-                                                   {"mb", k * k},
-                                                   {"gb", k * k * k},
-                                                   {"tb", k * k * k * k},
-                                                   {"pb", k * k * k * k * k},
-                                                   {"eb", k * k * k * k * k * k},
-                                                   {"zb", k * k * k * k * k * k * k},
-                                                   {"yb", k * k * k * k * k * k * k * k}}};
-  const std::string lower = to_lower(trimmed(text));
-  if (const auto value = parse_with_unit(lower, units)) return value;
-  const std::string_view digits = lower;
-  return digits.ends_with('b') ? parse_digits(digits.substr(0, digits.size() - 1)) : std::nullopt;
-}
+[[nodiscard]] std::optional<int128> parse_bytes(std::string_view text);
 
 /// "100k" → 100000: decimal multiples k, m, b (10^9) and t, in any case, or digits.
-[[nodiscard]] inline std::optional<int128> parse_count(std::string_view text) {
-  static constexpr std::array<size_unit, 4> units{
-      {{"k", 1e3}, {"m", 1e6}, {"b", 1e9}, {"t", 1e12}}};
-  return parse_with_unit(to_lower(trimmed(text)), units);
-}
+[[nodiscard]] std::optional<int128> parse_count(std::string_view text);
 
-[[nodiscard]] inline std::uint64_t in_range(std::optional<int128> value, std::string_view text,
-                                            const char* what) {
-  if (!value || *value < 0 || *value > std::numeric_limits<std::int64_t>::max())
-    throw error(errc::invalid_argument, '"' + std::string(text) + "\" is not " + what);
-  return static_cast<std::uint64_t>(*value);
-}
+[[nodiscard]] std::uint64_t in_range(std::optional<int128> value, std::string_view text,
+                                     const char* what);
 
 /// Beyond 2^63 it is what a negative number has become.
 template <std::integral T>
@@ -105,9 +68,7 @@ struct byte_size {
   byte_size() = default;
   template <std::integral T>
   constexpr byte_size(T bytes) : value(detail::not_negative(bytes)) {}
-  byte_size(std::string_view text)
-      : value(detail::in_range(detail::parse_bytes(text), text,
-                               "a size in bytes, as 100gb, 64MB or 1024")) {}
+  byte_size(std::string_view text);
   byte_size(const char* text) : byte_size(std::string_view(text)) {}
 
   friend constexpr auto operator<=>(const byte_size&, const byte_size&) = default;
@@ -121,9 +82,7 @@ struct sample_count {
   sample_count() = default;
   template <std::integral T>
   constexpr sample_count(T samples) : value(detail::not_negative(samples)) {}
-  sample_count(std::string_view text)
-      : value(detail::in_range(detail::parse_count(text), text,
-                               "a number of samples, as 100k, 1.5b or 1024")) {}
+  sample_count(std::string_view text);
   sample_count(const char* text) : sample_count(std::string_view(text)) {}
 
   friend constexpr auto operator<=>(const sample_count&, const sample_count&) = default;
@@ -142,3 +101,7 @@ consteval byte_size operator""_TiB(unsigned long long n) {
 
 }  // namespace literals
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/core/detail/impl/sizes.ipp>
+#endif

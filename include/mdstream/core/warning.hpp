@@ -2,13 +2,10 @@
 
 /// Warnings: what is wrong but can be worked with, such as a file of keys that everybody may read.
 
-#include <mdstream/version.hpp>
-
 #include <cstdio>
 #include <functional>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -32,18 +29,10 @@ class kept_warnings {
     for (const std::string& each : texts_) warn_on_stderr(each);
   }
 
-  void add(const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    tell_ ? tell_(text) : texts_.push_back(text);
-  }
+  void add(const std::string& text);
   /// Tells of what is kept, and of all that comes until this is called again; null: nobody. One at
   /// a time; when it returns, who was told before is no longer.
-  void pass_to(warning_function tell) {
-    const std::lock_guard lock(mutex_);
-    tell_ = std::move(tell);
-    if (!tell_) return;
-    for (const std::string& each : std::exchange(texts_, {})) tell_(each);
-  }
+  void pass_to(warning_function tell);
 
  private:
   std::mutex mutex_;
@@ -52,3 +41,7 @@ class kept_warnings {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/core/detail/impl/warning.ipp>
+#endif

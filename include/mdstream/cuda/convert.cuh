@@ -3,7 +3,7 @@
 /// Kernels that turn collated columns into what models want: the twins of collate/convert.hpp.
 
 #include <mdstream/collate/convert.hpp>
-#include <mdstream/core/divisor.hpp>
+#include <mdstream/core/detail/divisor.hpp>
 #include <mdstream/cuda/execution.cuh>
 #include <mdstream/cuda/word.cuh>
 
@@ -127,7 +127,7 @@ class label {
 
   const Token* tokens_;
   collate::label_rows about_;
-  divisor by_row_;
+  mdstream::detail::divisor by_row_;
 };
 
 /// See `collate::shift_labels`.
@@ -153,7 +153,7 @@ struct image_geometry {
   std::uint64_t channels = 0;
   std::uint64_t pixels = 0;
   bool channels_first = false;
-  divisor by_channels{}, by_pixels{};
+  mdstream::detail::divisor by_channels{}, by_pixels{};
   float mean[collate::image_rows::most_channels] = {};
   float scale[collate::image_rows::most_channels] = {};
 
@@ -259,7 +259,7 @@ class planes_of_pixels {
  private:
   const std::uint8_t* in_;
   image_geometry about_;
-  divisor by_image_;
+  mdstream::detail::divisor by_image_;
   Out* out_;
 };
 

@@ -5,7 +5,7 @@
 /// (THRUST_DEVICE_SYSTEM) as ordinary C++, one with CUDA with nvcc, and do not mix two versions of
 /// Thrust in one program.
 
-#include <mdstream/core/host_device.hpp>
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/stage/stager.hpp>
 
 #include <thrust/execution_policy.h>

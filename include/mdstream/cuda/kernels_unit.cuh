@@ -1,18 +1,16 @@
 #pragma once
 
-/// Defines `stage::device_kernels`: included by exactly one .cu of a program, which
+/// Defines `stage::detail::device_kernels`: included by exactly one .cu of a program, which
 /// `mdstream_add_kernels(target)` makes.
 
 #include <mdstream/cuda/collate.cuh>
-#include <mdstream/stage/kernels.hpp>
+#include <mdstream/stage/detail/kernels.hpp>
 
 #include <thrust/system_error.h>
 
 #include <new>
 
-namespace mdstream::inline v0::stage {
-
-namespace detail {
+namespace mdstream::inline v0::stage::detail {
 
 /// CUDA's code of what `launch` throws.
 template <class Launch>
@@ -30,16 +28,14 @@ template <class Launch>
   }
 }
 
-[[nodiscard]] inline int launch_collate(const collate::staged_plan& plan,
+[[nodiscard]] inline int launch_collate(const collate::detail::staged_plan& plan,
                                         stream_handle stream) noexcept {
   return status_of([&plan, stream] { kernels::collate_staged(plan, stream); });
 }
 
-}  // namespace detail
-
 const kernel_table& device_kernels() noexcept {
-  static constexpr kernel_table table{.collate = &detail::launch_collate};
+  static constexpr kernel_table table{.collate = &launch_collate};
   return table;
 }
 
-}  // namespace mdstream::inline v0::stage
+}  // namespace mdstream::inline v0::stage::detail

@@ -54,9 +54,9 @@ class drawn_row {
   }
 
  private:
-  windowed_permutation::block second_, early_, late_;
+  mdstream::detail::windowed_permutation::block second_, early_, late_;
   std::uint64_t first_;
-  divisor by_ring_;
+  mdstream::detail::divisor by_ring_;
   std::int64_t* ids_;
 };
 

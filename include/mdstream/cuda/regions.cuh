@@ -16,11 +16,11 @@ namespace mdstream::inline v0::kernels {
 template <class Sink>
 class region_maker {
   using u64 = std::uint64_t;
-  using kind = collate::region_kind;
+  using kind = collate::detail::region_kind;
 
  public:
-  MDSTREAM_HOST_DEVICE region_maker(const collate::staged_plan& plan,
-                                    const collate::staged_region& region) noexcept
+  MDSTREAM_HOST_DEVICE region_maker(const collate::detail::staged_plan& plan,
+                                    const collate::detail::staged_region& region) noexcept
       : plan_(plan), region_(region), kind_(region.kind), width_(region.element_log2) {}
 
   /// Pieces of `Sink::bytes`, or less at `end`, from byte `at` of the region on, each `step` bytes
@@ -189,7 +189,7 @@ class region_maker {
 
   /// False where the run is no part of a value: it is chosen then.
   [[nodiscard]] MDSTREAM_HOST_DEVICE bool find_in_run(u64 at, place& out) noexcept {
-    const collate::staged_run* const runs = plan_.runs;
+    const collate::detail::staged_run* const runs = plan_.runs;
     const unsigned width = kind_ == kind::packed ? width_ : 2;
     const u64 number =
         advance(at, plan_.run_count + 1, [runs, width](u64 i) { return runs[i].at << width; });
@@ -197,7 +197,7 @@ class region_maker {
       fill_with(0, at, region_.bytes);
       return false;
     }
-    const collate::staged_run& run = runs[number];
+    const collate::detail::staged_run& run = runs[number];
     out = {run.sample, run.at << width, runs[number + 1].at << width, run.first << width};
     if (kind_ == kind::positions)
       now_ = {content::counted, out.begin, out.end, nullptr, 0};
@@ -258,8 +258,8 @@ class region_maker {
     return smaller(value_of(plan_, region_, sample).bytes >> width_, region_.row_elements);
   }
 
-  const collate::staged_plan& plan_;
-  const collate::staged_region& region_;
+  const collate::detail::staged_plan& plan_;
+  const collate::detail::staged_region& region_;
   kind kind_;
   unsigned width_;  // of an element, the logarithm of its bytes
   stretch now_{};

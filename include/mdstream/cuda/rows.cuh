@@ -3,10 +3,10 @@
 /// Rows of equal size out of a table that lies on the device, in another order: a data set that is
 /// small enough to stay there, or the pool of `shuffle::pool`.
 
-#include <mdstream/core/divisor.hpp>
+#include <mdstream/core/detail/divisor.hpp>
 #include <mdstream/cuda/execution.cuh>
 #include <mdstream/cuda/sink.cuh>
-#include <mdstream/order/keyed_permutation.hpp>
+#include <mdstream/order/detail/keyed_permutation.hpp>
 
 #include <cstdint>
 #include <type_traits>
@@ -78,7 +78,7 @@ class write_rows {
   std::byte* out_;
   std::uint64_t bytes_;
   pieces pieces_;
-  divisor by_row_;
+  mdstream::detail::divisor by_row_;
 };
 
 /// A word of the output, where rows are whole words: it is one of the table, or zeros.
@@ -104,7 +104,7 @@ class write_word_rows {
   row_table table_;
   const std::int64_t* ids_;
   std::byte* out_;
-  divisor by_row_;
+  mdstream::detail::divisor by_row_;
 };
 
 /// Row `k` of the output, which is aligned to 16, is row `ids[k]` of the table, for `count` rows.
@@ -125,10 +125,11 @@ void gather_rows(const row_table& table, const std::int64_t* ids, std::uint64_t 
 /// which are left there. Two kernels.
 /// Precondition: first + count <= order.size() == table.rows.
 template <class Sink = default_sink>
-void permute_rows(const row_table& table, const keyed_permutation& order, std::uint64_t first,
-                  std::uint64_t count, std::int64_t* ids, std::byte* out,
+void permute_rows(const row_table& table, const mdstream::detail::keyed_permutation& order,
+                  std::uint64_t first, std::uint64_t count, std::int64_t* ids, std::byte* out,
                   stage::stream_handle stream = nullptr) {
-  for_each_index(stream, count, permuted_row<keyed_permutation>{order, first, ids});
+  for_each_index(stream, count,
+                 permuted_row<mdstream::detail::keyed_permutation>{order, first, ids});
   gather_rows<Sink>(table, ids, count, out, stream);
 }
 

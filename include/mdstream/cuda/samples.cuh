@@ -3,7 +3,7 @@
 /// Raw MDS samples as kernels see them: headers are parsed where the samples lie, and nothing that
 /// they say is believed before it was checked.
 
-#include <mdstream/collate/staged_plan.hpp>
+#include <mdstream/collate/detail/staged_plan.hpp>
 #include <mdstream/cuda/execution.cuh>
 #include <mdstream/cuda/word.cuh>
 
@@ -54,7 +54,7 @@ namespace detail {
 /// Parses the header of one sample for all columns at a time.
 class index_samples {
  public:
-  explicit index_samples(const collate::staged_plan& plan) noexcept : plan_(plan) {}
+  explicit index_samples(const collate::detail::staged_plan& plan) noexcept : plan_(plan) {}
 
   /// For `sample_count + 1` numbers, the last of which is no sample: counts of ragged columns go
   /// one place behind the sample's, so that their sums are offsets.
@@ -73,7 +73,7 @@ class index_samples {
     if (end < begin || end > plan_.raw_bytes || end - begin < header) return false;
     value_range value{begin + header, 0};
     for (std::uint32_t k = 0; k < plan_.source_count; ++k) {
-      const collate::staged_source& source = plan_.sources[k];
+      const collate::detail::staged_source& source = plan_.sources[k];
       value.bytes = source.value_bytes != 0
                         ? source.value_bytes
                         : load_number<std::uint32_t>(plan_.raw + begin +
@@ -92,39 +92,40 @@ class index_samples {
 
   MDSTREAM_HOST_DEVICE void begin_offsets() const noexcept {
     for (std::uint32_t k = 0; k < plan_.source_count; ++k)
-      if (plan_.sources[k].goes_to == collate::index_kind::ragged) *offset(plan_.sources[k], 0) = 0;
+      if (plan_.sources[k].goes_to == collate::detail::index_kind::ragged)
+        *offset(plan_.sources[k], 0) = 0;
   }
 
   /// Nothing, a value of zeros, for a sample that contradicts itself.
-  MDSTREAM_HOST_DEVICE void put(const collate::staged_source& source, std::uint64_t sample,
+  MDSTREAM_HOST_DEVICE void put(const collate::detail::staged_source& source, std::uint64_t sample,
                                 const value_range& value) const noexcept {
-    if (source.goes_to == collate::index_kind::rows) return put_row(source, sample, value);
+    if (source.goes_to == collate::detail::index_kind::rows) return put_row(source, sample, value);
     const std::uint64_t at = source.index_row * plan_.sample_count + sample;
     const std::uint64_t elements = value.bytes >> source.element_log2;
     plan_.begins[at] = value.begin;
-    if (source.goes_to == collate::index_kind::ragged)
+    if (source.goes_to == collate::detail::index_kind::ragged)
       *offset(source, sample + 1) = static_cast<std::int64_t>(elements);
     else
       plan_.elements[at] = elements;
   }
-  MDSTREAM_HOST_DEVICE void put_row(const collate::staged_source& source, std::uint64_t sample,
-                                    const value_range& value) const noexcept {
+  MDSTREAM_HOST_DEVICE void put_row(const collate::detail::staged_source& source,
+                                    std::uint64_t sample, const value_range& value) const noexcept {
     const auto bytes = static_cast<unsigned>(source.value_bytes);
     store_number(plan_.slab + source.to + sample * bytes,
                  value.bytes == 0 ? word{} : load_some(plan_.raw + value.begin, bytes), bytes);
   }
-  [[nodiscard]] MDSTREAM_HOST_DEVICE std::int64_t* offset(const collate::staged_source& source,
-                                                          std::uint64_t i) const noexcept {
+  [[nodiscard]] MDSTREAM_HOST_DEVICE std::int64_t* offset(
+      const collate::detail::staged_source& source, std::uint64_t i) const noexcept {
     return reinterpret_cast<std::int64_t*>(plan_.slab + source.to) + i;
   }
 
-  collate::staged_plan plan_;
+  collate::detail::staged_plan plan_;
 };
 
 /// The elements of a region's column in a sample, where all columns have a fixed size; none for a
 /// sample of another size.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range fixed_value(
-    const collate::staged_plan& plan, const collate::staged_region& region,
+    const collate::detail::staged_plan& plan, const collate::detail::staged_region& region,
     std::uint64_t sample) noexcept {
   const std::uint64_t begin = plan.offsets[sample], end = plan.offsets[sample + 1];
   if (end < begin || end > plan.raw_bytes || end - begin != plan.fixed_bytes) {
@@ -135,9 +136,9 @@ class index_samples {
 }
 
 /// The elements of a region's column in a sample, which is not ragged.
-[[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range value_of(const collate::staged_plan& plan,
-                                                               const collate::staged_region& region,
-                                                               std::uint64_t sample) noexcept {
+[[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range value_of(
+    const collate::detail::staged_plan& plan, const collate::detail::staged_region& region,
+    std::uint64_t sample) noexcept {
   if (plan.begins == nullptr) return fixed_value(plan, region, sample);
   const std::uint64_t at = region.index_row * plan.sample_count + sample;
   return {plan.begins[at], plan.elements[at] << region.element_log2};
@@ -145,8 +146,8 @@ class index_samples {
 
 /// The same of a ragged one, whose offsets tell how many there are.
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline value_range ragged_value_of(
-    const collate::staged_plan& plan, const collate::staged_region& region, std::uint64_t sample,
-    std::uint64_t bytes) noexcept {
+    const collate::detail::staged_plan& plan, const collate::detail::staged_region& region,
+    std::uint64_t sample, std::uint64_t bytes) noexcept {
   return {plan.begins[region.index_row * plan.sample_count + sample], bytes};
 }
 

@@ -3,7 +3,7 @@
 /// Sixteen bytes, as kernels move them. Memory is read in aligned words, whatever the alignment of
 /// what is wanted, and shifted. For host and device.
 
-#include <mdstream/core/host_device.hpp>
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>

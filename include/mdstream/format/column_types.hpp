@@ -4,14 +4,15 @@
 /// gives, and the values that writing takes.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/detail/utf8.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json/writer.hpp>
-#include <mdstream/core/utf8.hpp>
 #include <mdstream/format/encoding.hpp>
 #include <mdstream/format/images.hpp>
 #include <mdstream/format/ndarray.hpp>
 #include <mdstream/format/text_numbers.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -126,7 +127,7 @@ template <element T, scalar_for<T> V>
     using wide = std::conditional_t<std::is_same_v<V, bool>, unsigned, V>;
     if (!std::in_range<T>(static_cast<wide>(value)))
       throw error(errc::invalid_argument, std::to_string(value) + " does not fit into " +
-                                              std::string(to_string(dtype_of<T>)));
+                                              std::string(mdstream::to_string(dtype_of<T>)));
     return static_cast<T>(value);
   }
 }
@@ -179,7 +180,7 @@ struct scalar_type {
   [[nodiscard]] static T decode(bytes_view value) {
     if (value.size() != sizeof(T))
       throw error(errc::corrupt, std::to_string(value.size()) + " bytes are not one " +
-                                     std::string(to_string(dtype_of<T>)));
+                                     std::string(mdstream::to_string(dtype_of<T>)));
     return load<T>(value.data());
   }
   template <scalar_for<T> V>
@@ -319,7 +320,7 @@ struct column_traits<str_float> : detail::taking_bytes<encoding_kind::str_float>
   using taking_bytes::encode;
   using view = double;
   [[nodiscard]] static view decode(bytes_view value) {
-    if (const auto parsed = parse_python_float(detail::checked_text(value))) return *parsed;
+    if (const auto parsed = detail::parse_python_float(detail::checked_text(value))) return *parsed;
     throw error(errc::corrupt, "a text is not a number");
   }
   [[nodiscard]] static detail::encoded_text encode(double value) {

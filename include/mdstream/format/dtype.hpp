@@ -3,7 +3,7 @@
 /// The eleven element types of datasets and batches, and the half-precision type that C++20 lacks.
 /// Usable in kernels.
 
-#include <mdstream/core/host_device.hpp>
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/version.hpp>
 
 #include <array>
@@ -37,6 +37,7 @@ enum class dtype : std::uint8_t {
   return (static_cast<std::size_t>(type) & 0x78) >> 3;
 }
 
+/// Whether values of this type are floating-point numbers.
 [[nodiscard]] MDSTREAM_HOST_DEVICE constexpr bool is_floating(dtype type) noexcept {
   return type == dtype::float16 || type == dtype::float32 || type == dtype::float64;
 }

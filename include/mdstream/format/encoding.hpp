@@ -3,8 +3,8 @@
 /// What the bytes of a column mean: the encodings of MDS, and the three cell types of JSONL and XSV
 /// shards. Parsed at run time from the index, or made while compiling by a schema.
 
+#include <mdstream/core/detail/text.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/text.hpp>
 #include <mdstream/format/dtype.hpp>
 #include <mdstream/format/shape.hpp>
 
@@ -18,6 +18,7 @@
 
 namespace mdstream::inline v0 {
 
+/// What a column's bytes are; `encoding` has the sizes to it.
 enum class encoding_kind : std::uint8_t {
   bytes,
   str,

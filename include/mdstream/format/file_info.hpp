@@ -13,6 +13,7 @@
 
 namespace mdstream::inline v0 {
 
+/// A checksum of a file, as the index has it.
 struct file_hash {
   std::string name{};  ///< of the hash: "xxh64"
   std::string hex{};   ///< lower-case digest
@@ -27,11 +28,7 @@ struct file_info {
   std::vector<file_hash> hashes{};
 
   /// The digest under that hash, or null if the index has none.
-  [[nodiscard]] const std::string* hash(std::string_view hash_name) const noexcept {
-    for (const file_hash& each : hashes)
-      if (each.name == hash_name) return &each.hex;
-    return nullptr;
-  }
+  [[nodiscard]] const std::string* hash(std::string_view hash_name) const noexcept;
 
   friend bool operator==(const file_info&, const file_info&) = default;
 };
@@ -40,8 +37,10 @@ struct file_info {
 /// the data.
 enum class file_role : std::uint8_t { raw_data, raw_meta, zip_data, zip_meta };
 
+/// The number of `file_role`s.
 inline constexpr std::size_t file_roles = 4;
 
+/// The name in the index: "raw_data".
 [[nodiscard]] constexpr std::string_view to_string(file_role role) noexcept {
   switch (role) {
     case file_role::raw_data: return "raw_data";
@@ -66,16 +65,8 @@ struct shard_config {
 
 /// The usual name of a file of shard `number`: `shard.00017.mds`, `shard.00017.json.meta.gz`.
 /// `extension` is the codec's, empty for a raw file.
-[[nodiscard]] inline std::string shard_file_name(std::uint64_t number, shard_format format,
-                                                 bool meta, std::string_view extension) {
-  const std::string digits = std::to_string(number);
-  std::string out = "shard.";
-  if (digits.size() < 5) out.append(5 - digits.size(), '0');
-  out.append(digits).append(".").append(to_string(format));
-  if (meta) out += ".meta";
-  if (!extension.empty()) out.append(".").append(extension);
-  return out;
-}
+[[nodiscard]] std::string shard_file_name(std::uint64_t number, shard_format format, bool meta,
+                                          std::string_view extension);
 
 /// Why a name from an index can not be used, or nothing if it can. Such a name stays in its
 /// directory, and clear of what the library keeps there itself.
@@ -100,3 +91,7 @@ struct shard_config {
 }
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/format/detail/impl/file_info.ipp>
+#endif

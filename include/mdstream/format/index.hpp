@@ -3,15 +3,12 @@
 /// index.json, version 2: the shards of a dataset, their files and columns.
 
 #include <mdstream/format/detail/index_columns.hpp>
-#include <mdstream/format/detail/index_parser.hpp>
 #include <mdstream/format/file_info.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -19,6 +16,7 @@ namespace mdstream::inline v0 {
 /// The name of the index within a dataset's directory.
 inline constexpr std::string_view index_file_name = "index.json";
 
+/// How an index is read.
 struct index_options {
   /// Accept datasets with `pkl` columns. They are still never executed.
   bool allow_unsafe_types = false;
@@ -37,11 +35,7 @@ class dataset_index {
   /// files outside its directory; errc::unsupported for another version, an unknown shard format or
   /// encoding, and for `pkl` columns unless they are allowed. O(text).
   [[nodiscard]] static dataset_index parse(std::string_view text,
-                                           const index_options& options = {}) {
-    dataset_index out;
-    detail::index_parser(text, options.where, options.allow_unsafe_types, out.columns_).run();
-    return out;
-  }
+                                           const index_options& options = {});
 
   /// Number of shards.
   [[nodiscard]] std::size_t shards() const noexcept { return columns_.shards(); }
@@ -85,10 +79,7 @@ class dataset_index {
   }
 
   /// A file of the shard, if it has that one.
-  [[nodiscard]] std::optional<file_info> file(std::size_t i, file_role role) const {
-    if (!columns_.has(i, role)) return std::nullopt;
-    return columns_.file(i, role);
-  }
+  [[nodiscard]] std::optional<file_info> file(std::size_t i, file_role role) const;
 
   /// Bytes of a file of the shard; 0 if it does not have that one. No allocation.
   [[nodiscard]] std::uint64_t file_bytes(std::size_t i, file_role role) const noexcept {
@@ -108,3 +99,7 @@ class dataset_index {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/format/detail/impl/index.ipp>
+#endif

@@ -5,21 +5,18 @@
 /// instructions that make such values and refuses all others, so that nothing is ever executed.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/core/error.hpp>
 #include <mdstream/format/detail/pickle_machine.hpp>
 #include <mdstream/format/dtype.hpp>
 
 #include <cstdint>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
 
 /// A value that was pickled.
 struct pickle_value {
-  pickle_kind type = pickle_kind::none;
+  detail::pickle_kind type = detail::pickle_kind::none;
   bool flag = false;   ///< boolean
   double number = 0;   ///< real
   std::string text{};  ///< integer: its digits; text: UTF-8; bytes and array: the bytes
@@ -37,24 +34,7 @@ class pickle_tree {
   pickle_tree(const pickle_machine& machine, std::size_t pickle_bytes)
       : machine_(machine), left_(std::uint64_t{64} * pickle_bytes + 4096) {}
 
-  [[nodiscard]] pickle_value build(std::uint32_t at, unsigned depth = 0) {
-    const pickle_node& node = machine_.node(at);
-    const std::uint64_t cost = 32 + node.text.size();
-    if (depth > 256 || cost > left_)
-      throw error(errc::unsupported, "a pickle nests too deeply or repeats itself too often");
-    left_ -= cost;
-    if (node.type == pickle_kind::callable || node.type == pickle_kind::element_type)
-      throw error(errc::unsupported,
-                  "a pickle holds \"" + node.text + "\", which is no plain data");
-    pickle_value out{.type = node.type,
-                     .flag = node.flag,
-                     .number = node.number,
-                     .text = node.text,
-                     .elements = node.elements,
-                     .shape = node.shape};
-    for (const std::uint32_t item : node.items) out.items.push_back(build(item, depth + 1));
-    return out;
-  }
+  [[nodiscard]] pickle_value build(std::uint32_t at, unsigned depth = 0);
 
  private:
   const pickle_machine& machine_;
@@ -66,10 +46,10 @@ class pickle_tree {
 /// Reads a pickle of protocol 2 to 5.
 /// Throws errc::unsupported for what is no plain data, naming the callable that the pickle asks
 /// for, and errc::corrupt, naming the byte, if it is cut short or makes no sense.
-[[nodiscard]] inline pickle_value read_pickle(bytes_view pickle) {
-  detail::pickle_machine machine(pickle);
-  const std::uint32_t result = machine.run();
-  return detail::pickle_tree(machine, pickle.size()).build(result);
-}
+[[nodiscard]] pickle_value read_pickle(bytes_view pickle);
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/format/detail/impl/pickle.ipp>
+#endif

@@ -17,6 +17,7 @@
 
 namespace mdstream::inline v0 {
 
+/// The formats of shards.
 enum class shard_format : std::uint8_t { mds, json, csv, tsv, xsv };
 
 /// The name in the index, which is also the extension of the files: "mds", "json", "csv", ...

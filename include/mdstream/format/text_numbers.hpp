@@ -3,9 +3,9 @@
 /// Numbers that are stored as text: Python's int and Decimal, read as tolerantly and written as
 /// exactly as Python does; `core/text.hpp` has its float.
 
+#include <mdstream/core/detail/text.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json/value.hpp>
-#include <mdstream/core/text.hpp>
 
 #include <charconv>
 #include <cstdint>
@@ -69,17 +69,17 @@ struct decimal {
   for (const std::string_view name : {"snan", "nan"}) {
     if (!detail::equal_ignoring_case(rest.substr(0, name.size()), name)) continue;
     rest.remove_prefix(name.size());
-    if (count_digits(rest, 0) != rest.size()) return std::nullopt;
+    if (detail::count_digits(rest, 0) != rest.size()) return std::nullopt;
     out.special = name == "nan" ? "NaN" : "sNaN";
     while (!rest.empty() && rest.front() == '0') rest.remove_prefix(1);
     out.digits = rest;
     return out;
   }
-  const std::size_t whole = count_digits(rest, 0);
+  const std::size_t whole = detail::count_digits(rest, 0);
   out.digits = rest.substr(0, whole);
   rest.remove_prefix(whole);
   if (!rest.empty() && rest.front() == '.') {
-    const std::size_t fraction = count_digits(rest, 1);
+    const std::size_t fraction = detail::count_digits(rest, 1);
     out.digits.append(rest, 1, fraction);
     out.exponent = -static_cast<std::int64_t>(fraction);
     rest.remove_prefix(1 + fraction);

@@ -3,10 +3,9 @@
 /// Hashes of shard files: names, digests, and the choice of one by the name in the index.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/hex.hpp>
 
 #include <array>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <optional>
@@ -42,8 +41,17 @@ inline constexpr std::array<hash_name, 17> hash_names{{{"blake2b", 64},
                                                        {"xxh3_64", 8},
                                                        {"xxh64", 8}}};
 
+namespace detail {
+
+/// In the index of a stream of foreign files: no hash of a shard's bytes, but of what it is made
+/// of.
+inline constexpr std::string_view source_digest = "source";
+
+}  // namespace detail
+
 /// The bytes of the digest of the hash of that name, or nothing if the format knows no such hash.
 [[nodiscard]] constexpr std::optional<std::size_t> digest_bytes(std::string_view name) noexcept {
+  if (name == detail::source_digest) return 16;
   for (const hash_name& known : hash_names)
     if (known.name == name) return known.digest_bytes;
   return std::nullopt;
@@ -67,19 +75,7 @@ concept hash_policy =
 
 namespace detail {
 
-[[nodiscard]] inline std::string hash_advice(std::string_view name) {
-  if (!digest_bytes(name)) return "there is no hash of that name";
-  const std::string library = name.substr(0, 2) == "xx" ? "xxhash" : "openssl";
-  return "include <mdstream/hash/" + library + ".hpp>, name mdstream::hash::" + std::string(name) +
-         " in the policies and link mdstream::" + library;
-}
-
-[[noreturn]] inline void fail_unknown_hash(std::string_view name, std::string_view served) {
-  throw error(errc::unsupported, "hash \"" + std::string(name) +
-                                     "\" is not served by the policies' hash (" +
-                                     (served.empty() ? "which serves none" : std::string(served)) +
-                                     "): " + hash_advice(name));
-}
+[[noreturn]] void fail_unknown_hash(std::string_view name, std::string_view served);
 
 }  // namespace detail
 
@@ -137,3 +133,7 @@ class any_hash {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/hash/detail/impl/hash.ipp>
+#endif

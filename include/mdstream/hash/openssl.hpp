@@ -10,32 +10,56 @@
 #include <mdstream/core/fixed_string.hpp>
 #include <mdstream/hash/hash.hpp>
 
-#include <openssl/evp.h>
 #include <memory>
-#include <new>
+#include <string>
+#include <string_view>
+
+struct evp_md_ctx_st;
 
 namespace mdstream::inline v0 {
+
+namespace detail {
+
+/// What OpenSSL's algorithm of that name makes of bytes.
+class openssl_digest {
+ public:
+  /// Throws errc::unsupported, naming the format's `name`, if this OpenSSL refuses the algorithm,
+  /// as some set-ups do with MD5.
+  openssl_digest(std::string_view name, std::string_view algorithm);
+  openssl_digest(const openssl_digest& other);
+  openssl_digest& operator=(const openssl_digest& other);
+  openssl_digest(openssl_digest&&) noexcept = default;
+  openssl_digest& operator=(openssl_digest&&) noexcept = default;
+  ~openssl_digest() = default;
+
+  void update(bytes_view bytes);
+
+  [[nodiscard]] std::string hex() const;
+
+ private:
+  struct release {
+    void operator()(evp_md_ctx_st* each) const noexcept;
+  };
+  using context = std::unique_ptr<evp_md_ctx_st, release>;
+
+  static context make_context();
+
+  [[nodiscard]] context copy() const;
+
+  context context_;
+};
+
+}  // namespace detail
+
 namespace hash {
 
-/// The hash of that name in the format, computed by OpenSSL's `Algorithm`. No key; BLAKE2 with its
+/// The hash of that name in the format, computed by OpenSSL's algorithm. No key; BLAKE2 with its
 /// longest digest.
-template <fixed_string Name, const EVP_MD* (*Algorithm)()>
+template <fixed_string Name, fixed_string Algorithm = Name>
 class openssl_hash {
  public:
   /// Throws errc::unsupported if this OpenSSL refuses the algorithm, as some set-ups do with MD5.
-  openssl_hash() : context_(make_context()) {
-    if (EVP_DigestInit_ex(context_.get(), Algorithm(), nullptr) != 1)
-      throw error(errc::unsupported,
-                  "OpenSSL does not compute \"" + std::string(Name.view()) + "\" here");
-  }
-  openssl_hash(const openssl_hash& other) : context_(other.copy()) {}
-  openssl_hash& operator=(const openssl_hash& other) {
-    context_ = other.copy();
-    return *this;
-  }
-  openssl_hash(openssl_hash&&) noexcept = default;
-  openssl_hash& operator=(openssl_hash&&) noexcept = default;
-  ~openssl_hash() = default;
+  openssl_hash() : digest_(Name.view(), Algorithm.view()) {}
 
   [[nodiscard]] static bool serves(std::string_view name) noexcept { return name == Name.view(); }
 
@@ -44,49 +68,26 @@ class openssl_hash {
     return {};
   }
 
-  void update(bytes_view bytes) { EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()); }
+  void update(bytes_view bytes) { digest_.update(bytes); }
 
-  [[nodiscard]] std::string hex() const {
-    const context done = copy();
-    std::byte digest[EVP_MAX_MD_SIZE];
-    unsigned size = 0;
-    EVP_DigestFinal_ex(done.get(), reinterpret_cast<unsigned char*>(digest), &size);
-    return to_hex({digest, size});
-  }
+  [[nodiscard]] std::string hex() const { return digest_.hex(); }
 
  private:
-  struct release {
-    void operator()(EVP_MD_CTX* each) const noexcept { EVP_MD_CTX_free(each); }
-  };
-  using context = std::unique_ptr<EVP_MD_CTX, release>;
-
-  static context make_context() {
-    context made(EVP_MD_CTX_new());
-    if (!made) throw std::bad_alloc();
-    return made;
-  }
-
-  [[nodiscard]] context copy() const {
-    context made = make_context();
-    if (EVP_MD_CTX_copy_ex(made.get(), context_.get()) != 1) throw std::bad_alloc();
-    return made;
-  }
-
-  context context_;
+  mdstream::detail::openssl_digest digest_;
 };
 
-using blake2b = openssl_hash<"blake2b", &EVP_blake2b512>;
-using blake2s = openssl_hash<"blake2s", &EVP_blake2s256>;
-using md5 = openssl_hash<"md5", &EVP_md5>;
-using sha1 = openssl_hash<"sha1", &EVP_sha1>;
-using sha224 = openssl_hash<"sha224", &EVP_sha224>;
-using sha256 = openssl_hash<"sha256", &EVP_sha256>;
-using sha384 = openssl_hash<"sha384", &EVP_sha384>;
-using sha512 = openssl_hash<"sha512", &EVP_sha512>;
-using sha3_224 = openssl_hash<"sha3_224", &EVP_sha3_224>;
-using sha3_256 = openssl_hash<"sha3_256", &EVP_sha3_256>;
-using sha3_384 = openssl_hash<"sha3_384", &EVP_sha3_384>;
-using sha3_512 = openssl_hash<"sha3_512", &EVP_sha3_512>;
+using blake2b = openssl_hash<"blake2b", "blake2b512">;  ///< BLAKE2b, 64 bytes
+using blake2s = openssl_hash<"blake2s", "blake2s256">;  ///< BLAKE2s, 32 bytes
+using md5 = openssl_hash<"md5">;                        ///< MD5
+using sha1 = openssl_hash<"sha1">;                      ///< SHA-1
+using sha224 = openssl_hash<"sha224">;                  ///< SHA-224
+using sha256 = openssl_hash<"sha256">;                  ///< SHA-256
+using sha384 = openssl_hash<"sha384">;                  ///< SHA-384
+using sha512 = openssl_hash<"sha512">;                  ///< SHA-512
+using sha3_224 = openssl_hash<"sha3_224", "sha3-224">;  ///< SHA3-224
+using sha3_256 = openssl_hash<"sha3_256", "sha3-256">;  ///< SHA3-256
+using sha3_384 = openssl_hash<"sha3_384", "sha3-384">;  ///< SHA3-384
+using sha3_512 = openssl_hash<"sha3_512", "sha3-512">;  ///< SHA3-512
 
 static_assert(hash_policy<sha1>);
 
@@ -98,3 +99,7 @@ using any_openssl_hash = any_hash<hash::blake2b, hash::blake2s, hash::md5, hash:
                                   hash::sha3_256, hash::sha3_384, hash::sha3_512>;
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/hash/detail/impl/openssl.ipp>
+#endif

@@ -5,6 +5,7 @@
 /// Source: the xxHash fast digest algorithm, version 0.1.1 (Yann Collet), section "XXH64".
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/detail/hex.hpp>
 #include <mdstream/hash/hash.hpp>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 
 namespace mdstream::inline v0::hash {
 
+/// XXH64, without a library: the default of writers.
 class xxh64 {
  public:
   [[nodiscard]] static bool serves(std::string_view name) noexcept { return name == "xxh64"; }
@@ -68,7 +70,7 @@ class xxh64 {
   [[nodiscard]] std::string hex() const {
     std::array<std::byte, 8> digest;
     for (unsigned i = 0; i < 8; ++i) digest[i] = static_cast<std::byte>(value() >> (56 - 8 * i));
-    return to_hex(digest);
+    return mdstream::detail::to_hex(digest);
   }
 
  private:

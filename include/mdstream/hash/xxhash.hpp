@@ -25,43 +25,27 @@ struct xxh32_family {
   static constexpr std::string_view name = "xxh32";
   static constexpr std::string_view alias = name;
   using state = XXH32_state_t;
-  static void reset(state& s) noexcept { XXH32_reset(&s, 0); }
-  static void update(state& s, bytes_view b) noexcept { XXH32_update(&s, b.data(), b.size()); }
-  static XXH32_canonical_t digest(const state& s) noexcept {
-    XXH32_canonical_t out;
-    XXH32_canonicalFromHash(&out, XXH32_digest(&s));
-    return out;
-  }
+  static void reset(state& s) noexcept;
+  static void update(state& s, bytes_view b) noexcept;
+  static XXH32_canonical_t digest(const state& s) noexcept;
 };
 
 struct xxh3_64_family {
   static constexpr std::string_view name = "xxh3_64";
   static constexpr std::string_view alias = name;
   using state = XXH3_state_t;
-  static void reset(state& s) noexcept { XXH3_64bits_reset(&s); }
-  static void update(state& s, bytes_view b) noexcept {
-    XXH3_64bits_update(&s, b.data(), b.size());
-  }
-  static XXH64_canonical_t digest(const state& s) noexcept {
-    XXH64_canonical_t out;
-    XXH64_canonicalFromHash(&out, XXH3_64bits_digest(&s));
-    return out;
-  }
+  static void reset(state& s) noexcept;
+  static void update(state& s, bytes_view b) noexcept;
+  static XXH64_canonical_t digest(const state& s) noexcept;
 };
 
 struct xxh3_128_family {
   static constexpr std::string_view name = "xxh3_128";
   static constexpr std::string_view alias = "xxh128";
   using state = XXH3_state_t;
-  static void reset(state& s) noexcept { XXH3_128bits_reset(&s); }
-  static void update(state& s, bytes_view b) noexcept {
-    XXH3_128bits_update(&s, b.data(), b.size());
-  }
-  static XXH128_canonical_t digest(const state& s) noexcept {
-    XXH128_canonical_t out;
-    XXH128_canonicalFromHash(&out, XXH3_128bits_digest(&s));
-    return out;
-  }
+  static void reset(state& s) noexcept;
+  static void update(state& s, bytes_view b) noexcept;
+  static XXH128_canonical_t digest(const state& s) noexcept;
 };
 
 template <class Family>
@@ -84,7 +68,7 @@ class xx {
 
   [[nodiscard]] std::string hex() const {
     const auto digest = Family::digest(state_);
-    return to_hex({reinterpret_cast<const std::byte*>(&digest), sizeof digest});
+    return mdstream::detail::to_hex({reinterpret_cast<const std::byte*>(&digest), sizeof digest});
   }
 
  private:
@@ -93,8 +77,11 @@ class xx {
 
 }  // namespace detail
 
+/// XXH32.
 using xxh32 = detail::xx<detail::xxh32_family>;
+/// XXH3 in 64 bits.
 using xxh3_64 = detail::xx<detail::xxh3_64_family>;
+/// XXH3 in 128 bits.
 using xxh3_128 = detail::xx<detail::xxh3_128_family>;
 using xxh128 = xxh3_128;  ///< the same hash under its other name
 
@@ -106,3 +93,7 @@ static_assert(hash_policy<xxh32> && hash_policy<xxh3_64> && hash_policy<xxh3_128
 using any_xxhash = any_hash<hash::xxh32, hash::xxh64, hash::xxh3_64, hash::xxh3_128>;
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/hash/detail/impl/xxhash.ipp>
+#endif

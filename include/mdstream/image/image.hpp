@@ -2,13 +2,8 @@
 
 /// Pixels in memory, as decoders of image files give them.
 
-#include <mdstream/core/error.hpp>
-
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -30,12 +25,11 @@ struct image_limits {
 
 namespace detail {
 
-inline void check_image_size(std::uint64_t width, std::uint64_t height,
-                             const image_limits& limits) {
-  if (width == 0 || height == 0 || width > limits.max_pixels / height)
-    throw error(errc::corrupt, "an image of " + std::to_string(width) + " x " +
-                                   std::to_string(height) + " pixels is refused");
-}
+void check_image_size(std::uint64_t width, std::uint64_t height, const image_limits& limits);
 
 }  // namespace detail
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/image/detail/impl/image.ipp>
+#endif

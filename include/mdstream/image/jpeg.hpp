@@ -12,7 +12,6 @@
 
 #include <jpeglib.h>
 #include <csetjmp>
-#include <cstdio>  // jpeglib.h uses FILE without including it
 
 namespace mdstream::inline v0 {
 namespace detail {
@@ -21,73 +20,30 @@ namespace detail {
 /// setjmp and a jump.
 class jpeg_decoder {
  public:
-  jpeg_decoder() {
-    state_.err = jpeg_std_error(&errors_.base);
-    errors_.base.error_exit = [](j_common_ptr state) {
-      auto* errors = reinterpret_cast<errors_and_exit*>(state->err);
-      state->err->format_message(state, errors->text);
-      std::longjmp(errors->exit, 1);
-    };
-    errors_.base.emit_message = [](j_common_ptr state, int level) {
-      if (level < 0) ++state->err->num_warnings;
-    };
-    jpeg_create_decompress(&state_);
-  }
+  jpeg_decoder();
   jpeg_decoder(const jpeg_decoder&) = delete;
   jpeg_decoder& operator=(const jpeg_decoder&) = delete;
-  ~jpeg_decoder() { jpeg_destroy_decompress(&state_); }
+  ~jpeg_decoder();
 
   /// Reads the header and decides on the output: gray stays gray, YCbCr becomes RGB.
-  [[nodiscard]] bool begin(bytes_view file) {
-    if (setjmp(errors_.exit) != 0) return false;
-    jpeg_mem_src(&state_, reinterpret_cast<const unsigned char*>(file.data()),
-                 static_cast<unsigned long>(file.size()));
-    jpeg_read_header(&state_, TRUE);
-    return true;
-  }
+  [[nodiscard]] bool begin(bytes_view file);
 
   /// Gray files become RGB as well. Call after `begin`, for files of up to 3 channels.
-  void ask_for_rgb() noexcept { state_.out_color_space = JCS_RGB; }
+  void ask_for_rgb() noexcept;
 
-  [[nodiscard]] bool read(std::byte* pixels) {
-    if (setjmp(errors_.exit) != 0) return false;
-    jpeg_start_decompress(&state_);
-    const std::size_t row =
-        std::size_t{state_.output_width} * static_cast<std::size_t>(state_.output_components);
-    while (state_.output_scanline < state_.output_height) {
-      auto* line = reinterpret_cast<JSAMPROW>(pixels + row * state_.output_scanline);
-      jpeg_read_scanlines(&state_, &line, 1);
-    }
-    jpeg_finish_decompress(&state_);
-    return true;
-  }
+  [[nodiscard]] bool read(std::byte* pixels);
 
-  [[nodiscard]] std::uint32_t width() const noexcept { return state_.image_width; }
-  [[nodiscard]] std::uint32_t height() const noexcept { return state_.image_height; }
+  [[nodiscard]] std::uint32_t width() const noexcept;
+  [[nodiscard]] std::uint32_t height() const noexcept;
 
   /// Channels of the output. Call after `begin`.
-  [[nodiscard]] std::uint32_t channels() const noexcept {
-    switch (state_.out_color_space) {
-      case JCS_GRAYSCALE: return 1;
-      case JCS_CMYK:
-      case JCS_YCCK: return 4;
-      default: return 3;
-    }
-  }
+  [[nodiscard]] std::uint32_t channels() const noexcept;
 
   /// Whether the file is of the kind that decoders in hardware take: one sequential scan of 8 bits
   /// in Huffman's code, gray or YCbCr whose colours are halved or not. Call after `begin`.
-  [[nodiscard]] bool is_plain() const noexcept {
-    if (state_.progressive_mode || state_.arith_code || state_.data_precision != 8 ||
-        state_.comps_in_scan != state_.num_components)
-      return false;
-    if (state_.jpeg_color_space == JCS_GRAYSCALE) return true;
-    const jpeg_component_info* const parts = state_.comp_info;
-    return state_.jpeg_color_space == JCS_YCbCr && parts[0].h_samp_factor <= 2 &&
-           parts[0].v_samp_factor <= 2 && is_unit(parts[1]) && is_unit(parts[2]);
-  }
-  [[nodiscard]] long warnings() const noexcept { return errors_.base.num_warnings; }
-  [[nodiscard]] const char* message() const noexcept { return errors_.text; }
+  [[nodiscard]] bool is_plain() const noexcept;
+  [[nodiscard]] long warnings() const noexcept;
+  [[nodiscard]] const char* message() const noexcept;
 
  private:
   struct errors_and_exit {
@@ -96,9 +52,7 @@ class jpeg_decoder {
     char text[JMSG_LENGTH_MAX];
   };
 
-  static bool is_unit(const jpeg_component_info& part) noexcept {
-    return part.h_samp_factor == 1 && part.v_samp_factor == 1;
-  }
+  static bool is_unit(const jpeg_component_info& part) noexcept;
 
   jpeg_decompress_struct state_{};
   errors_and_exit errors_{};
@@ -108,20 +62,10 @@ class jpeg_decoder {
 
 /// Decodes a JPEG file: the pixels that Pillow gives with the same libjpeg.
 /// Throws errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow.
-[[nodiscard]] inline decoded_image decode_jpeg(bytes_view file, const image_limits& limits = {}) {
-  detail::jpeg_decoder decoder;
-  const auto fail = [&](const char* cause) {
-    throw error(errc::corrupt,
-                diagnostics{.what = "a JPEG file can not be decoded", .cause = cause});
-  };
-  if (!decoder.begin(file)) fail(decoder.message());
-  detail::check_image_size(decoder.width(), decoder.height(), limits);
-  decoded_image out{
-      .width = decoder.width(), .height = decoder.height(), .channels = decoder.channels()};
-  out.pixels.resize(std::size_t{out.width} * out.height * out.channels);
-  if (!decoder.read(out.pixels.data())) fail(decoder.message());
-  if (decoder.warnings() != 0) fail("the data are damaged or cut short");
-  return out;
-}
+[[nodiscard]] decoded_image decode_jpeg(bytes_view file, const image_limits& limits = {});
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/image/detail/impl/jpeg.ipp>
+#endif

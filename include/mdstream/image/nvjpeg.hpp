@@ -8,7 +8,7 @@
 #endif
 
 #include <mdstream/image/jpeg_batch.hpp>
-#include <mdstream/stage/cuda/runtime.hpp>
+#include <mdstream/stage/detail/cuda/runtime.hpp>
 
 #include <nvjpeg.h>
 
@@ -73,7 +73,7 @@ struct freed_by {
 /// The runtime's device is current while this lives.
 class on_cuda_device {
  public:
-  explicit on_cuda_device(stage::cuda_runtime& runtime) : runtime_(runtime) {
+  explicit on_cuda_device(stage::detail::cuda_runtime& runtime) : runtime_(runtime) {
     check_cuda(runtime_.enter(before_), "cannot use the CUDA device");
   }
   on_cuda_device(const on_cuda_device&) = delete;
@@ -81,8 +81,8 @@ class on_cuda_device {
   ~on_cuda_device() { runtime_.leave(before_); }
 
  private:
-  stage::cuda_runtime& runtime_;
-  stage::cuda_runtime::scope before_{};
+  stage::detail::cuda_runtime& runtime_;
+  stage::detail::cuda_runtime::scope before_{};
 };
 
 /// A device's JPEG engines: nvJPEG's handle, and what it keeps of two calls under way. Made, used
@@ -267,7 +267,7 @@ class nvjpeg_decoder {
  public:
   /// Throws `errc::unsupported` where the device has no JPEG engines (A100 was the first to have
   /// them), `errc::device_error` where there is no such device.
-  explicit nvjpeg_decoder(int device = stage::current_device) : runtime_(device) {
+  explicit nvjpeg_decoder(int device = stage::detail::current_device) : runtime_(device) {
     const detail::on_cuda_device current(runtime_);
     engines_ = std::make_unique<detail::jpeg_engines>();
   }
@@ -275,7 +275,7 @@ class nvjpeg_decoder {
   nvjpeg_decoder& operator=(const nvjpeg_decoder&) = delete;
   /// Waits for what is under way.
   ~nvjpeg_decoder() {
-    stage::cuda_runtime::scope before{};
+    stage::detail::cuda_runtime::scope before{};
     if (runtime_.enter(before) != cudaSuccess) {
       static_cast<void>(engines_.release());  // nothing can be freed without the device
       return;
@@ -301,7 +301,7 @@ class nvjpeg_decoder {
   }
 
  private:
-  stage::cuda_runtime runtime_;
+  stage::detail::cuda_runtime runtime_;
   std::unique_ptr<detail::jpeg_engines> engines_{};
 };
 

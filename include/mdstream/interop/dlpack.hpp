@@ -17,17 +17,20 @@
 
 namespace mdstream::inline v0::dlpack {
 
+/// DLPack's DLDevice.
 struct device {
   std::int32_t type = 1;  ///< 1: CPU, 2: CUDA, 3: pinned by CUDA
   std::int32_t id = 0;    ///< of several devices; 0 of what is the host's, pinned or not
 };
 
+/// DLPack's DLDataType.
 struct data_type {
   std::uint8_t code = 0;  ///< 0: signed, 1: unsigned, 2: floating
   std::uint8_t bits = 0;
   std::uint16_t lanes = 1;
 };
 
+/// DLPack's DLTensor.
 struct tensor {
   void* data = nullptr;
   dlpack::device device{};

@@ -3,19 +3,16 @@
 /// The world of a run from the environment that its launcher set: torchrun, Slurm, Open MPI or
 /// MPICH.
 
-#include <mdstream/core/error.hpp>
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/world.hpp>
 
 #include <array>
-#include <charconv>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 namespace mdstream::inline v0::launch {
 
@@ -56,15 +53,7 @@ struct claim {
 
 using mdstream::detail::refuse;
 
-[[nodiscard]] inline std::uint64_t parse_number(std::string_view name, std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || failure != std::errc{} || end != text.data() + text.size() ||
-      value > 0xffff'ffff)
-    refuse("environment: " + std::string(name) + "=" + std::string(text) +
-           " is not a number from 0 to 4294967295");
-  return value;
-}
+[[nodiscard]] std::uint64_t parse_number(std::string_view name, std::string_view text);
 
 /// The environment as a lookup: a model of getenv, asked for names and answering text or null.
 template <class Getenv>
@@ -80,7 +69,8 @@ template <class Getenv>
 [[nodiscard]] std::optional<std::uint64_t> count(const Getenv& lookup, std::string_view name) {
   const std::optional<std::uint64_t> out = number(lookup, name);
   if (out == std::uint64_t{0})
-    refuse("environment: " + std::string(name) + "=0: there is at least one rank");
+    mdstream::detail::refuse("environment: " + std::string(name) +
+                             "=0: there is at least one rank");
   return out;
 }
 
@@ -98,35 +88,14 @@ template <class Getenv>
 }
 
 /// Half a world would silently be a world of one rank.
-inline void refuse_half(const claim& told) {
-  // Outside of any task, Slurm tells how many there will be, or that the batch script is rank 0.
-  if (told.from.name == "Slurm" && told.rank.value_or(0) == 0) return;
-  if (told.rank.has_value() == told.num_ranks.has_value()) return;
-  const std::string_view there = told.rank ? told.from.rank : told.from.num_ranks;
-  const std::string_view missing = told.rank ? told.from.num_ranks : told.from.rank;
-  refuse("environment: " + std::string(there) + " is set, but not " + std::string(missing) +
-         ": set both or neither, or say in the program which world it is");
-}
+void refuse_half(const claim& told);
 
-inline void check_agreement(std::string_view a, std::string_view b,
-                            const std::optional<std::uint64_t>& x,
-                            const std::optional<std::uint64_t>& y) {
-  if (x && y && *x != *y)
-    refuse("environment: " + std::string(a) + "=" + std::to_string(*x) + " contradicts " +
-           std::string(b) + "=" + std::to_string(*y));
-}
+void check_agreement(std::string_view a, std::string_view b, const std::optional<std::uint64_t>& x,
+                     const std::optional<std::uint64_t>& y);
 
 /// Two launchers may both be at work (torchrun for each node inside of mpirun); where both tell the
 /// same number of ranks they have to agree on this one's.
-inline void check_agreement(const claim& a, const claim& b) {
-  if (a.num_ranks == b.num_ranks) {
-    check_agreement(a.from.rank, b.from.rank, a.rank, b.rank);
-    check_agreement(a.from.ranks_per_node, b.from.ranks_per_node, a.ranks_per_node,
-                    b.ranks_per_node);
-  } else if (*a.num_ranks % *b.num_ranks != 0) {
-    check_agreement(a.from.num_ranks, b.from.num_ranks, a.num_ranks, b.num_ranks);
-  }
-}
+void check_agreement(const claim& a, const claim& b);
 
 /// What the launcher that started this process says.
 template <class Getenv>
@@ -187,4 +156,30 @@ template <class Getenv>
   return out;
 }
 
+/// A text that all ranks of one launch of a job have in common, and no other launch, restarts too:
+/// of Slurm's job and step, torchrun's run and PMIx's namespace, with how often they were
+/// restarted. Empty where the environment has none of them. torchrun without `--rdzv-id` names all
+/// its runs "none", which tells nothing.
+template <class Getenv>
+  requires std::convertible_to<std::invoke_result_t<const Getenv&, const char*>, const char*>
+[[nodiscard]] std::string token_from_environment(const Getenv& lookup) {
+  std::string out;
+  const auto add = [&](const char* name) {
+    const char* const text = lookup(name);
+    if (text == nullptr || *text == '\0' || std::string_view(text) == "none") return false;
+    out.append(out.empty() ? "" : " ").append(name).append("=").append(text);
+    return true;
+  };
+  const bool slurm = add("SLURM_JOB_ID");
+  if (slurm)
+    for (const char* const more : {"SLURM_RESTART_COUNT", "SLURM_STEP_ID"}) (void)add(more);
+  const bool torchrun = add("TORCHELASTIC_RUN_ID"), pmix = add("PMIX_NAMESPACE");
+  if (slurm || torchrun || pmix) (void)add("TORCHELASTIC_RESTART_COUNT");
+  return out;
+}
+
 }  // namespace mdstream::inline v0::launch
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/launch/detail/impl/environment.ipp>
+#endif

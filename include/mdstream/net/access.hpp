@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -48,17 +47,8 @@ using access_chain = key_chain<access>;
 using cached_access = cached_keys<access>;
 
 /// `Authorization: Bearer …`.
-[[nodiscard]] inline access bearer_access(std::string token, std::string source,
-                                          std::optional<wall_clock::time_point> expires = {}) {
-  return {.authorize =
-              [token](http_request& request, wall_clock::time_point) {
-                request.headers.push_back({"Authorization", "Bearer " + token});
-              },
-          .secrets = {token},
-          .expires = expires,
-          .source = std::move(source),
-          .is_token = true};
-}
+[[nodiscard]] access bearer_access(std::string token, std::string source,
+                                   std::optional<wall_clock::time_point> expires = {});
 
 /// What the program, a file or the environment has ready.
 class explicit_access {
@@ -81,16 +71,7 @@ class computed_access {
   using function = std::function<std::optional<access>()>;
   explicit computed_access(function make) : make_(std::move(make)) {}
 
-  void async_find(std::stop_token, diagnostics& where, access_handler done) const {
-    std::optional<access> keys;
-    try {
-      keys = make_();
-    } catch (const error& e) {
-      where = e.where();
-      return done(e.code(), std::nullopt);
-    }
-    done({}, std::move(keys));
-  }
+  void async_find(std::stop_token, diagnostics& where, access_handler done) const;
 
  private:
   function make_;
@@ -99,3 +80,7 @@ class computed_access {
 static_assert(keys_provider<explicit_access, access> && keys_provider<computed_access, access>);
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/access.ipp>
+#endif

@@ -3,19 +3,16 @@
 /// The keys with which requests to AWS, and to what speaks its protocols, are signed, and who
 /// supplies them.
 
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/aws_config.hpp>
 #include <mdstream/net/environment.hpp>
 #include <mdstream/net/key_supply.hpp>
 #include <mdstream/net/time_text.hpp>
 
-#include <concepts>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <utility>
 
 namespace mdstream::inline v0::net {
@@ -32,9 +29,7 @@ struct aws_credentials {
 };
 
 /// Whether these are the keys that a server has refused.
-[[nodiscard]] inline bool same_keys(const aws_credentials& a, const aws_credentials& b) {
-  return a.access_key_id == b.access_key_id && a.session_token == b.session_token;
-}
+[[nodiscard]] bool same_keys(const aws_credentials& a, const aws_credentials& b);
 
 using aws_credentials_handler = keys_handler<aws_credentials>;
 
@@ -46,9 +41,7 @@ using any_aws_credentials = any_keys<aws_credentials>;
 /// These keys.
 class explicit_aws_credentials {
  public:
-  explicit explicit_aws_credentials(aws_credentials keys) : keys_(std::move(keys)) {
-    if (keys_.source.empty()) keys_.source = "the program";
-  }
+  explicit explicit_aws_credentials(aws_credentials keys);
 
   void async_find(std::stop_token, diagnostics&, aws_credentials_handler done) const {
     done({}, keys_);
@@ -72,21 +65,7 @@ class environment_aws_credentials {
   explicit environment_aws_credentials(environment variables = process_environment())
       : variables_(std::move(variables)) {}
 
-  void async_find(std::stop_token, diagnostics& where, aws_credentials_handler done) const {
-    const auto id = variables_("AWS_ACCESS_KEY_ID");
-    const auto secret = variables_("AWS_SECRET_ACCESS_KEY");
-    if (id.has_value() != secret.has_value()) {
-      where.what = std::string("the environment has ") +
-                   (id ? "AWS_ACCESS_KEY_ID without AWS_SECRET_ACCESS_KEY"
-                       : "AWS_SECRET_ACCESS_KEY without AWS_ACCESS_KEY_ID");
-      return done(errc::permission_denied, std::nullopt);
-    }
-    if (!id) return done({}, std::nullopt);
-    done({}, aws_credentials{.access_key_id = *id,
-                             .secret_access_key = *secret,
-                             .session_token = variables_("AWS_SESSION_TOKEN").value_or(""),
-                             .source = "the environment (AWS_ACCESS_KEY_ID)"});
-  }
+  void async_find(std::stop_token, diagnostics& where, aws_credentials_handler done) const;
 
  private:
   environment variables_;
@@ -100,31 +79,10 @@ class profile_aws_credentials {
                                    environment variables = process_environment())
       : profile_(std::move(profile)), variables_(std::move(variables)) {}
 
-  void async_find(std::stop_token, diagnostics& where, aws_credentials_handler done) const {
-    std::optional<aws_credentials> keys;
-    try {
-      keys = read(load_aws_config(variables_, profile_));
-    } catch (const error& e) {
-      where = e.where();
-      return done(errc::permission_denied, std::nullopt);
-    }
-    done({}, std::move(keys));
-  }
+  void async_find(std::stop_token, diagnostics& where, aws_credentials_handler done) const;
 
  private:
-  static std::optional<aws_credentials> read(const aws_config& config) {
-    const auto id = config.get("aws_access_key_id"), secret = config.get("aws_secret_access_key");
-    const std::string source =
-        "the profile \"" + config.profile + "\" of " + config.credentials_file;
-    if (id.has_value() != secret.has_value()) {
-      throw error(errc::permission_denied, source + " has only one of the two keys");
-    }
-    if (!id) return std::nullopt;
-    return aws_credentials{.access_key_id = *id,
-                           .secret_access_key = *secret,
-                           .session_token = config.get("aws_session_token").value_or(""),
-                           .source = source};
-  }
+  static std::optional<aws_credentials> read(const aws_config& config);
 
   std::string profile_;
   environment variables_;
@@ -137,3 +95,7 @@ static_assert(aws_credentials_provider<explicit_aws_credentials> &&
               aws_credentials_provider<any_aws_credentials>);
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/aws_credentials.ipp>
+#endif

@@ -22,20 +22,18 @@
 /// one, and reads Retry-After into the diagnostics.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/core/descriptors.hpp>
-#include <mdstream/net/curl/loop.hpp>
-#include <mdstream/net/curl/request_queue.hpp>
 #include <mdstream/net/http_message.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <stop_token>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::net {
+
+namespace detail {
+class request_queue;
+}
 
 /// Clients of one runtime share its connections; copies of a client share its limits too. Requests
 /// are dealt to the runtime's io threads, each to the one with the fewest. May be used from any
@@ -43,10 +41,9 @@ namespace mdstream::inline v0::net {
 /// outlive the requests.
 class http_client {
  public:
-  using handler = unique_function<void(std::error_code, http_response)>;
+  using handler = mdstream::detail::unique_function<void(std::error_code, http_response)>;
 
-  explicit http_client(runtime& threads, http_client_options options = {})
-      : shared_(std::make_shared<const shared>(threads, std::move(options))) {}
+  explicit http_client(runtime& threads, http_client_options options = {});
 
   /// Sends `request` when its turn comes and completes once, on an io thread, never in this call:
   /// - no code: `http_response` has the answer, whatever its status;
@@ -61,32 +58,15 @@ class http_client {
   /// wait: it holds up all transfers. Requests that are under way or wait when the runtime ends are
   /// dropped without a completion.
   void async_send(http_request request, std::stop_token stop, diagnostics& where,
-                  handler done) const {
-    const std::shared_ptr<detail::request_queue>& queue = shared_->least_busy();
-    queue->add(std::make_shared<detail::http_transfer>(std::move(request), shared_->options,
-                                                       std::move(stop), where, std::move(done)));
-  }
+                  handler done) const;
 
   [[nodiscard]] const http_client_options& options() const noexcept { return *shared_->options; }
 
  private:
   struct shared {
-    shared(runtime& threads, http_client_options o)
-        : options(std::make_shared<const http_client_options>(
-              detail::with_trust(std::move(o), process_environment()))) {
-      // Each takes two descriptors; most of those that are free are left to others.
-      const std::size_t connections = std::max<std::size_t>(
-          std::min(options->connections, mdstream::detail::most_at_once()), 1);
-      const std::size_t lanes = std::min(threads.io_threads(), connections);
-      for (std::size_t i = 0; i < lanes; ++i) {
-        queues.push_back(detail::request_queue::make(
-            threads.io(i), threads.service<detail::curl_loop>(i), (connections + i) / lanes));
-      }
-    }
+    shared(runtime& threads, http_client_options o);
 
-    [[nodiscard]] const std::shared_ptr<detail::request_queue>& least_busy() const {
-      return *std::ranges::min_element(queues, {}, [](const auto& each) { return each->size(); });
-    }
+    [[nodiscard]] const std::shared_ptr<detail::request_queue>& least_busy() const;
 
     const std::shared_ptr<const http_client_options> options;
     std::vector<std::shared_ptr<detail::request_queue>> queues{};
@@ -96,3 +76,7 @@ class http_client {
 };
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/http_client.ipp>
+#endif

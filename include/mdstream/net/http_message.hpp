@@ -3,8 +3,8 @@
 /// What is sent to a web server and what comes back. Needs no library; `http_client` sends it.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/environment.hpp>
 #include <mdstream/net/http_headers.hpp>
 #include <mdstream/net/http_url.hpp>
@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::net {
@@ -52,7 +51,7 @@ struct http_sink {
 struct http_body {
   /// Called on the io thread for the next bytes: fills a part of the span and returns how many;
   /// never 0 before `bytes` were given. Throwing gives the request up.
-  using pull_function = unique_function<std::size_t(mutable_bytes)>;
+  using pull_function = mdstream::detail::unique_function<std::size_t(mutable_bytes)>;
 
   bool present = false;
   bytes_view span{};             ///< stays until the completion
@@ -60,9 +59,7 @@ struct http_body {
   std::uint64_t pull_bytes = 0;  ///< all that `pull` will give
 
   [[nodiscard]] static http_body of(bytes_view bytes) { return {.present = true, .span = bytes}; }
-  [[nodiscard]] static http_body from(pull_function pull, std::uint64_t bytes) {
-    return {.present = true, .pull = std::move(pull), .pull_bytes = bytes};
-  }
+  [[nodiscard]] static http_body from(pull_function pull, std::uint64_t bytes);
   [[nodiscard]] std::uint64_t size() const noexcept { return pull ? pull_bytes : span.size(); }
 };
 
@@ -79,8 +76,8 @@ struct http_request {
   /// Looks at status and headers before the first byte of the body, on the io thread. May change
   /// the request's sink, and refuses the answer by returning a code (with diagnostics). Called for
   /// the final answer alone, whatever its status; must not wait.
-  using head_function =
-      unique_function<std::error_code(const http_response&, http_sink&, diagnostics&)>;
+  using head_function = mdstream::detail::unique_function<std::error_code(
+      const http_response&, http_sink&, diagnostics&)>;
 
   std::string method = "GET";
   std::string url{};                   ///< http or https; sent byte for byte as it is here
@@ -96,6 +93,9 @@ struct http_request {
   unsigned redirects = 0;
   bool redirects_within = false;           ///< a redirect to another server is an answer, too
   std::optional<http_time_limits> time{};  ///< in place of the client's
+  /// Sent once at most: over a connection of its own. On one that was used before, libcurl sends a
+  /// request again where that ends without an answer, which may be after the server has done it.
+  bool once = false;
 
   /// What messages call it: no secret, no signed query.
   [[nodiscard]] std::string shown_name() const { return name.empty() ? redacted_url(url) : name; }
@@ -125,73 +125,24 @@ struct http_client_options {
 namespace detail {
 
 /// The one rule for all stores about whom to trust.
-[[nodiscard]] inline http_client_options with_trust(http_client_options options,
-                                                    const environment& variables) {
-  if (!options.ca_file.empty() || !options.ca_directory.empty()) return options;
-  options.ca_file =
-      first_set(variables, {"CURL_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"}).value_or("");
-  options.ca_directory = variables("SSL_CERT_DIR").value_or("");
-  return options;
-}
+[[nodiscard]] http_client_options with_trust(http_client_options options,
+                                             const environment& variables);
 
 /// Throws errc::invalid_argument for a request that no server shall see.
-inline void require_sound(const http_request& request) {
-  const auto refuse = [&](std::string what) {
-    throw error(errc::invalid_argument, {.what = std::move(what), .url = request.shown_name()});
-  };
-  if (!parse_http_url(request.url)) refuse("this is no http or https URL that can be sent");
-  for (const http_header& each : request.headers) {
-    http_headers check;
-    if (!check.add_line(each.name + ": " + each.value)) {
-      refuse("the request has a header that cannot be sent");  // its text may be a secret
-    }
-  }
-}
+void require_sound(const http_request& request);
 
 }  // namespace detail
 
 /// What a status says about trying again and about whose fault it is; no code for 2xx.
-[[nodiscard]] inline std::error_code error_of_status(int status) noexcept {
-  if (status >= 200 && status < 300) return {};
-  switch (status) {
-    case 401:
-    case 403:
-    case 407: return errc::permission_denied;
-    case 404:
-    case 410: return errc::not_found;
-    case 405:
-    case 501: return errc::unsupported;
-    case 408:
-    case 425:
-    case 429: return errc::unavailable;
-    case 412: return errc::corrupt;
-    case 416: return errc::out_of_range;
-    case 507: return errc::no_space;
-    default: break;
-  }
-  if (status >= 500) return errc::unavailable;
-  return status >= 400 ? errc::invalid_argument : errc::unsupported;
-}
+[[nodiscard]] std::error_code error_of_status(int status) noexcept;
 
 /// The failure that an answer is, none for 2xx: fills `where` with the status, the URL as it may be
 /// shown, and the pause that the server asks for.
-[[nodiscard]] inline std::error_code failure_of(const http_response& answer, std::string_view url,
-                                                diagnostics& where) {
-  const std::error_code code = error_of_status(answer.status);
-  if (!code) return code;
-  where = {.what = "the server answers " + std::to_string(answer.status),
-           .url = redacted_url(url),
-           .is_final = answer.status == 412};  // a condition that is not met will not be met
-  if (const auto location = answer.headers.find("Location");
-      location && answer.status >= 300 && answer.status < 400) {
-    where.what += ", a redirect to " + redacted_url(*location);
-  }
-  if (const auto pause = answer.headers.find("Retry-After")) {
-    where.retry_after = parse_retry_after(*pause, wall_clock::now());
-  } else if (const auto limit = answer.headers.find("RateLimit"); limit && answer.status == 429) {
-    where.retry_after = parse_rate_limit(*limit);
-  }
-  return code;
-}
+[[nodiscard]] std::error_code failure_of(const http_response& answer, std::string_view url,
+                                         diagnostics& where);
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/http_message.ipp>
+#endif

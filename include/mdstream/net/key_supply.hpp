@@ -3,8 +3,8 @@
 /// Who supplies the keys of requests, of whatever kind the keys are: providers, asked one after
 /// another, and keys kept until they are about to expire.
 
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/unique_function.hpp>
 #include <mdstream/net/time_text.hpp>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace mdstream::inline v0::net {
 /// No code and keys; no code and nothing: this provider is not set up here, another may be asked;
 /// or a code: it is set up and failed, which is to be told.
 template <class Keys>
-using keys_handler = unique_function<void(std::error_code, std::optional<Keys>)>;
+using keys_handler = mdstream::detail::unique_function<void(std::error_code, std::optional<Keys>)>;
 
 /// Who supplies keys. `async_find` completes exactly once, on any thread, also before it returns;
 /// the diagnostics stay until then. It is called again when what it gave is about to expire or was

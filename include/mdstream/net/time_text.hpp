@@ -2,9 +2,6 @@
 
 /// Points in time as HTTP and its signatures write them, always UTC and to the second.
 
-#include <mdstream/version.hpp>
-
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -36,128 +33,39 @@ inline constexpr std::array<std::string_view, 12> month_names{
   return value;
 }
 
-inline void append_digits(std::string& out, long value, std::size_t count) {
-  std::string digits = std::to_string(value);
-  out.append(count - std::min(count, digits.size()), '0');
-  out += digits;
-}
-
 struct civil_time {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
 };
 
-[[nodiscard]] inline civil_time civil(wall_clock::time_point at) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(at);
-  const auto days = std::chrono::floor<std::chrono::days>(seconds);
-  const std::chrono::year_month_day date(days);
-  const std::chrono::hh_mm_ss time(seconds - days);
-  return {static_cast<int>(date.year()),
-          static_cast<int>(static_cast<unsigned>(date.month())),
-          static_cast<int>(static_cast<unsigned>(date.day())),
-          static_cast<int>(time.hours().count()),
-          static_cast<int>(time.minutes().count()),
-          static_cast<int>(time.seconds().count())};
-}
-
 /// That many seconds after 1970. What a server or a file may call never is as far as the clock's
 /// nanoseconds reach: what is before 1970 or after 2249. The nanoseconds between any two of these
 /// points fit into 64 bits, too.
-[[nodiscard]] inline wall_clock::time_point time_of_seconds(std::int64_t since_1970) noexcept {
-  constexpr std::chrono::seconds latest =
-      std::chrono::sys_days(std::chrono::year(2250) / 1 / 1).time_since_epoch();
-  return wall_clock::time_point(
-      std::clamp(std::chrono::seconds(since_1970), std::chrono::seconds(0), latest));
-}
+[[nodiscard]] wall_clock::time_point time_of_seconds(std::int64_t since_1970) noexcept;
 
 /// `at` less `by`, bounded as all points in time that others tell.
-[[nodiscard]] inline wall_clock::time_point earlier(wall_clock::time_point at,
-                                                    std::chrono::seconds by) noexcept {
-  const auto since = std::chrono::floor<std::chrono::seconds>(at.time_since_epoch());
-  return time_of_seconds((since - by).count());
-}
+[[nodiscard]] wall_clock::time_point earlier(wall_clock::time_point at,
+                                             std::chrono::seconds by) noexcept;
 
 /// The point in time, bounded as `time_of_seconds` has it; nothing where there is no such one.
-[[nodiscard]] inline std::optional<wall_clock::time_point> time_of(const civil_time& t) {
-  const std::chrono::year_month_day date{std::chrono::year(t.year),
-                                         std::chrono::month(static_cast<unsigned>(t.month)),
-                                         std::chrono::day(static_cast<unsigned>(t.day))};
-  if (t.year < 0 || t.month < 0 || t.day < 0 || !date.ok() || t.hour < 0 || t.hour > 23 ||
-      t.minute < 0 || t.minute > 59 || t.second < 0 || t.second > 60) {
-    return std::nullopt;
-  }
-  const std::chrono::seconds at = std::chrono::sys_days(date).time_since_epoch() +
-                                  std::chrono::hours(t.hour) + std::chrono::minutes(t.minute) +
-                                  std::chrono::seconds(t.second);
-  return time_of_seconds(at.count());
-}
+[[nodiscard]] std::optional<wall_clock::time_point> time_of(const civil_time& t);
 
 }  // namespace detail
 
 /// `20130524T000000Z`, as AWS's signatures have it.
-[[nodiscard]] inline std::string basic_timestamp(wall_clock::time_point at) {
-  const detail::civil_time t = detail::civil(at);
-  std::string out;
-  detail::append_digits(out, t.year, 4);
-  detail::append_digits(out, t.month, 2);
-  detail::append_digits(out, t.day, 2);
-  out += 'T';
-  detail::append_digits(out, t.hour, 2);
-  detail::append_digits(out, t.minute, 2);
-  detail::append_digits(out, t.second, 2);
-  out += 'Z';
-  return out;
-}
+[[nodiscard]] std::string basic_timestamp(wall_clock::time_point at);
 
 /// `Fri, 24 May 2013 00:00:00 GMT`, RFC 9110 section 5.6.7.
-[[nodiscard]] inline std::string http_date(wall_clock::time_point at) {
-  const detail::civil_time t = detail::civil(at);
-  const std::chrono::weekday day(std::chrono::floor<std::chrono::days>(at));
-  std::string out(detail::weekday_names[day.c_encoding()]);
-  out += ", ";
-  detail::append_digits(out, t.day, 2);
-  out += ' ';
-  out += detail::month_names[static_cast<std::size_t>(t.month - 1)];
-  out += ' ';
-  detail::append_digits(out, t.year, 4);
-  out += ' ';
-  detail::append_digits(out, t.hour, 2);
-  out += ':';
-  detail::append_digits(out, t.minute, 2);
-  out += ':';
-  detail::append_digits(out, t.second, 2);
-  return out + " GMT";
-}
+[[nodiscard]] std::string http_date(wall_clock::time_point at);
 
 /// Reads what `http_date` writes; nothing for anything else.
-[[nodiscard]] inline std::optional<wall_clock::time_point> parse_http_date(std::string_view text) {
-  using detail::digits_at;
-  if (text.size() != 29 || text.substr(25) != " GMT") return std::nullopt;
-  detail::civil_time t{digits_at(text, 12, 4), -1,
-                       digits_at(text, 5, 2),  digits_at(text, 17, 2),
-                       digits_at(text, 20, 2), digits_at(text, 23, 2)};
-  for (std::size_t i = 0; i < detail::month_names.size(); ++i) {
-    if (text.substr(8, 3) == detail::month_names[i]) t.month = static_cast<int>(i) + 1;
-  }
-  return detail::time_of(t);
-}
+[[nodiscard]] std::optional<wall_clock::time_point> parse_http_date(std::string_view text);
 
 /// Reads ISO 8601 in UTC, `2013-05-24T00:00:00Z`, also with a fraction of a second, which is
 /// dropped, and `+00:00` for `Z`; nothing for anything else.
-[[nodiscard]] inline std::optional<wall_clock::time_point> parse_iso_time(std::string_view text) {
-  using detail::digits_at;
-  if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
-      text[16] != ':') {
-    return std::nullopt;
-  }
-  std::size_t at = 19;
-  if (text[at] == '.') {
-    do ++at;
-    while (digits_at(text, at, 1) >= 0);
-  }
-  const std::string_view zone = text.substr(at);
-  if (zone != "Z" && zone != "UTC" && zone != "+00:00" && zone != "+0000") return std::nullopt;
-  return detail::time_of({digits_at(text, 0, 4), digits_at(text, 5, 2), digits_at(text, 8, 2),
-                          digits_at(text, 11, 2), digits_at(text, 14, 2), digits_at(text, 17, 2)});
-}
+[[nodiscard]] std::optional<wall_clock::time_point> parse_iso_time(std::string_view text);
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/time_text.ipp>
+#endif

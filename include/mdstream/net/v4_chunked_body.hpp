@@ -5,14 +5,10 @@
 
 #include <mdstream/net/signature_v4.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <string>
-#include <string_view>
-#include <utility>
 
 namespace mdstream::inline v0::net {
 
@@ -23,10 +19,7 @@ class v4_chunked_body {
 
   /// `body_read` is told of each chunk that was signed and sent; empty: nobody is.
   v4_chunked_body(v4_chunk_signer signer, bytes_view body,
-                  std::function<void(bytes_view)> body_read = {})
-      : signer_(std::move(signer)), body_read_(std::move(body_read)), rest_(body) {
-    next_frame();
-  }
+                  std::function<void(bytes_view)> body_read = {});
   v4_chunked_body(const v4_chunked_body&) = delete;  // it looks into its own text
   v4_chunked_body& operator=(const v4_chunked_body&) = delete;
 
@@ -36,41 +29,13 @@ class v4_chunked_body {
   }
 
   /// Fills `into` from the front with what comes next; returns how many bytes, 0 at the end.
-  [[nodiscard]] std::size_t pull(mutable_bytes into) {
-    std::size_t done = 0;
-    while (done < into.size()) {
-      if (frame_.empty() && chunk_.empty() && !end_frame()) break;
-      bytes_view& source = frame_.empty() ? chunk_ : frame_;
-      const std::size_t count = std::min(source.size(), into.size() - done);
-      std::memcpy(into.data() + done, source.data(), count);
-      source = source.subspan(count);
-      done += count;
-    }
-    return done;
-  }
+  [[nodiscard]] std::size_t pull(mutable_bytes into);
 
  private:
-  void next_frame() {
-    whole_ = chunk_ = rest_.first(std::min(rest_.size(), chunk_bytes));
-    rest_ = rest_.subspan(chunk_.size());
-    last_ = chunk_.empty();
-    text_ += signer_.next(chunk_);
-    frame_ = as_bytes(text_);
-  }
+  void next_frame();
 
   /// After a chunk's bytes: its line end and the next chunk's head. False after the last.
-  [[nodiscard]] bool end_frame() {
-    if (ended_) return false;
-    if (body_read_ && !whole_.empty()) body_read_(whole_);
-    text_ = "\r\n";
-    if (last_) {
-      ended_ = true;
-      frame_ = as_bytes(text_);
-    } else {
-      next_frame();
-    }
-    return true;
-  }
+  [[nodiscard]] bool end_frame();
 
   v4_chunk_signer signer_;
   const std::function<void(bytes_view)> body_read_;
@@ -83,3 +48,7 @@ class v4_chunked_body {
 };
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/v4_chunked_body.ipp>
+#endif

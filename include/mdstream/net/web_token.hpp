@@ -2,34 +2,18 @@
 
 /// What JSON web tokens (RFC 7519) say about themselves. Pure.
 
-#include <mdstream/core/base64.hpp>
-#include <mdstream/core/bytes.hpp>
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/json/value.hpp>
 #include <mdstream/net/time_text.hpp>
 
-#include <algorithm>
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace mdstream::inline v0::net {
 
 /// When the token ends to be good (`exp`); nothing where it does not say so, or is no such token.
-[[nodiscard]] inline std::optional<wall_clock::time_point> web_token_expiry(
-    std::string_view token) {
-  const std::size_t begin = token.find('.') + 1, end = token.find('.', begin);
-  if (begin == 0 || end == std::string_view::npos) return std::nullopt;
-  const auto claims = from_base64_url(token.substr(begin, end - begin));
-  if (!claims) return std::nullopt;
-  try {
-    const auto seconds = json::parse(as_text(*claims)).get<std::int64_t>("exp");
-    return detail::time_of_seconds(seconds);
-  } catch (const error&) {
-    return std::nullopt;
-  }
-}
+[[nodiscard]] std::optional<wall_clock::time_point> web_token_expiry(std::string_view token);
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/web_token.ipp>
+#endif

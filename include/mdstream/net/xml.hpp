@@ -4,16 +4,11 @@
 /// and characters by number, so that no answer can grow while it is read.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/utf8.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -40,221 +35,65 @@ class xml_reader {
       : text_(text), where_(std::move(where)) {}
 
   /// Enters the document's element and returns its name.
-  std::string_view begin() {
-    skip_between();
-    if (!open_.empty() || done_) fail("the document was begun before");
-    if (!take_start()) fail("an element is expected");
-    return local_name(open_.back());
-  }
+  std::string_view begin();
 
   /// Enters the document's element, which has to have this name.
-  void begin(std::string_view name) {
-    if (begin() != name) fail("the element is not <" + std::string(name) + '>');
-  }
+  void begin(std::string_view name);
 
   /// Within an element: enters its next child and returns the name; nothing at the element's end,
   /// which is read. Text between children has to be white space. A child that was entered has to be
   /// read to its end, with `text`, `skip` or this function.
-  [[nodiscard]] std::optional<std::string_view> next_child() {
-    if (take_empty_end()) return std::nullopt;
-    skip_between();
-    if (take_end()) return std::nullopt;
-    if (!take_start()) fail("text stands where an element is expected");
-    return local_name(open_.back());
-  }
+  [[nodiscard]] std::optional<std::string_view> next_child();
 
   /// The text of the element, which has no children; reads its end.
-  [[nodiscard]] std::string text() {
-    std::string out;
-    if (take_empty_end()) return out;
-    while (!take_end()) {
-      if (skip_aside()) continue;
-      if (take("<![CDATA[")) {
-        out += take_through("]]>", "a CDATA section has no end");
-      } else if (peek() == '&') {
-        append_reference(out);
-      } else if (peek() == '<') {
-        fail("an element stands where text is expected");
-      } else {
-        append_plain(out);
-      }
-    }
-    return out;
-  }
+  [[nodiscard]] std::string text();
 
   /// Reads the rest of the element, whatever is in it.
-  void skip() {
-    if (open_.empty()) fail("there is no open element");
-    const std::size_t outer = open_.size() - 1;
-    while (open_.size() > outer) {
-      if (take_empty_end() || skip_aside() || take_end() || take_start()) continue;
-      if (take("<![CDATA[")) {
-        (void)take_through("]]>", "a CDATA section has no end");
-      } else if (std::string passed; peek() == '&') {
-        append_reference(passed);
-      } else {
-        append_plain(passed);
-      }
-    }
-  }
+  void skip();
 
   /// After the document's element: there has to be nothing more.
-  void finish() {
-    skip_between();
-    if (!open_.empty() || at_ != text_.size()) fail("something follows the document");
-  }
+  void finish();
 
  private:
-  [[noreturn]] void fail(std::string what) const {
-    diagnostics where = where_;
-    where.what = "not the XML that is expected: " + std::move(what);
-    where.byte = at_;
-    throw error(errc::corrupt, std::move(where));
-  }
+  [[noreturn]] void fail(std::string what) const;
 
   [[nodiscard]] static bool is_space(char c) noexcept {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
   }
-  [[nodiscard]] static bool is_name(char c) noexcept {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.' || c == ':' || static_cast<unsigned char>(c) >= 0x80;
-  }
-  [[nodiscard]] static std::string_view local_name(std::string_view name) noexcept {
-    const std::size_t colon = name.rfind(':');
-    return colon == std::string_view::npos ? name : name.substr(colon + 1);
-  }
+  [[nodiscard]] static bool is_name(char c) noexcept;
+  [[nodiscard]] static std::string_view local_name(std::string_view name) noexcept;
 
-  [[nodiscard]] char peek() const {
-    if (at_ == text_.size()) fail("the text ends too early");
-    return text_[at_];
-  }
-  [[nodiscard]] bool take(std::string_view wanted) noexcept {
-    if (!text_.substr(at_).starts_with(wanted)) return false;
-    at_ += wanted.size();
-    return true;
-  }
-  [[nodiscard]] std::string_view take_through(std::string_view end, const char* missing) {
-    const std::size_t found = text_.find(end, at_);
-    if (found == std::string_view::npos) fail(missing);
-    const std::string_view part = text_.substr(at_, found - at_);
-    at_ = found + end.size();
-    return part;
-  }
+  [[nodiscard]] char peek() const;
+  [[nodiscard]] bool take(std::string_view wanted) noexcept;
+  [[nodiscard]] std::string_view take_through(std::string_view end, const char* missing);
   void skip_space() noexcept {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
   }
 
   /// Comments, processing instructions and the XML declaration; refuses a document type.
-  [[nodiscard]] bool skip_aside() {
-    if (take("<!--")) {
-      (void)take_through("-->", "a comment has no end");
-      return true;
-    }
-    if (take("<?")) {
-      (void)take_through("?>", "a processing instruction has no end");
-      return true;
-    }
-    if (text_.substr(at_).starts_with("<!DOCTYPE")) fail("document types are not taken");
-    return false;
-  }
+  [[nodiscard]] bool skip_aside();
 
-  void skip_between() {
-    if (at_ == 0) (void)take("\xEF\xBB\xBF");
-    do skip_space();
-    while (skip_aside());
-  }
+  void skip_between();
 
-  std::string_view take_name() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && is_name(text_[at_])) ++at_;
-    if (begin == at_) fail("a name is expected");
-    return text_.substr(begin, at_ - begin);
-  }
+  std::string_view take_name();
 
   /// `<name attribute="…">`; of `<name/>`, too, whose end comes next then.
-  [[nodiscard]] bool take_start() {
-    if (at_ + 1 >= text_.size() || text_[at_] != '<' || !is_name(text_[at_ + 1])) return false;
-    ++at_;
-    if (open_.size() == max_depth) fail("elements are nested too deeply");
-    open_.push_back(take_name());
-    while (true) {
-      skip_space();
-      if (take(">")) return true;
-      if (take("/>")) {
-        empty_ = true;
-        return true;
-      }
-      skip_attribute();
-    }
-  }
+  [[nodiscard]] bool take_start();
 
-  void skip_attribute() {
-    (void)take_name();
-    skip_space();
-    if (!take("=")) fail("an attribute has no value");
-    skip_space();
-    const char quote = peek();
-    if (quote != '"' && quote != '\'') fail("an attribute's value is not quoted");
-    ++at_;
-    if (take_through({&quote, 1}, "an attribute has no end").find('<') != std::string_view::npos) {
-      fail("an attribute's value holds an element");
-    }
-  }
+  void skip_attribute();
 
   /// The end that `<name/>` is to itself.
-  [[nodiscard]] bool take_empty_end() noexcept {
-    if (!std::exchange(empty_, false)) return false;
-    close();
-    return true;
-  }
+  [[nodiscard]] bool take_empty_end() noexcept;
 
-  [[nodiscard]] bool take_end() {
-    if (open_.empty()) fail("there is no open element");
-    if (!take("</")) return false;
-    if (take_name() != open_.back()) fail("an end tag is not that of its element");
-    skip_space();
-    if (!take(">")) fail("an end tag has no end");
-    close();
-    return true;
-  }
+  [[nodiscard]] bool take_end();
 
-  void close() noexcept {
-    open_.pop_back();
-    done_ = open_.empty();
-  }
+  void close() noexcept;
 
-  void append_plain(std::string& out) {
-    const std::size_t end = std::min(text_.find_first_of("<&", at_), text_.size());
-    if (end == at_) fail("markup that is not known");
-    out += text_.substr(at_, end - at_);
-    at_ = end;
-    (void)peek();
-  }
+  void append_plain(std::string& out);
 
-  void append_reference(std::string& out) {
-    static constexpr std::pair<std::string_view, char> names[] = {
-        {"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}};
-    for (const auto& [name, character] : names) {
-      if (take(name)) {
-        out += character;
-        return;
-      }
-    }
-    if (!take("&#")) fail("an entity that is not known");
-    append_number(out, take("x") ? 16 : 10);
-  }
+  void append_reference(std::string& out);
 
-  void append_number(std::string& out, int base) {
-    std::uint32_t value = 0;
-    const char* const begin = text_.data() + at_;
-    const auto [end, failure] = std::from_chars(begin, text_.data() + text_.size(), value, base);
-    at_ += static_cast<std::size_t>(end - begin);
-    const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-    if (failure != std::errc() || value == 0 || value > 0x10FFFF || surrogate || !take(";")) {
-      fail("a character reference is none");
-    }
-    append_utf8(out, static_cast<char32_t>(value));
-  }
+  void append_number(std::string& out, int base);
 
   std::string_view text_;
   diagnostics where_;
@@ -265,3 +104,7 @@ class xml_reader {
 };
 
 }  // namespace mdstream::inline v0::net
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/xml.ipp>
+#endif

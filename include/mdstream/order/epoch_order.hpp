@@ -3,7 +3,7 @@
 /// The order of one epoch: a position in it has one sample id, whoever asks and whenever.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/sequence.hpp>
+#include <mdstream/order/detail/sequence.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -42,8 +42,8 @@ struct batch_deal {
 /// thread.
 class epoch_order {
  public:
-  epoch_order() : epoch_order(any_sequence{}, 1) {}
-  epoch_order(any_sequence positions, std::uint64_t global_batch_size, batch_deal deal = {})
+  epoch_order() : epoch_order(detail::any_sequence{}, 1) {}
+  epoch_order(detail::any_sequence positions, std::uint64_t global_batch_size, batch_deal deal = {})
       : size_(positions.size()),
         global_batch_size_(global_batch_size),
         deal_(deal),
@@ -85,9 +85,9 @@ class epoch_order {
 
  private:
   struct reader {
-    explicit reader(any_sequence positions) : sequence(std::move(positions)) {}
+    explicit reader(detail::any_sequence positions) : sequence(std::move(positions)) {}
     std::mutex mutex;
-    any_sequence sequence;
+    detail::any_sequence sequence;
   };
 
   [[nodiscard]] std::unique_ptr<reader> copy() const {

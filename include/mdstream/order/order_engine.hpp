@@ -3,13 +3,13 @@
 /// From datasets and options to the order of every epoch.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/batching.hpp>
+#include <mdstream/order/detail/batching.hpp>
+#include <mdstream/order/detail/resample.hpp>
+#include <mdstream/order/detail/weights.hpp>
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/progress.hpp>
-#include <mdstream/order/resample.hpp>
 #include <mdstream/order/shuffler.hpp>
-#include <mdstream/order/weights.hpp>
 #include <mdstream/order/world.hpp>
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class order_engine {
                Shuffler shuffler = {})
       : options_(options),
         shuffler_(std::move(shuffler)),
-        shards_(std::make_shared<shard_table>(streams)),
+        shards_(std::make_shared<detail::shard_table>(streams)),
         mix_(mix_of(streams)) {
     if (options_.sampling_granularity == 0) detail::refuse("a sampling granularity of 0 samples");
   }
@@ -39,9 +39,9 @@ class order_engine {
   [[nodiscard]] const order_options& options() const noexcept { return options_; }
   [[nodiscard]] const Shuffler& shuffler_model() const noexcept { return shuffler_; }
   /// Shards of all streams and their first sample ids.
-  [[nodiscard]] const shard_table& shards() const noexcept { return *shards_; }
+  [[nodiscard]] const detail::shard_table& shards() const noexcept { return *shards_; }
   /// Samples, proportion and repetition of each stream in an epoch.
-  [[nodiscard]] const stream_mix& mix() const noexcept { return mix_; }
+  [[nodiscard]] const detail::stream_mix& mix() const noexcept { return mix_; }
   /// Samples of an epoch.
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return mix_.epoch_size; }
 
@@ -56,18 +56,19 @@ class order_engine {
   /// end, streams too small for the batching method.
   [[nodiscard]] epoch_order epoch(const world& parallel, std::uint64_t batch_size,
                                   const epoch_start& start,
-                                  const plan_store* plans = nullptr) const {
-    return make_epoch(request(parallel, batch_size, start, plans), opener());
+                                  const detail::plan_store* plans = nullptr) const {
+    return detail::make_epoch(request(parallel, batch_size, start, plans), opener());
   }
 
   /// Throws as `epoch` where the world is none for this dataset; costs less.
   void check(const world& parallel, std::uint64_t batch_size, const epoch_start& start) const {
-    check_epoch(request(parallel, batch_size, start, nullptr), opener());
+    detail::check_epoch(request(parallel, batch_size, start, nullptr), opener());
   }
 
  private:
-  [[nodiscard]] epoch_request request(const world& parallel, std::uint64_t batch_size,
-                                      const epoch_start& start, const plan_store* plans) const {
+  [[nodiscard]] detail::epoch_request request(const world& parallel, std::uint64_t batch_size,
+                                              const epoch_start& start,
+                                              const detail::plan_store* plans) const {
     return {.shards = shards_,
             .mix = mix_,
             .options = options_,
@@ -76,24 +77,25 @@ class order_engine {
             .start = start,
             .plans = plans};
   }
-  [[nodiscard]] open_shuffle opener() const {
-    return [this](const shuffle_task& task) -> any_sequence { return shuffler_.open(task); };
+  [[nodiscard]] detail::open_shuffle opener() const {
+    return
+        [this](const shuffle_task& task) -> detail::any_sequence { return shuffler_.open(task); };
   }
 
-  [[nodiscard]] stream_mix mix_of(std::span<const stream_shards> streams) const {
+  [[nodiscard]] detail::stream_mix mix_of(std::span<const stream_shards> streams) const {
     std::vector<stream_weight> weights;
     std::vector<std::uint64_t> sizes;
     for (std::size_t k = 0; k < streams.size(); ++k) {
       weights.push_back(streams[k].weight);
       sizes.push_back(shards_->stream_samples(k));
     }
-    return mix_streams(weights, sizes, options_.epoch_size, options_.shuffle_seed);
+    return detail::mix_streams(weights, sizes, options_.epoch_size, options_.shuffle_seed);
   }
 
   order_options options_;
   Shuffler shuffler_;
-  std::shared_ptr<const shard_table> shards_;
-  stream_mix mix_;
+  std::shared_ptr<const detail::shard_table> shards_;
+  detail::stream_mix mix_;
 };
 
 }  // namespace mdstream::inline v0

@@ -39,11 +39,14 @@ enum class batching_method : std::uint8_t {
   device_per_stream,  ///< every rank's batch comes from one stream
 };
 
+/// How an epoch is dealt to nodes.
 enum class partition_algo : std::uint8_t {
   orig,
   relaxed,  ///< as orig, but a resumed run may have a number of nodes that orig would refuse
 };
 
+/// How an epoch is sampled, partitioned and put into batches. The names are those of Python's
+/// arguments.
 struct order_options {
   /// Samples in an epoch, over all streams; nothing (or 0): the sum of the streams.
   std::optional<std::uint64_t> epoch_size{};
@@ -60,12 +63,15 @@ struct order_options {
   batching_method batching = batching_method::random;
 };
 
+/// The name of the method.
 [[nodiscard]] constexpr std::string_view to_string(sampling_method m) noexcept {
   return m == sampling_method::balanced ? "balanced" : "fixed";
 }
+/// The name of the algorithm.
 [[nodiscard]] constexpr std::string_view to_string(partition_algo a) noexcept {
   return a == partition_algo::orig ? "orig" : "relaxed";
 }
+/// The name of the method.
 [[nodiscard]] constexpr std::string_view to_string(batching_method m) noexcept {
   switch (m) {
     case batching_method::random: return "random";
@@ -83,12 +89,14 @@ struct order_options {
     if (to_string(m) == name) return m;
   return std::nullopt;
 }
+/// The algorithm of this name; nothing for other texts.
 [[nodiscard]] constexpr std::optional<partition_algo> parse_partition_algo(
     std::string_view name) noexcept {
   for (const auto a : {partition_algo::orig, partition_algo::relaxed})
     if (to_string(a) == name) return a;
   return std::nullopt;
 }
+/// The method of this name; nothing for other texts.
 [[nodiscard]] constexpr std::optional<batching_method> parse_batching_method(
     std::string_view name) noexcept {
   for (const auto m : {batching_method::random, batching_method::stratified,

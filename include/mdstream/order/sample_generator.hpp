@@ -3,7 +3,7 @@
 /// Random numbers that belong to one sample of one epoch: the same in every world, on every thread,
 /// on host and device. Integer code of our own, pinned by published vectors.
 
-#include <mdstream/core/host_device.hpp>
+#include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstdint>

@@ -3,8 +3,8 @@
 /// What a shuffler is, and the choice among several by name.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/sequence.hpp>
-#include <mdstream/order/shuffle/spans.hpp>
+#include <mdstream/order/detail/sequence.hpp>
+#include <mdstream/order/detail/shuffle/spans.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -26,9 +26,10 @@ template <class T>
 concept shuffler = std::copyable<T> && std::default_initializable<T> &&
                    requires(const T& model, const shuffle_task& task) {
                      { model.name() } -> std::convertible_to<std::string_view>;
-                     { model.open(task) } -> std::convertible_to<any_sequence>;
+                     { model.open(task) } -> std::convertible_to<detail::any_sequence>;
                    };
 
+/// Canonical nodes for each node that a shuffler asks for, in a run that sets no number of them.
 template <shuffler S>
 [[nodiscard]] constexpr std::uint64_t canonical_nodes_factor(const S& model) {
   if constexpr (requires { model.canonical_nodes_factor(); })
@@ -55,8 +56,9 @@ class any_shuffler {
   [[nodiscard]] std::string_view name() const {
     return std::visit([](const auto& m) -> std::string_view { return m.name(); }, chosen_);
   }
-  [[nodiscard]] any_sequence open(const shuffle_task& task) const {
-    return std::visit([&task](const auto& m) -> any_sequence { return m.open(task); }, chosen_);
+  [[nodiscard]] detail::any_sequence open(const shuffle_task& task) const {
+    return std::visit([&task](const auto& m) -> detail::any_sequence { return m.open(task); },
+                      chosen_);
   }
   [[nodiscard]] std::uint64_t canonical_nodes_factor() const {
     return std::visit([](const auto& m) { return v0::canonical_nodes_factor(m); }, chosen_);

@@ -25,12 +25,11 @@
 ///       }
 ///     };
 
-#include <mdstream/core/crc32c.hpp>
-#include <mdstream/raw/column_inference.hpp>
+#include <mdstream/core/detail/utf8.hpp>
+#include <mdstream/raw/detail/column_inference.hpp>
+#include <mdstream/raw/detail/sample_sink.hpp>
 #include <mdstream/raw/options.hpp>
-#include <mdstream/raw/sample_sink.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <limits>
@@ -71,39 +70,19 @@ struct cut {
 class cut_sink {
  public:
   static constexpr std::uint64_t no_end = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t most_samples = std::numeric_limits<std::uint32_t>::max();
 
   /// Takes the samples that begin in [from, to).
-  explicit cut_sink(const options& about, std::uint64_t from = 0, std::uint64_t to = no_end)
-      : shard_bytes_(std::max<std::uint64_t>(1, about.shard_bytes.value)),
-        max_row_bytes_(about.max_row_bytes.value),
-        from_(from),
-        to_(to) {}
+  explicit cut_sink(const options& about, std::uint64_t from = 0, std::uint64_t to = no_end);
 
   /// A sample lies at [begin, end) of the object. Samples come in their order. Returns false where
   /// this one, and so all others, are not asked for. Throws errc::unsupported, naming the byte, for
-  /// one above `max_row_bytes`.
-  bool sample(std::uint64_t begin, std::uint64_t end) {
-    if (begin >= limit_ && !next_cut(begin)) return false;
-    if (end - begin > max_row_bytes_) fail_large(begin, end);
-    ++samples_;
-    end_ = end;
-    return true;
-  }
+  /// one above `max_row_bytes` and for more than 2^32 - 1 in a cut.
+  bool sample(std::uint64_t begin, std::uint64_t end);
 
   /// `count` samples of `size` bytes each, one every `step` bytes from `begin` on; they may
   /// overlap.
-  bool run(std::uint64_t begin, std::uint64_t step, std::uint64_t size, std::uint64_t count) {
-    while (count > 0) {
-      if (!sample(begin, begin + size)) return false;
-      const std::uint64_t more =
-          std::min(count - 1, limit_ > begin + 1 ? (limit_ - 1 - begin) / step : 0);
-      samples_ += more;
-      end_ += more * step;
-      begin += (more + 1) * step;
-      count -= more + 1;
-    }
-    return true;
-  }
+  bool run(std::uint64_t begin, std::uint64_t step, std::uint64_t size, std::uint64_t count);
 
   /// The bytes that are cut are not the samples', so that they make no checksums.
   void without_checksums() noexcept { without_sums_ = true; }
@@ -126,82 +105,25 @@ class cut_sink {
   [[nodiscard]] std::uint64_t to() const noexcept { return to_; }
 
   /// Adds a window to the checksums of the cuts that it holds bytes of: after `cut` has seen it.
-  void add_to_checksums(const window& seen) {
-    store_end();
-    if (without_sums_) return;
-    const std::uint64_t seen_end = seen.offset + seen.bytes.size();
-    for (; summing_ < cuts_.size(); ++summing_) {
-      cut& each = cuts_[summing_];
-      const std::uint64_t end = each.offset + each.bytes;
-      if (!std::exchange(sum_began_, true)) {
-        sums_ = sum_at_ <= each.offset;  // else it overlaps the one before
-        if (sums_) sum_at_ = each.offset;
-      }
-      if (sums_ && end > sum_at_ && sum_at_ + rest_bytes_ == seen.offset) {
-        sum_ = crc32c_joined(sum_, rest_sum_, rest_bytes_);
-        sum_at_ = seen.offset;
-      }
-      if (sums_ && sum_at_ >= seen.offset && sum_at_ < seen_end) {
-        const auto sum_up_to = [&](std::uint64_t from, std::uint64_t to, std::uint32_t before) {
-          return mdstream::crc32c(seen.bytes.subspan(static_cast<std::size_t>(from - seen.offset),
-                                                     static_cast<std::size_t>(to - from)),
-                                  before);
-        };
-        const std::uint64_t until = std::min(end, seen_end);
-        sum_ = sum_up_to(sum_at_, until, sum_);
-        sum_at_ = until;
-        rest_bytes_ = seen_end - until;  // part of the cut, if another sample follows
-        rest_sum_ = sum_up_to(until, seen_end, 0);
-      } else if (sums_ && sum_at_ + rest_bytes_ == seen.offset) {
-        rest_sum_ = mdstream::crc32c(seen.bytes, rest_sum_);
-        rest_bytes_ += seen.bytes.size();
-      }
-      if (open_ && summing_ + 1 == cuts_.size()) return;
-      close_sum(each);
-    }
-  }
+  void add_to_checksums(const window& seen);
 
   /// The cuts, when the object is at its end.
-  [[nodiscard]] std::vector<cut> finish() {
-    store_end();
-    open_ = false;
-    for (; summing_ < cuts_.size(); ++summing_) close_sum(cuts_[summing_]);
-    return std::move(cuts_);
-  }
+  [[nodiscard]] std::vector<cut> finish();
 
  private:
-  void store_end() {
-    if (!open_) return;
-    cuts_.back().samples = samples_;
-    cuts_.back().bytes = end_ - cuts_.back().offset;
+  void store_end();
+
+  [[nodiscard]] bool is_open(std::size_t i) const noexcept {
+    return open_ && i + 1 == cuts_.size();
   }
 
-  bool next_cut(std::uint64_t begin) {
-    if (begin >= to_) full_ = true;
-    if (full_) return false;
-    store_end();
-    open_ = true;
-    cuts_.push_back({.offset = begin});
-    samples_ = 0;
-    const std::uint64_t number = begin / shard_bytes_;
-    limit_ = number >= no_end / shard_bytes_ ? no_end : (number + 1) * shard_bytes_;
-    limit_ = std::min(limit_, to_);
-    return true;
-  }
+  void add_samples(std::uint64_t begin, std::uint64_t count);
 
-  void close_sum(cut& each) {
-    if (sum_began_ && sums_ && sum_at_ == each.offset + each.bytes) each.crc32c = sum_;
-    sum_ = rest_sum_ = 0;
-    rest_bytes_ = 0;
-    sum_began_ = false;
-  }
+  bool next_cut(std::uint64_t begin);
 
-  [[noreturn]] void fail_large(std::uint64_t begin, std::uint64_t end) const {
-    throw error(errc::unsupported, diagnostics{.what = "a row of " + std::to_string(end - begin) +
-                                                       " bytes is larger than max_row_bytes, " +
-                                                       std::to_string(max_row_bytes_),
-                                               .byte = begin});
-  }
+  void close_sum(cut& each);
+
+  [[noreturn]] void fail_large(std::uint64_t begin, std::uint64_t end) const;
 
   std::uint64_t shard_bytes_, max_row_bytes_, from_, to_;
   std::uint64_t limit_ = 0;    // samples from here on belong to another cut
@@ -235,10 +157,11 @@ struct cut_source {
   [[nodiscard]] const part& first() const noexcept { return parts.front(); }
   [[nodiscard]] bytes_view bytes() const noexcept { return first().bytes; }
   /// The offset in the object of what `rest`, a part of `bytes()`, begins with.
-  [[nodiscard]] std::uint64_t at(bytes_view rest) const noexcept {
-    return first().offset + static_cast<std::uint64_t>(rest.data() - bytes().data());
-  }
+  [[nodiscard]] std::uint64_t at(bytes_view rest) const noexcept;
 };
+
+using detail::column_inference;  ///< what `infer` of a format adds to
+using detail::sample_sink;       ///< what `transcode` of a format adds samples to
 
 /// A format that can stand in the policies. Beside the two functions it may have
 ///
@@ -257,13 +180,25 @@ struct cut_source {
 /// what it has to know from one call to the next.
 template <class F>
 concept row_format = requires(F f, const F reads, const window& in, cut_sink& out,
-                              const cut_source& from, sample_sink& to) {
+                              const cut_source& from, detail::sample_sink& to) {
   { F::name } -> std::convertible_to<std::string_view>;
   { f.cut(in, out) } -> std::same_as<std::uint64_t>;
   reads.transcode(from, to);
 };
 
 namespace detail {
+
+/// Runs `f`. What it throws names the object.
+template <class F>
+decltype(auto) naming_object(std::string_view key, F&& f) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const error& e) {
+    diagnostics where = e.where();
+    if (where.url.empty()) where.url = key;
+    throw error(e.code(), std::move(where));
+  }
+}
 
 /// A format whose type is not known.
 class erased_format {
@@ -352,6 +287,9 @@ class source_format {
   [[nodiscard]] const options& settings() const noexcept { return options_; }
   [[nodiscard]] const detail::erased_format& get() const noexcept { return *format_; }
 
+  /// The same, with columns that are named.
+  [[nodiscard]] source_format with_columns(std::vector<column> columns) const;
+
  private:
   raw::options options_;
   std::shared_ptr<const detail::erased_format> format_;
@@ -368,6 +306,12 @@ struct any_format {
     if (about.shard_bytes.value < 16 || about.max_row_bytes.value == 0)
       throw error(errc::invalid_argument,
                   "shard_bytes is at least 16 and max_row_bytes at least 1");
+    require_text(about.format, "format");
+    require_text(about.files, "files");
+    require_text(about.null_value.value_or(""), "null_value");
+    for (const column& each : about.columns)
+      for (const std::string* text : {&each.name, &each.encoding, &each.pointer})
+        require_text(*text, "columns");
     std::optional<source_format> out;
     std::string known;
     ((known += (known.empty() ? "" : ", ") + std::string(Formats::name)), ...);
@@ -387,6 +331,16 @@ struct any_format {
     else
       return F();
   }
+
+  /// A row index holds the options as JSON.
+  static void require_text(std::string_view text, const char* option) {
+    if (mdstream::detail::first_invalid_utf8(text) != text.size())
+      throw error(errc::invalid_argument, "the option " + std::string(option) + " is not UTF-8");
+  }
 };
 
 }  // namespace mdstream::inline v0::raw
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/format.ipp>
+#endif

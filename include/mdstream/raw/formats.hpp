@@ -11,6 +11,7 @@
 
 namespace mdstream::inline v0::raw {
 
+/// The formats that need no further library.
 using plain_formats = any_format<jsonl, text, csv, webdataset, files, images, tokens>;
 
 }  // namespace mdstream::inline v0::raw

@@ -2,8 +2,6 @@
 
 /// JSON lines: a sample is a JSON object on a line of its own.
 
-#include <mdstream/core/utf8.hpp>
-#include <mdstream/raw/detail/json_row.hpp>
 #include <mdstream/raw/detail/lines.hpp>
 #include <mdstream/raw/format.hpp>
 
@@ -30,48 +28,18 @@ class jsonl {
   }
 
   /// Reads the rows that are whole, up to 1,000.
-  void infer(const window& in, column_inference& out) const {
-    std::string_view rest = in.text();
-    if (in.offset == 0) rest.remove_prefix(detail::mark_bytes(rest));
-    for (std::uint64_t rows = 0; rows < column_inference::rows_of_an_object && !rest.empty();) {
-      const detail::line each = detail::next_line(rest);
-      if (!each.has_end && !in.last) return;
-      if (!each.is_blank()) {
-        infer_row(in, each.content, out);
-        ++rows;
-      }
-      rest.remove_prefix(each.next);
-    }
-  }
+  void infer(const window& in, detail::column_inference& out) const;
 
-  void transcode(const cut_source& in, sample_sink& out) const {
-    detail::json_columns columns(out.columns(), out.layout(), out.null_value());
-    detail::for_each_line(as_text(in.bytes()), [&](std::string_view row) {
-      out.row(in.at(as_bytes(row)), [&] {
-        check_utf8(row);
-        columns.read(row, out.values());
-        out.add_values();
-      });
-    });
-  }
+  void transcode(const cut_source& in, detail::sample_sink& out) const;
 
  private:
-  static void check_utf8(std::string_view row) {
-    if (const std::size_t bad = first_invalid_utf8(row); bad != row.size())
-      throw error(errc::corrupt, diagnostics{.what = "the row is not UTF-8", .byte = bad});
-  }
+  static void check_utf8(std::string_view row);
 
-  static void infer_row(const window& in, std::string_view row, column_inference& out) {
-    try {
-      check_utf8(row);
-      detail::infer_json(row, out);
-    } catch (const error& e) {
-      diagnostics where = e.where();
-      where.byte = where.byte.value_or(0) + in.offset +
-                   static_cast<std::uint64_t>(row.data() - in.text().data());
-      throw error(e.code(), std::move(where));
-    }
-  }
+  static void infer_row(const window& in, std::string_view row, detail::column_inference& out);
 };
 
 }  // namespace mdstream::inline v0::raw
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/jsonl.ipp>
+#endif

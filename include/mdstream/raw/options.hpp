@@ -2,7 +2,6 @@
 
 /// What a user says about a source of foreign files.
 
-#include <mdstream/core/error.hpp>
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
@@ -10,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::raw {
@@ -28,33 +26,13 @@ struct column {
 
 /// The column that a text as `name=encoding` or `name=encoding@/json/pointer` means. Throws
 /// errc::invalid_argument for any other text and for an encoding that MDS does not have.
-[[nodiscard]] inline column parse_column(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0)
-    throw error(errc::invalid_argument,
-                "\"" + std::string(text) + "\" does not name a column: write name=encoding");
-  const std::string_view rest = text.substr(equals + 1);
-  const std::size_t at = rest.find("@/");
-  column out{std::string(text.substr(0, equals)), std::string(rest.substr(0, at)), {}};
-  if (at != std::string_view::npos) out.pointer = rest.substr(at + 1);
-  (void)parse_encoding(out.encoding);
-  return out;
-}
+[[nodiscard]] column parse_column(std::string_view text);
 
 /// The text that `parse_column` takes.
-[[nodiscard]] inline std::string to_string(const column& each) {
-  std::string out = each.name + '=' + each.encoding;
-  if (!each.pointer.empty()) out += '@' + each.pointer;
-  return out;
-}
+[[nodiscard]] std::string to_string(const column& each);
 
 /// The layout of samples with these columns. Throws as `sample_layout::mds` does.
-[[nodiscard]] inline sample_layout layout_of(const std::vector<column>& columns) {
-  std::vector<column_spec> specs;
-  specs.reserve(columns.size());
-  for (const column& each : columns) specs.push_back({each.name, each.encoding});
-  return sample_layout::mds(specs);
-}
+[[nodiscard]] sample_layout layout_of(const std::vector<column>& columns);
 
 /// How foreign files are read. What a format does not know it ignores, except where its page in
 /// docs/raw.md says otherwise.
@@ -79,3 +57,7 @@ struct options {
 };
 
 }  // namespace mdstream::inline v0::raw
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/options.ipp>
+#endif

@@ -2,7 +2,6 @@
 
 /// When a call that takes long is worth a second one. Pure: the caller brings the clock.
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -10,6 +9,7 @@
 
 namespace mdstream::inline v0 {
 
+/// When a slow call gets a second one beside it.
 struct hedge_policy {
   double slowest = 0.02;     ///< part of the calls that get a second one
   double most_extra = 0.05;  ///< second calls, as a part of all: a store that slows down altogether
@@ -30,31 +30,15 @@ class hedge_timer {
   [[nodiscard]] std::optional<time> patience() const noexcept { return patience_; }
 
   /// A call that was sent first has ended well after `took`.
-  void ended(time took) {
-    times_[next_++ % times_.size()] = took;
-    extra_ = std::min(extra_ + policy_.most_extra, most_saved);
-    if (next_ % 32 == 0) learn();
-  }
+  void ended(time took);
 
   /// Takes leave to send a second call; false where there were too many.
-  [[nodiscard]] bool try_second() noexcept {
-    if (extra_ < 1) return false;
-    extra_ -= 1;
-    return true;
-  }
+  [[nodiscard]] bool try_second() noexcept;
 
  private:
   static constexpr double most_saved = 4;
 
-  void learn() {
-    auto sorted = times_;
-    const std::size_t count = std::min(next_, sorted.size());
-    const auto rank = static_cast<std::size_t>(static_cast<double>(count) *
-                                               std::clamp(1 - policy_.slowest, 0.0, 1.0));
-    const auto at = sorted.begin() + static_cast<std::ptrdiff_t>(std::min(rank, count - 1));
-    std::nth_element(sorted.begin(), at, sorted.begin() + static_cast<std::ptrdiff_t>(count));
-    patience_ = std::max(*at, policy_.least);
-  }
+  void learn();
 
   hedge_policy policy_;
   std::array<time, 128> times_{};
@@ -64,3 +48,7 @@ class hedge_timer {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/schedule/detail/impl/hedge.ipp>
+#endif

@@ -2,11 +2,7 @@
 
 /// Whether a failed attempt is repeated, and when. Pure: no clock, no randomness of its own.
 
-#include <mdstream/core/error.hpp>
-
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <system_error>
@@ -56,20 +52,12 @@ inline constexpr retry_policy patient_parts{.attempts = 8,
 
 /// Whether trying again can help: failures of the way, damaged data, but neither what the caller
 /// asked for nor what another attempt meets again.
-[[nodiscard]] inline bool may_pass(const std::error_code& failure) noexcept {
-  if (failure.category() != mdstream_category()) return true;
-  switch (static_cast<errc>(failure.value())) {
-    case errc::corrupt:
-    case errc::io_error:
-    case errc::unavailable: return true;
-    default: return false;
-  }
-}
+[[nodiscard]] bool may_pass(const std::error_code& failure) noexcept;
 
-/// Whether the store or the way to it failed, and may work again in a while.
-[[nodiscard]] inline bool is_transient(const std::error_code& failure) noexcept {
-  return failure.category() != mdstream_category() || failure == errc::unavailable;
-}
+/// Whether the store or the way to it failed, and may work again in a while: `errc::unavailable`,
+/// or a code of any category that stands for the same, such as the system's for a connection that
+/// is refused. What an unknown code means is not known, so that it is not waited for.
+[[nodiscard]] bool is_transient(const std::error_code& failure) noexcept;
 
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none
 /// when it is final. `chance` is uniform in [0, 1). Where the store asked for a pause
@@ -79,27 +67,13 @@ inline constexpr retry_policy patient_parts{.attempts = 8,
 /// `futile` is for how long the call has brought nothing: with a patience, a transient error is
 /// final once that is spent, a pause that the store asked for may be longer than `longest`, and no
 /// pause goes beyond the end of the patience, where the last attempt is made.
-[[nodiscard]] inline std::optional<std::chrono::nanoseconds> pause_before_retry(
+[[nodiscard]] std::optional<std::chrono::nanoseconds> pause_before_retry(
     const retry_policy& policy, unsigned failed, const std::error_code& failure, double chance,
     std::optional<std::chrono::milliseconds> asked = std::nullopt,
-    std::chrono::nanoseconds before = {}, std::chrono::nanoseconds futile = {}) noexcept {
-  const bool waits = policy.patience.count() > 0 && is_transient(failure);
-  if (waits ? futile >= policy.patience : failed >= policy.attempts || !may_pass(failure))
-    return std::nullopt;
-  const double pause = static_cast<double>(policy.pause.count());
-  const double last = std::max(static_cast<double>(before.count()), pause);
-  const double wanted =
-      policy.jitter == retry_jitter::decorrelated
-          ? pause + chance * (3 * last - pause)
-          : pause * (std::ldexp(1.0, static_cast<int>(std::min(failed, 64U)) - 1) + 0.5 * chance);
-  const double least =
-      asked ? static_cast<double>(std::chrono::nanoseconds(*asked).count()) + 0.5 * pause * chance
-            : 0.0;
-  const double longest = static_cast<double>(policy.longest.count());
-  const double bounded = waits ? std::min(std::max(std::min(wanted, longest), least),
-                                          static_cast<double>((policy.patience - futile).count()))
-                               : std::min(std::max(wanted, least), longest);
-  return std::chrono::nanoseconds(static_cast<std::chrono::nanoseconds::rep>(bounded));
-}
+    std::chrono::nanoseconds before = {}, std::chrono::nanoseconds futile = {}) noexcept;
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/schedule/detail/impl/retry.ipp>
+#endif

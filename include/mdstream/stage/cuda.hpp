@@ -2,8 +2,8 @@
 
 /// Batches in a device's memory. For the host's compiler; needs mdstream::cuda.
 
-#include <mdstream/stage/cuda/runtime.hpp>
-#include <mdstream/stage/device_stager.hpp>
+#include <mdstream/stage/detail/cuda/runtime.hpp>
+#include <mdstream/stage/detail/device_stager.hpp>
 
 namespace mdstream::inline v0::stage {
 
@@ -25,11 +25,11 @@ namespace mdstream::inline v0::stage {
 ///     struct my_stager : mds::stage::cuda<3> {
 ///       my_stager() : cuda({.device = 1}) {}
 ///     };
-template <std::size_t Depth = 3, device_memory Memory = cuda_memory>
-class cuda : public basic_device<Depth, Memory, cuda_runtime> {
+template <std::size_t Depth = 3, detail::device_memory Memory = detail::cuda_memory>
+class cuda : public detail::basic_device<Depth, Memory, detail::cuda_runtime> {
  public:
   struct options {
-    int device = current_device;
+    int device = detail::current_device;
     Memory memory{};
     /// Threads that copy samples into pinned memory, the calling one among them. 0: half of the
     /// processors that the process may use, shared among the devices it sees, and at most eight.
@@ -40,8 +40,8 @@ class cuda : public basic_device<Depth, Memory, cuda_runtime> {
     requires std::default_initializable<Memory>
       : cuda(options{}) {}
   explicit cuda(options given)
-      : basic_device<Depth, Memory, cuda_runtime>(cuda_runtime(given.device),
-                                                  std::move(given.memory), given.copy_threads) {}
+      : detail::basic_device<Depth, Memory, detail::cuda_runtime>(
+            detail::cuda_runtime(given.device), std::move(given.memory), given.copy_threads) {}
 };
 
 static_assert(stager<cuda<>>);

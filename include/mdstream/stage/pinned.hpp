@@ -3,8 +3,8 @@
 /// Batches in pinned host memory: for programs that copy to the device themselves, or whose kernels
 /// read host memory. For the host's compiler; needs mdstream::cuda.
 
-#include <mdstream/stage/cuda/runtime.hpp>
-#include <mdstream/stage/device_stager.hpp>
+#include <mdstream/stage/detail/cuda/runtime.hpp>
+#include <mdstream/stage/detail/device_stager.hpp>
 
 namespace mdstream::inline v0::stage {
 
@@ -19,16 +19,17 @@ namespace mdstream::inline v0::stage {
 ///       my_stager() : pinned({.device = 3}) {}
 ///     };
 template <std::size_t Depth = 3>
-class pinned : public basic_pinned<Depth, cuda_runtime> {
+class pinned : public detail::basic_pinned<Depth, detail::cuda_runtime> {
  public:
   struct options {
-    int device = current_device;
+    int device = detail::current_device;
     std::size_t copy_threads = 0;  ///< see `cuda::options`
   };
   /// Throws `errc::device_error` where there is no such device.
   pinned() : pinned(options{}) {}
   explicit pinned(const options& given)
-      : basic_pinned<Depth, cuda_runtime>(cuda_runtime(given.device), given.copy_threads) {}
+      : detail::basic_pinned<Depth, detail::cuda_runtime>(detail::cuda_runtime(given.device),
+                                                          given.copy_threads) {}
 };
 
 static_assert(stager<pinned<>>);

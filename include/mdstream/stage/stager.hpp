@@ -17,6 +17,7 @@ namespace mdstream::inline v0::stage {
 /// A CUDA stream, or null: the default stream, and the only value where there is no device.
 using stream_handle = CUstream_st*;
 
+/// What kind of memory a batch lies in.
 enum class memory_kind : std::uint8_t {
   host,    ///< ordinary memory
   pinned,  ///< host memory that devices read and write as well

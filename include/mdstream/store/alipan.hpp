@@ -2,11 +2,9 @@
 
 /// `alipan://`, which is not served, and says so.
 
-#include <mdstream/core/error.hpp>
 #include <mdstream/store/memory.hpp>
 #include <mdstream/store/store.hpp>
 
-#include <string>
 #include <string_view>
 
 namespace mdstream::inline v0::store {
@@ -18,14 +16,13 @@ class alipan : public memory {
   static constexpr std::string_view schemes = "alipan:// (not supported)";
 
   [[nodiscard]] static bool serves(std::string_view url) { return url_scheme(url) == "alipan"; }
-  [[nodiscard]] static alipan open(std::string_view url) {
-    throw error(errc::unsupported,
-                {.what = "alipan:// is not supported, for the drive has no published API: mount it "
-                         "(by rclone, say) and use the local path, or move the dataset to a bucket",
-                 .url = std::string(url)});
-  }
+  [[nodiscard]] static alipan open(std::string_view url);
 };
 
 static_assert(openable_store<alipan>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/alipan.ipp>
+#endif

@@ -9,16 +9,11 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/store/any_store.hpp>
-#include <mdstream/store/azure/api.hpp>
-#include <mdstream/store/azure/keys.hpp>
+#include <mdstream/core/warning.hpp>
 #include <mdstream/store/azure/options.hpp>
-#include <mdstream/store/cloud/store.hpp>
+#include <mdstream/store/opened_store.hpp>
 
-#include <memory>
-#include <string>
 #include <string_view>
-#include <utility>
 
 namespace mdstream::inline v0::store {
 
@@ -39,31 +34,18 @@ class azure : public any_async_store {
   azure(runtime& threads, std::string_view url, const azure_options& options = {})
       : azure(threads, resolve_azure(url, options), options) {}
 
-  [[nodiscard]] static bool serves(std::string_view url) {
-    const std::string scheme = net::detail::to_lower(url_scheme(url));
-    return scheme == "azure" || scheme == "azure-dl";
-  }
+  [[nodiscard]] static bool serves(std::string_view url);
   [[nodiscard]] static azure open(std::string_view url, runtime& threads,
-                                  warning_function warn = &warn_on_stderr) {
-    azure_options options;
-    options.warn = std::move(warn);
-    return {threads, url, options};
-  }
+                                  warning_function warn = &warn_on_stderr);
 
  private:
-  azure(runtime& threads, const azure_settings& settings, const azure_options& options)
-      : any_async_store(cloud_store(
-            threads,
-            std::make_shared<azure_api>(settings,
-                                        upload_plan{.part_bytes = options.part_bytes.value,
-                                                    .parallel = options.parallel_parts,
-                                                    .retry = options.part_retry}),
-            options.http,
-            net::detail::bounded_access(
-                options.keys ? *options.keys : default_azure_access(threads, settings, options),
-                azure_detail::bounds(settings)))) {}
+  azure(runtime& threads, const azure_settings& settings, const azure_options& options);
 };
 
 static_assert(versioned_store<azure> && openable_store<azure>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/azure.ipp>
+#endif

@@ -3,8 +3,8 @@
 /// Makes a blocking store an asynchronous one: its calls run on the runtime's pool.
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/store/detail/versions.hpp>
 #include <mdstream/store/store.hpp>
-#include <mdstream/store/versions.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -33,19 +33,8 @@ concept holds_versions = requires(const S& store, std::string_view key, const ob
 };
 
 /// Writes what an exception of a store says into `where`; returns its code.
-inline std::error_code describe_failure(const std::exception_ptr& failure, diagnostics& where,
-                                        std::string url) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const error& e) {
-    where = e.where();
-  } catch (const std::exception& e) {
-    where = {.what = "the store failed", .url = std::move(url), .cause = e.what()};
-  } catch (...) {
-    where = {.what = "the store failed", .url = std::move(url)};
-  }
-  return code_of(failure);
-}
+std::error_code describe_failure(const std::exception_ptr& failure, diagnostics& where,
+                                 std::string url);
 
 }  // namespace detail
 
@@ -106,6 +95,18 @@ class blocking {
     run<void>(
         std::move(key), std::move(stop), where, std::move(done),
         [bytes](const S& s, const std::string& k, const std::stop_token&) { s.write(k, bytes); });
+  }
+
+  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
+                    store_handler<bool> done) const
+    requires requires(const S& store, std::string_view at, bytes_view what) {
+      { store.create(at, what) } -> std::same_as<bool>;
+    }
+  {
+    run<bool>(std::move(key), std::move(stop), where, std::move(done),
+              [bytes](const S& s, const std::string& k, const std::stop_token&) {
+                return s.create(k, bytes);
+              });
   }
 
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
@@ -255,7 +256,12 @@ template <object_store S>
   }
 }
 
+/// The asynchronous store that `make_async` makes of a store.
 template <object_store S>
 using async_store_t = decltype(make_async(std::declval<runtime&>(), std::declval<S>()));
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/blocking.ipp>
+#endif

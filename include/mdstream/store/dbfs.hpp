@@ -8,13 +8,10 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/store/any_store.hpp>
-#include <mdstream/store/cloud/store.hpp>
-#include <mdstream/store/dbfs/files.hpp>
-#include <mdstream/store/dbfs/keys.hpp>
 #include <mdstream/store/dbfs/options.hpp>
-#include <mdstream/store/dbfs/read.hpp>
-#include <mdstream/store/dbfs/volumes.hpp>
+#include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/dbfs/files.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,12 +20,9 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
-namespace mdstream::inline v0::store {
-
-namespace dbfs_detail {
+namespace mdstream::inline v0::detail::dbfs {
 
 /// The file system of a workspace, whose reads are several calls.
 class file_system {
@@ -38,56 +32,35 @@ class file_system {
       : api_(api), client_(threads, api, http, keys), calls_(client_) {}
 
   void async_size(std::string key, std::stop_token stop, diagnostics& where,
-                  store_handler<std::uint64_t> done) const {
-    calls_.async_size(std::move(key), std::move(stop), where, std::move(done));
-  }
+                  store_handler<std::uint64_t> done) const;
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
-                     store_handler<object_version> done) const {
-    calls_.async_version(std::move(key), std::move(stop), where, std::move(done));
-  }
+                     store_handler<object_version> done) const;
   void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
-                  diagnostics& where, store_handler<std::size_t> done) const {
-    read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
-  }
+                  diagnostics& where, store_handler<std::size_t> done) const;
   void async_read_version(std::string key, object_version held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
-                          store_handler<std::size_t> done) const {
-    read(std::move(key), std::move(held), offset, into, std::move(stop), where, std::move(done));
-  }
+                          store_handler<std::size_t> done) const;
   void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                   store_handler<> done) const {
-    calls_.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
-  }
+                   store_handler<> done) const;
   void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
-                  store_handler<std::vector<object_info>> done) const {
-    calls_.async_list(std::move(prefix), std::move(stop), where, std::move(done));
-  }
+                  store_handler<std::vector<object_info>> done) const;
   void async_remove(std::string key, std::stop_token stop, diagnostics& where,
-                    store_handler<> done) const {
-    calls_.async_remove(std::move(key), std::move(stop), where, std::move(done));
-  }
+                    store_handler<> done) const;
   [[nodiscard]] std::string url(std::string_view key) const { return calls_.url(key); }
 
  private:
   void read(std::string key, std::optional<object_version> held, std::uint64_t offset,
             mutable_bytes into, std::stop_token stop, diagnostics& where,
-            store_handler<std::size_t> done) const {
-    if (into.empty() || !key_is_safe(key)) {  // which the size's question tells
-      return calls_.async_size(
-          std::move(key), std::move(stop), where,
-          [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
-    }
-    std::make_shared<dbfs_read>(client_, *api_, join_key(api_->root(), key), offset, into,
-                                std::move(held), std::move(stop), where, std::move(done))
-        ->begin();
-  }
+            store_handler<std::size_t> done) const;
 
   std::shared_ptr<const dbfs_api> api_;
   cloud_client client_;
   cloud_store calls_;
 };
 
-}  // namespace dbfs_detail
+}  // namespace mdstream::inline v0::detail::dbfs
+
+namespace mdstream::inline v0::store {
 
 /// Files beneath `dbfs:/Volumes/<catalog>/<schema>/<volume>/<path>` (by the Files API) or
 /// `dbfs:/<path>` (by the DBFS API). A query of the URL may have `endpoint`, the workspace, and
@@ -103,34 +76,23 @@ class dbfs : public any_async_store {
  public:
   static constexpr std::string_view schemes = "dbfs:/";
 
-  dbfs(runtime& threads, std::string_view url, const dbfs_options& options = {})
-      : any_async_store(make(threads, resolve_dbfs(url, options), options)) {}
+  dbfs(runtime& threads, std::string_view url, const dbfs_options& options = {});
 
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "dbfs";
   }
   [[nodiscard]] static dbfs open(std::string_view url, runtime& threads,
-                                 warning_function warn = &warn_on_stderr) {
-    dbfs_options options;
-    options.warn = std::move(warn);
-    return {threads, url, options};
-  }
+                                 warning_function warn = &warn_on_stderr);
 
  private:
   [[nodiscard]] static any_async_store make(runtime& threads, const dbfs_settings& settings,
-                                            const dbfs_options& options) {
-    const net::any_access keys = net::detail::bounded_access(
-        options.keys ? *options.keys : default_dbfs_access(threads, settings, options),
-        dbfs_detail::bounds(settings));
-    if (settings.volume.empty()) {
-      return any_async_store(dbfs_detail::file_system(
-          threads, std::make_shared<dbfs_api>(settings, options.part_retry), options.http, keys));
-    }
-    return any_async_store(cloud_store(
-        threads, std::make_shared<volumes_api>(settings, options.part_retry), options.http, keys));
-  }
+                                            const dbfs_options& options);
 };
 
 static_assert(versioned_store<dbfs> && openable_store<dbfs>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/dbfs.ipp>
+#endif

@@ -4,7 +4,7 @@
 /// on stores, the user's own among them.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/store/adapter.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -21,6 +21,7 @@
 
 namespace mdstream::inline v0 {
 
+/// What can go wrong with a call, for tests.
 enum class store_fault : std::uint8_t {
   none,
   unavailable,  ///< `errc::unavailable` instead of the call
@@ -32,6 +33,7 @@ enum class store_fault : std::uint8_t {
   wrong_size,   ///< a size is one too many; others pass
 };
 
+/// Which calls of `fault_injecting` fail, and how.
 struct fault_plan {
   std::map<std::uint64_t, store_fault> script{};  ///< by number of the call, from 0
   double chance = 0;                              ///< of a fault in any other call
@@ -45,10 +47,10 @@ struct fault_plan {
 /// The runtime has to outlive the calls. The same plan and the same order of calls give the same
 /// faults.
 template <async_store S>
-class fault_injecting : public store_adapter<fault_injecting<S>, S> {
+class fault_injecting : public detail::store_adapter<fault_injecting<S>, S> {
  public:
   fault_injecting(runtime& threads, S inner, fault_plan plan)
-      : store_adapter<fault_injecting, S>(std::move(inner)),
+      : detail::store_adapter<fault_injecting, S>(std::move(inner)),
         shared_(std::make_shared<shared>(threads, std::move(plan))) {}
 
   /// Calls so far, and those that were made to fail.
@@ -62,7 +64,7 @@ class fault_injecting : public store_adapter<fault_injecting<S>, S> {
   }
 
  private:
-  friend class store_adapter<fault_injecting, S>;
+  friend class detail::store_adapter<fault_injecting, S>;
 
   struct shared {
     shared(runtime& t, fault_plan p) : threads(t), plan(std::move(p)), random(plan.seed) {}
@@ -89,7 +91,7 @@ class fault_injecting : public store_adapter<fault_injecting<S>, S> {
   };
 
   template <class... Result, class Start>
-  void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
+  void run(detail::store_call call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     const store_fault what = shared_->next();
     switch (what) {

@@ -16,6 +16,7 @@
 
 namespace mdstream::inline v0 {
 
+/// Every store of the library, chosen by URL at run time. Needs all components of stores.
 using full_store = any_store<store::local, store::http, store::s3, store::azure, store::gs,
                              store::oci, store::dbfs, store::hf, store::sftp, store::alipan>;
 

@@ -4,7 +4,7 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/hedge.hpp>
-#include <mdstream/store/adapter.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 #include <mdstream/store/detail/stops.hpp>
 
 #include <chrono>
@@ -29,11 +29,11 @@ namespace mdstream::inline v0 {
 /// memory of its own, so reads above `most_bytes` are asked once. Streams, writes, listings and
 /// removals pass. The runtime has to outlive the calls.
 template <async_store S>
-class hedged : public store_adapter<hedged<S>, S> {
+class hedged : public detail::store_adapter<hedged<S>, S> {
  public:
   hedged(runtime& threads, S inner, hedge_policy policy = {},
          std::size_t most_bytes = std::size_t{8} << 20)
-      : store_adapter<hedged, S>(std::move(inner)),
+      : detail::store_adapter<hedged, S>(std::move(inner)),
         shared_(std::make_shared<shared>(threads, policy)),
         most_bytes_(most_bytes) {}
 
@@ -45,7 +45,7 @@ class hedged : public store_adapter<hedged<S>, S> {
 
   /// For `store_adapter`.
   template <class... Result, class Start>
-  void run(const store_call& call, std::stop_token stop, diagnostics& where, Start start,
+  void run(const detail::store_call& call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     constexpr bool reads = requires { start.with(mutable_bytes()); };
     if constexpr (reads || std::same_as<std::tuple<Result...>, std::tuple<std::uint64_t>> ||

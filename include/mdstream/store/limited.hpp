@@ -2,8 +2,8 @@
 
 /// Bounds how many calls of a store are under way: by a number, or by what the store bears.
 
-#include <mdstream/schedule/adaptive_limit.hpp>
-#include <mdstream/store/adapter.hpp>
+#include <mdstream/schedule/detail/adaptive_limit.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 #include <mdstream/store/detail/call_gate.hpp>
 
 #include <cstddef>
@@ -68,23 +68,25 @@ class limited_by : public store_adapter<Adapter, S> {
 /// A store with at most `most` calls under way; the others wait in the order in which they came.
 /// A stop ends a waiting call, on the thread that requests it.
 template <async_store S>
-class limited : public detail::limited_by<limited<S>, S, fixed_limit> {
+class limited : public detail::limited_by<limited<S>, S, detail::fixed_limit> {
  public:
   limited(S inner, std::size_t most)
-      : detail::limited_by<limited, S, fixed_limit>(std::move(inner), fixed_limit(most)) {}
+      : detail::limited_by<limited, S, detail::fixed_limit>(std::move(inner),
+                                                            detail::fixed_limit(most)) {}
 };
 
 /// A store with as many calls under way as it bears: fewer while it answers that it is
 /// overloaded, more again when it does not, see `adaptive_limit`. Stands between `retrying` and the
 /// store, so that it sees every failure: `retrying(threads, adaptive(store), policy)`.
 template <async_store S>
-class adaptive : public detail::limited_by<adaptive<S>, S, adaptive_limit> {
+class adaptive : public detail::limited_by<adaptive<S>, S, detail::adaptive_limit> {
  public:
-  explicit adaptive(S inner, adaptive_limits limits = {})
-      : detail::limited_by<adaptive, S, adaptive_limit>(std::move(inner), adaptive_limit(limits)) {}
+  explicit adaptive(S inner, detail::adaptive_limits limits = {})
+      : detail::limited_by<adaptive, S, detail::adaptive_limit>(std::move(inner),
+                                                                detail::adaptive_limit(limits)) {}
   /// Another store of the same server: its calls and those of `beside` are bounded together.
   adaptive(S inner, const adaptive& beside)
-      : detail::limited_by<adaptive, S, adaptive_limit>(std::move(inner), beside) {}
+      : detail::limited_by<adaptive, S, detail::adaptive_limit>(std::move(inner), beside) {}
 };
 
 }  // namespace mdstream::inline v0

@@ -4,15 +4,12 @@
 
 #include <mdstream/store/store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::store {
@@ -23,51 +20,20 @@ class memory {
  public:
   memory() : shared_(std::make_shared<contents>()) {}
 
-  [[nodiscard]] std::uint64_t size(std::string_view key) const {
-    const std::shared_lock lock(shared_->mutex);
-    return find(key).size();
-  }
+  [[nodiscard]] std::uint64_t size(std::string_view key) const;
 
-  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const {
-    const std::shared_lock lock(shared_->mutex);
-    const std::vector<std::byte>& object = find(key);
-    if (offset >= object.size()) return 0;
-    const bytes_view rest = bytes_view(object).subspan(static_cast<std::size_t>(offset));
-    const std::size_t count = std::min(into.size(), rest.size());
-    std::copy_n(rest.begin(), count, into.begin());
-    return count;
-  }
+  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const;
 
-  void write(std::string_view key, bytes_view bytes) const {
-    require_safe_key(key, url(""));
-    std::vector<std::byte> copy(bytes.begin(), bytes.end());
-    const std::unique_lock lock(shared_->mutex);
-    shared_->objects.insert_or_assign(std::string(key), std::move(copy));
-  }
+  void write(std::string_view key, bytes_view bytes) const;
 
-  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
-    std::vector<object_info> found;
-    const std::shared_lock lock(shared_->mutex);
-    for (auto at = shared_->objects.lower_bound(prefix);
-         at != shared_->objects.end() && at->first.starts_with(prefix); ++at) {
-      found.push_back({.key = at->first, .bytes = at->second.size()});
-    }
-    return found;
-  }
+  /// Writes the object unless there is one of that key; returns whether it did.
+  [[nodiscard]] bool create(std::string_view key, bytes_view bytes) const;
 
-  void remove(std::string_view key) const {
-    require_safe_key(key, url(""));
-    const std::unique_lock lock(shared_->mutex);
-    if (const auto at = shared_->objects.find(key); at != shared_->objects.end()) {
-      shared_->objects.erase(at);
-    }
-  }
+  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const;
 
-  [[nodiscard]] std::string url(std::string_view key) const {
-    std::string text = "(memory)";
-    if (!key.empty()) text.append("/").append(key);
-    return text;
-  }
+  void remove(std::string_view key) const;
+
+  [[nodiscard]] std::string url(std::string_view key) const;
 
  private:
   struct contents {
@@ -75,14 +41,7 @@ class memory {
     std::map<std::string, std::vector<std::byte>, std::less<>> objects;
   };
 
-  [[nodiscard]] const std::vector<std::byte>& find(std::string_view key) const {
-    require_safe_key(key, url(""));
-    const auto at = shared_->objects.find(key);
-    if (at == shared_->objects.end()) {
-      throw error(errc::not_found, {.what = "there is no such object", .url = url(key)});
-    }
-    return at->second;
-  }
+  [[nodiscard]] const std::vector<std::byte>& find(std::string_view key) const;
 
   std::shared_ptr<contents> shared_;
 };
@@ -90,3 +49,7 @@ class memory {
 static_assert(blocking_store<memory>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/memory.ipp>
+#endif

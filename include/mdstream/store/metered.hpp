@@ -2,7 +2,7 @@
 
 /// Counts what a store does.
 
-#include <mdstream/store/adapter.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -15,6 +15,7 @@
 
 namespace mdstream::inline v0 {
 
+/// What `metered` has counted.
 struct store_metrics {
   std::uint64_t calls = 0;  ///< ended
   std::uint64_t failures = 0;
@@ -26,10 +27,10 @@ struct store_metrics {
 
 /// A store that counts. Copies count together.
 template <async_store S>
-class metered : public store_adapter<metered<S>, S> {
+class metered : public detail::store_adapter<metered<S>, S> {
  public:
   explicit metered(S inner)
-      : store_adapter<metered, S>(std::move(inner)), shared_(std::make_shared<shared>()) {}
+      : detail::store_adapter<metered, S>(std::move(inner)), shared_(std::make_shared<shared>()) {}
 
   [[nodiscard]] store_metrics metrics() const {
     const shared& s = *shared_;
@@ -42,7 +43,7 @@ class metered : public store_adapter<metered<S>, S> {
   }
 
  private:
-  friend class store_adapter<metered, S>;
+  friend class detail::store_adapter<metered, S>;
 
   struct shared {
     std::atomic<std::uint64_t> calls{0}, failures{0}, bytes_read{0}, bytes_written{0}, in_flight{0};
@@ -50,7 +51,7 @@ class metered : public store_adapter<metered<S>, S> {
   };
 
   template <class... Result, class Start>
-  void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
+  void run(detail::store_call call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     ++shared_->in_flight;
     if constexpr (requires { start.take; }) {
@@ -70,9 +71,10 @@ class metered : public store_adapter<metered<S>, S> {
           --common->in_flight;
           ++common->calls;
           if (code) ++common->failures;
-          const bool wrote = operation == store_operation::write && (was_written(values) && ...);
+          const bool wrote =
+              operation == detail::store_operation::write && (was_written(values) && ...);
           if (!code && wrote) common->bytes_written += bytes;
-          if (!code && operation == store_operation::read) {
+          if (!code && operation == detail::store_operation::read) {
             ((common->bytes_read += got_by_read(values)), ...);
           }
           done(code, std::move(values)...);

@@ -9,12 +9,11 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/key_supply.hpp>
-#include <mdstream/store/adapter.hpp>
-#include <mdstream/store/any_store.hpp>
-#include <mdstream/store/cloud/store.hpp>
-#include <mdstream/store/oci/api.hpp>
-#include <mdstream/store/oci/keys.hpp>
+#include <mdstream/store/detail/adapter.hpp>
+#include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/oci/api.hpp>
 #include <mdstream/store/oci/options.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <memory>
 #include <optional>
@@ -24,9 +23,7 @@
 #include <system_error>
 #include <utility>
 
-namespace mdstream::inline v0::store {
-
-namespace oci_detail {
+namespace mdstream::inline v0::detail::oci {
 
 /// A tenancy's namespace, kept as keys are: asked for once, by the first who needs it.
 struct tenancy {
@@ -42,61 +39,24 @@ class namespace_service {
   namespace_service(cloud_client client, std::shared_ptr<const oci_api> api)
       : client_(std::move(client)), api_(std::move(api)) {}
 
-  void async_find(std::stop_token stop, diagnostics& where, net::keys_handler<tenancy> done) const {
-    client_.async_send(api_->ask_namespace(), std::move(stop), where,
-                       [api = api_, &where, done = std::move(done)](
-                           std::error_code code, const net::http_response& answer) mutable {
-                         std::optional<tenancy> found;
-                         try {
-                           if (!code) found = tenancy{.name = oci_api::read_namespace(answer)};
-                         } catch (const error& e) {
-                           where = e.where();
-                           code = e.code();
-                         }
-                         if (code) {
-                           where.what =
-                               "the namespace is not known, and was asked for (a URL may name it: "
-                               "oci://bucket@namespace/prefix): " +
-                               where.what;
-                         }
-                         if (code && where.url.empty()) where.url = api->url("");
-                         if (found) api->learn_namespace(found->name);
-                         done(code, std::move(found));
-                       });
-  }
+  void async_find(std::stop_token stop, diagnostics& where, net::keys_handler<tenancy> done) const;
 
  private:
   cloud_client client_;
   std::shared_ptr<const oci_api> api_;
 };
 
-/// A bucket whose namespace is known.
-class objects : public cloud_store {
- public:
-  using cloud_store::cloud_store;
-
-  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                    store_handler<bool> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, false);
-    static_cast<const oci_api&>(client().api())
-        .create(client(), whole(key), bytes, std::move(stop), where, std::move(done));
-  }
-};
-
 /// A bucket whose namespace is asked for before the first call, unless it is known.
-class bucket : public store_adapter<bucket, objects> {
+class bucket : public store_adapter<bucket, cloud_store> {
  public:
   bucket(runtime& threads, std::shared_ptr<const oci_api> api, const net::http_client_options& http,
          const net::any_access& keys)
       : bucket(api, cloud_client(threads, api, http, keys)) {}
 
  private:
-  friend class store_adapter<bucket, objects>;
+  friend class store_adapter<bucket, cloud_store>;
 
-  bucket(std::shared_ptr<const oci_api> api, const cloud_client& client)
-      : store_adapter<bucket, objects>(objects(client)),
-        api_(api),
-        namespace_(net::any_keys<tenancy>(namespace_service(client, std::move(api)))) {}
+  bucket(std::shared_ptr<const oci_api> api, const cloud_client& client);
 
   template <class... Result, class Start>
   void run(const store_call&, std::stop_token stop, diagnostics& where, Start start,
@@ -114,7 +74,9 @@ class bucket : public store_adapter<bucket, objects> {
   net::cached_keys<tenancy> namespace_;
 };
 
-}  // namespace oci_detail
+}  // namespace mdstream::inline v0::detail::oci
+
+namespace mdstream::inline v0::store {
 
 /// Objects beneath `oci://bucket/prefix` or `oci://bucket@namespace/prefix`, literal. A query of
 /// the URL may have `endpoint`, `region` and `profile`. Requests are signed by the API key, or the
@@ -137,23 +99,16 @@ class oci : public any_async_store {
     return net::detail::to_lower(url_scheme(url)) == "oci";
   }
   [[nodiscard]] static oci open(std::string_view url, runtime& threads,
-                                warning_function warn = &warn_on_stderr) {
-    oci_options options;
-    options.warn = std::move(warn);
-    return {threads, url, options};
-  }
+                                warning_function warn = &warn_on_stderr);
 
  private:
-  oci(runtime& threads, const oci_settings& settings, const oci_options& options)
-      : any_async_store(oci_detail::bucket(
-            threads,
-            std::make_shared<oci_api>(settings, upload_plan{.part_bytes = options.part_bytes.value,
-                                                            .parallel = options.parallel_parts,
-                                                            .retry = options.part_retry}),
-            options.http,
-            options.keys ? *options.keys : default_oci_access(threads, settings, options))) {}
+  oci(runtime& threads, const oci_settings& settings, const oci_options& options);
 };
 
 static_assert(versioned_store<oci> && creating_store<oci> && openable_store<oci>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/oci.ipp>
+#endif

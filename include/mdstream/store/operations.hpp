@@ -2,22 +2,16 @@
 
 /// What can be said of every store in terms of its few operations.
 
-#include <mdstream/async/event.hpp>
-#include <mdstream/core/pages.hpp>
+#include <mdstream/async/detail/event.hpp>
+#include <mdstream/core/detail/pages.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <memory>
-#include <new>
-#include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,6 +42,7 @@ auto wait_for(Start start) {
 // The blocking form of each operation for a store of either kind. With an asynchronous store they
 // wait: never call them on a thread of the runtime that works for the store.
 
+/// Bytes of the object. Throws errc::not_found where there is none.
 template <object_store S>
 [[nodiscard]] std::uint64_t store_size(const S& store, std::string_view key) {
   if constexpr (blocking_store<S>) {
@@ -59,6 +54,8 @@ template <object_store S>
   }
 }
 
+/// Fills `into` from the object's bytes at `offset`; returns how many, fewer only where the object
+/// ends.
 template <object_store S>
 std::size_t store_read(const S& store, std::string_view key, std::uint64_t offset,
                        mutable_bytes into) {
@@ -71,6 +68,7 @@ std::size_t store_read(const S& store, std::string_view key, std::uint64_t offse
   }
 }
 
+/// Writes the whole object, or nothing; replaces what was there.
 template <object_store S>
 void store_write(const S& store, std::string_view key, bytes_view bytes) {
   if constexpr (blocking_store<S>) {
@@ -82,6 +80,7 @@ void store_write(const S& store, std::string_view key, bytes_view bytes) {
   }
 }
 
+/// Lists the objects whose keys begin with `prefix`, sorted by key.
 template <object_store S>
 [[nodiscard]] std::vector<object_info> store_list(const S& store, std::string_view prefix) {
   if constexpr (blocking_store<S>) {
@@ -93,6 +92,7 @@ template <object_store S>
   }
 }
 
+/// Removes the object; no error where there is none.
 template <object_store S>
 void store_remove(const S& store, std::string_view key) {
   if constexpr (blocking_store<S>) {
@@ -119,23 +119,14 @@ namespace detail {
 
 /// Memory for an object that is said to have so many bytes, which takes none before they come: what
 /// a server says may be anything. Throws `errc::corrupt` where there can not be so much.
-[[nodiscard]] inline pages room_for_object(std::uint64_t bytes, const std::string& url) {
-  try {
-    if (bytes < std::numeric_limits<std::size_t>::max() / 2)
-      return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
-  } catch (const std::bad_alloc&) {
-  }
-  throw error(errc::corrupt, {.what = "the object is said to have " + std::to_string(bytes) +
-                                      " bytes, for which there is no memory",
-                              .url = url});
-}
+[[nodiscard]] pages room_for_object(std::uint64_t bytes, const std::string& url);
 
 }  // namespace detail
 
 /// The whole object. Throws `errc::corrupt` if it changes its size meanwhile.
 template <object_store S>
 [[nodiscard]] std::vector<std::byte> read_all(const S& store, std::string_view key) {
-  const pages room = detail::room_for_object(store_size(store, key), store.url(key));
+  const detail::pages room = detail::room_for_object(store_size(store, key), store.url(key));
   const mutable_bytes bytes(room.data(), room.size());
   if (store_read(store, key, 0, bytes) != bytes.size()) {
     throw error(errc::corrupt,
@@ -157,3 +148,7 @@ template <object_store S>
 }
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/operations.ipp>
+#endif

@@ -2,8 +2,8 @@
 
 /// A part of a store as a store of its own.
 
+#include <mdstream/store/detail/versions.hpp>
 #include <mdstream/store/store.hpp>
-#include <mdstream/store/versions.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -38,13 +38,13 @@ class prefixed {
   }
   void async_version(std::string key, std::stop_token stop, diagnostics& where,
                      store_handler<object_version> done) const {
-    async_version_of(inner_, prefix_ + key, std::move(stop), where, std::move(done));
+    detail::async_version_of(inner_, prefix_ + key, std::move(stop), where, std::move(done));
   }
   void async_read_version(std::string key, const object_version& held, std::uint64_t offset,
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const {
-    async_read_version_of(inner_, prefix_ + key, held, offset, into, std::move(stop), where,
-                          std::move(done));
+    detail::async_read_version_of(inner_, prefix_ + key, held, offset, into, std::move(stop), where,
+                                  std::move(done));
   }
   [[nodiscard]] bool streams() const { return can_stream(inner_); }
   void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,

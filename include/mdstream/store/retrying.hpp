@@ -4,8 +4,8 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/adapter.hpp>
-#include <mdstream/store/shared_retry_budget.hpp>
+#include <mdstream/store/detail/adapter.hpp>
+#include <mdstream/store/detail/shared_retry_budget.hpp>
 
 #include <chrono>
 #include <concepts>
@@ -29,19 +29,19 @@ namespace mdstream::inline v0 {
 /// An `async_create` that finds an object after an attempt that failed is `errc::io_error`: that
 /// attempt may have written it, with its answer lost, or somebody else. Who has to know reads it.
 template <async_store S>
-class retrying : public store_adapter<retrying<S>, S> {
+class retrying : public detail::store_adapter<retrying<S>, S> {
  public:
-  retrying(runtime& threads, S inner, retry_policy policy, shared_retry_budget budget = {})
-      : store_adapter<retrying, S>(std::move(inner)),
+  retrying(runtime& threads, S inner, retry_policy policy, detail::shared_retry_budget budget = {})
+      : detail::store_adapter<retrying, S>(std::move(inner)),
         shared_(std::make_shared<shared>(shared{threads, policy, std::move(budget)})) {}
 
  private:
-  friend class store_adapter<retrying, S>;
+  friend class detail::store_adapter<retrying, S>;
 
   struct shared {
     runtime& threads;
     const retry_policy policy;
-    const shared_retry_budget budget;
+    const detail::shared_retry_budget budget;
   };
 
   template <class Start, class... Result>
@@ -91,7 +91,7 @@ class retrying : public store_adapter<retrying<S>, S> {
     static constexpr bool creates = std::same_as<std::tuple<Result...>, std::tuple<bool>>;
 
     std::shared_ptr<const shared> common;
-    call_attempts made;
+    detail::call_attempts made;
     std::stop_token stop;
     diagnostics& where;
     Start start;
@@ -100,7 +100,7 @@ class retrying : public store_adapter<retrying<S>, S> {
   };
 
   template <class... Result, class Start>
-  void run(store_call, std::stop_token stop, diagnostics& where, Start start,
+  void run(detail::store_call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     if constexpr (requires { start.take; }) {
       start(std::move(stop), where, std::move(done));

@@ -9,22 +9,15 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/store/cloud/store.hpp>
-#include <mdstream/store/operations.hpp>
-#include <mdstream/store/s3/access.hpp>
-#include <mdstream/store/s3/api.hpp>
-#include <mdstream/store/s3/credentials.hpp>
+#include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/s3/api.hpp>
 #include <mdstream/store/s3/options.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
-#include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
 
 namespace mdstream::inline v0::store {
 
@@ -39,30 +32,17 @@ namespace mdstream::inline v0::store {
 /// A bucket of another region, a wrong clock and expired keys that their provider renews cost one
 /// request more, once. Refused keys are `errc::permission_denied` after one round trip, with the
 /// name of their provider.
-class s3 : public cloud_store {
+class s3 : public detail::cloud_store {
  public:
   static constexpr std::string_view schemes = "s3://";
 
-  s3(runtime& threads, std::string_view url, s3_options options = {})
-      : s3(threads, resolve_s3(url, options), static_cast<const s3_options&>(options)) {}
+  s3(runtime& threads, std::string_view url, s3_options options = {});
 
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "s3";
   }
   [[nodiscard]] static s3 open(std::string_view url, runtime& threads,
-                               warning_function warn = &warn_on_stderr) {
-    s3_options options;
-    options.warn = std::move(warn);
-    return {threads, url, options};
-  }
-
-  /// Writes the object unless there is one of that key (If-None-Match); completes with whether it
-  /// did.
-  void async_create(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                    store_handler<bool> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, false);
-    api().create(client(), whole(key), bytes, std::move(stop), where, std::move(done));
-  }
+                               warning_function warn = &warn_on_stderr);
 
   /// Completes with a URL by which whoever has it may make one kind of request (GET, HEAD, PUT or
   /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the keys that
@@ -71,56 +51,28 @@ class s3 : public cloud_store {
   /// keys, `errc::permission_denied`.
   void async_presigned_url(std::string key, std::chrono::seconds lifetime, std::string method,
                            std::stop_token stop, diagnostics& where,
-                           store_handler<std::string> done) const {
-    if (refused(key, where)) return done(errc::invalid_argument, {});
-    if (const char* const wrong = why_not_presigned(lifetime, method)) {
-      where = {.what = wrong, .url = url(key)};
-      return done(errc::invalid_argument, {});
-    }
-    client().async_find_keys(
-        whole(key), std::move(stop), where,
-        [from = *this, key, lifetime, method = std::move(method), &where, done = std::move(done)](
-            std::error_code code, std::optional<net::access> keys) mutable {
-          if (code) return done(code, {});
-          if (!keys->presign) {
-            where = {.what = "there are no keys to sign a URL with", .url = from.url(key)};
-            return done(errc::permission_denied, {});
-          }
-          const auto request = from.api().bare_request(std::move(method), from.whole(key));
-          done({}, keys->presign(request, from.client().now(), lifetime));
-        });
-  }
+                           store_handler<std::string> done) const;
   /// The same; waits for the keys, and so is not for the runtime's threads. Throws.
   [[nodiscard]] std::string presigned_url(std::string_view key, std::chrono::seconds lifetime,
-                                          std::string method = "GET") const {
-    return mdstream::detail::wait_for<std::string>([&](diagnostics& where, auto done) {
-      async_presigned_url(std::string(key), lifetime, std::move(method), {}, where,
-                          std::move(done));
-    });
-  }
+                                          std::string method = "GET") const;
 
  private:
   [[nodiscard]] static const char* why_not_presigned(std::chrono::seconds lifetime,
-                                                     std::string_view method) noexcept {
-    constexpr std::chrono::seconds longest = std::chrono::hours(7 * 24);
-    if (lifetime.count() < 1 || lifetime > longest) {
-      return "a signed URL serves for a second to seven days";
-    }
-    for (const std::string_view each : {"GET", "HEAD", "PUT", "DELETE"}) {
-      if (method == each) return nullptr;
-    }
-    return "URLs are signed for GET, HEAD, PUT and DELETE";
-  }
+                                                     std::string_view method) noexcept;
 
-  [[nodiscard]] const s3_api& api() const noexcept {
-    return static_cast<const s3_api&>(client().api());
+  [[nodiscard]] const detail::s3_api& api() const noexcept {
+    return static_cast<const detail::s3_api&>(client().api());
   }
 
   s3(runtime& threads, const s3_settings& settings, const s3_options& options)
-      : cloud_store(s3_client(threads, settings, options)) {}
+      : detail::cloud_store(detail::s3_client(threads, settings, options)) {}
 };
 
 static_assert(versioned_store<s3> && streaming_store<s3> && creating_store<s3> &&
               openable_store<s3>);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/s3.ipp>
+#endif

@@ -6,8 +6,8 @@
 /// relative to that.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/unique_function.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -18,7 +18,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -59,9 +58,10 @@ struct object_version {
 /// - `remove(key)`: no error when there is no such object.
 /// - `url(key)`: for messages; no secret, no signed query. `url("")` is the store itself.
 ///
-/// Two optional refinements: `publish(key, bytes)`, a `write` on return of which this object and
-/// all that were written before are durable (for stores that keep written bytes in memory for a
-/// while), and the URL functions of `openable_store`.
+/// Optional refinements: `publish(key, bytes)`, a `write` on return of which this object and all
+/// that were written before are durable (for stores that keep written bytes in memory for a while);
+/// `bool create(key, bytes)`, a `publish` that writes unless there is such an object, and returns
+/// whether it did; and the URL functions of `openable_store`.
 template <class S>
 concept blocking_store = std::move_constructible<S> &&
                          requires(const S& store, std::string_view key, std::uint64_t offset,
@@ -74,8 +74,9 @@ concept blocking_store = std::move_constructible<S> &&
                            { store.url(key) } -> std::convertible_to<std::string>;
                          };
 
+/// What an asynchronous store calls at the end: the error code, then the results.
 template <class... Args>
-using store_handler = unique_function<void(std::error_code, Args...)>;
+using store_handler = detail::unique_function<void(std::error_code, Args...)>;
 
 /// A store whose calls return at once and complete later, on any thread (also before they return),
 /// exactly once. The same operations as `blocking_store`; a failure is an error code, with what
@@ -208,50 +209,19 @@ concept openable_store = object_store<S> && requires(std::string_view url, runti
 
 /// The URL scheme, without the colon; empty for a local path. As Python's urlparse: a letter, then
 /// letters, digits, `+`, `-` and `.`, up to the first colon.
-[[nodiscard]] inline std::string_view url_scheme(std::string_view url) noexcept {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto allowed = [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
-  };
-  const std::size_t colon = url.find(':');
-  if (colon == std::string_view::npos || colon == 0 || !letter(url.front())) return {};
-  const std::string_view scheme = url.substr(0, colon);
-  for (const char c : scheme) {
-    if (!allowed(c)) return {};
-  }
-  return scheme;
-}
+[[nodiscard]] std::string_view url_scheme(std::string_view url) noexcept;
 
 /// Whether `key` names an object inside a store: relative, with no empty part, `.`, `..` or NUL.
-[[nodiscard]] inline bool key_is_safe(std::string_view key) noexcept {
-  if (key.empty() || key.find('\0') != std::string_view::npos) return false;
-  while (true) {
-    const std::size_t slash = key.find('/');
-    const std::string_view part = key.substr(0, slash);
-    if (part.empty() || part == "." || part == "..") return false;
-    if (slash == std::string_view::npos) return true;
-    key.remove_prefix(slash + 1);
-  }
-}
+[[nodiscard]] bool key_is_safe(std::string_view key) noexcept;
 
 /// Joins a prefix and a name to a key; an empty prefix adds nothing.
-[[nodiscard]] inline std::string join_key(std::string_view prefix, std::string_view name) {
-  while (prefix.ends_with('/')) prefix.remove_suffix(1);
-  if (prefix.empty()) return std::string(name);
-  std::string out(prefix);
-  if (!name.empty()) {
-    out += '/';
-    out += name;
-  }
-  return out;
-}
+[[nodiscard]] std::string join_key(std::string_view prefix, std::string_view name);
 
 /// Throws `errc::invalid_argument` for a key that is not safe.
-inline void require_safe_key(std::string_view key, std::string url) {
-  if (key_is_safe(key)) return;
-  throw error(errc::invalid_argument, {.what = "the key \"" + std::string(key) +
-                                               "\" leaves the store or names nothing in it",
-                                       .url = std::move(url)});
-}
+void require_safe_key(std::string_view key, std::string url);
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/store.ipp>
+#endif

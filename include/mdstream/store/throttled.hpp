@@ -3,8 +3,8 @@
 /// Keeps a store's calls below a rate.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/schedule/token_bucket.hpp>
-#include <mdstream/store/adapter.hpp>
+#include <mdstream/schedule/detail/token_bucket.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +16,7 @@
 
 namespace mdstream::inline v0 {
 
+/// How fast `throttled` lets calls pass.
 struct throttle_rates {
   double bytes_per_second = 0;  ///< of reads and writes; 0: any
   double calls_per_second = 0;  ///< 0: any
@@ -25,14 +26,14 @@ struct throttle_rates {
 /// A store whose calls wait until they are due. A read counts as what it asks for. The runtime has
 /// to outlive the calls.
 template <async_store S>
-class throttled : public store_adapter<throttled<S>, S> {
+class throttled : public detail::store_adapter<throttled<S>, S> {
  public:
   throttled(runtime& threads, S inner, throttle_rates rates)
-      : store_adapter<throttled, S>(std::move(inner)),
+      : detail::store_adapter<throttled, S>(std::move(inner)),
         shared_(std::make_shared<shared>(threads, rates)) {}
 
  private:
-  friend class store_adapter<throttled, S>;
+  friend class detail::store_adapter<throttled, S>;
 
   struct shared {
     shared(runtime& t, const throttle_rates& r)
@@ -41,7 +42,7 @@ class throttled : public store_adapter<throttled<S>, S> {
           bytes(r.bytes_per_second, r.bytes_per_second * r.burst_seconds),
           calls(r.calls_per_second, r.calls_per_second * r.burst_seconds) {}
 
-    std::chrono::nanoseconds wait_for(const store_call& call) {
+    std::chrono::nanoseconds wait_for(const detail::store_call& call) {
       const auto now = std::chrono::steady_clock::now().time_since_epoch();
       const std::lock_guard lock(mutex);
       std::chrono::nanoseconds longest{0};
@@ -55,12 +56,12 @@ class throttled : public store_adapter<throttled<S>, S> {
     runtime& threads;
     const throttle_rates rates;
     std::mutex mutex;
-    token_bucket bytes;
-    token_bucket calls;
+    detail::token_bucket bytes;
+    detail::token_bucket calls;
   };
 
   template <class... Result, class Start>
-  void run(store_call call, std::stop_token stop, diagnostics& where, Start start,
+  void run(detail::store_call call, std::stop_token stop, diagnostics& where, Start start,
            store_handler<Result...> done) const {
     const std::chrono::nanoseconds wait = shared_->wait_for(call);
     if (wait.count() == 0) return start(std::move(stop), where, std::move(done));

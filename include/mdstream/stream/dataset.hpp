@@ -2,22 +2,21 @@
 
 /// Random access to the samples of one or more streams.
 
-#include <mdstream/core/detail/mapped_files.hpp>
-#include <mdstream/core/process.hpp>
-#include <mdstream/stream/corpus.hpp>
+#include <mdstream/async/detail/asio.hpp>
+#include <mdstream/core/detail/process.hpp>
+#include <mdstream/policies.hpp>
+#include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/stream/detail/sample_lookup.hpp>
 #include <mdstream/stream/sample.hpp>
-#include <mdstream/stream/sample_ranges.hpp>
 
+#include <asio/associated_executor.hpp>
+#include <asio/bind_executor.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <stop_token>
-#include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -31,11 +30,13 @@ namespace mdstream::inline v0 {
 /// only the bytes of the sample. A resident sample costs about 100 ns.
 template <class Policies = default_policies>
 class dataset {
+  static_assert(detail::checked_policies<Policies>::value);
+
  public:
   using policies = Policies;
   using schema = typename Policies::schema;
   using sample_type = sample<schema>;
-  using options = dataset_options<typename Policies::store>;
+  using options = dataset_options;
 
   /// Opens the streams, see `corpus`. Fetches their indexes, no shards.
   explicit dataset(options given) : dataset(nullptr, std::move(given)) {}
@@ -43,25 +44,25 @@ class dataset {
   /// The streams of these options.
   [[nodiscard]] static const options& streams_of(const options& given) noexcept { return given; }
   /// The same on streams that were opened from these options, which are used up.
-  dataset(opened_streams<typename Policies::store>& opened, options given)
-      : dataset(&opened, std::move(given)) {}
+  dataset(detail::opened_streams& opened, options given) : dataset(&opened, std::move(given)) {}
 
   /// Number of samples of all streams.
-  [[nodiscard]] std::uint64_t size() const noexcept { return corpus_->samples(); }
+  [[nodiscard]] std::uint64_t size() const noexcept { return from().samples(); }
 
   /// The columns of the first stream.
-  [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_->layout(); }
+  [[nodiscard]] const sample_layout& layout() const noexcept { return from().layout(); }
 
   /// Sample `i`. Waits for its shard where it is not resident: never call this on a thread of the
   /// dataset's runtime. Throws `errc::out_of_range`, what fetching the shard throws, and
   /// `errc::corrupt` for a shard whose offsets do not fit.
   [[nodiscard, gnu::flatten]] sample_type operator[](std::uint64_t i) const {
-    const corpus<Policies>& from = *corpus_;
+    const detail::corpus& from = lookup_->from();
     if (from.is_uniform(i)) [[likely]] {
       const std::uint32_t number = from.locate().shard_of(i);
-      if (std::optional<shard_ref> shard = from.cache().try_acquire(number)) [[likely]]
+      if (std::optional<detail::shard_ref> shard = from.cache().try_acquire(number)) [[likely]]
         if (const std::byte* const origin = from.uniform_origin(*shard, i)) [[likely]]
-          return {*std::move(shard), from.uniform_bytes(origin, i), from.uniform_layout()};
+          return {*std::move(shard), detail::corpus::uniform_bytes(origin, i, one_size(from)),
+                  from.uniform_layout()};
     }
     // Moved, so that nobody takes the address of what is returned, which then stays in registers.
     sample_type found = looked_for(i);
@@ -75,134 +76,56 @@ class dataset {
   template <class Token>
   auto async_get(std::uint64_t i, Token&& token) const {
     using signature = void(std::exception_ptr, std::optional<sample_type>);
-    return initiate<signature>(std::forward<Token>(token), [this, i](auto handler) {
-      corpus_.get_deleter().made.require_here("dataset");
-      auto call = std::make_shared<get_call>();
-      stop_on_cancel(handler, call->stop);
-      call->done = deliver_on<signature>(corpus_->threads().get_executor(), std::move(handler));
-      // On the pool, because a sample that is resident must not complete on the caller's stack.
-      corpus_->threads().post([this, i, call] { start_get(i, call); });
+    return detail::initiate<signature>(std::forward<Token>(token), [this, i](auto handler) {
+      lookup_->require_here();
+      auto call = std::make_shared<detail::sample_lookup::find_call>();
+      detail::stop_on_cancel(handler, call->stop);
+      const auto io = from().threads().get_executor();
+      const auto executor = asio::get_associated_executor(handler, io);  // before it is moved
+      auto typed = [handler = std::move(handler)](
+                       std::exception_ptr failure,
+                       std::optional<detail::found_sample> found) mutable {
+        std::optional<sample_type> out;
+        if (found) out.emplace(*std::move(found));
+        std::move(handler)(std::move(failure), std::move(out));
+      };
+      call->done =
+          detail::deliver_on<void(std::exception_ptr, std::optional<detail::found_sample>)>(
+              io, asio::bind_executor(executor, std::move(typed)));
+      lookup_->async_find(i, call);
     });
   }
 
-  [[nodiscard]] cache_counters counters() const noexcept { return corpus_->cache().counters(); }
+  [[nodiscard]] cache_counters counters() const noexcept { return from().cache().counters(); }
 
  private:
-  dataset(opened_streams<typename Policies::store>* opened, options given)
-      : ranges_cost_(given.range_request_cost.value) {
-    corpus_.reset(new corpus<Policies>(std::move(given), opened));
-    if (ranges_cost_ != 0) ranges_ = detail::make_where_made<ranges>(*corpus_, ranges_cost_);
+  // By value: a store that is moved in here goes with the dataset.
+  dataset(detail::opened_streams* opened, options given)
+      : lookup_(new detail::sample_lookup(given, detail::corpus_policies::of<Policies>(), opened)) {
   }
 
-  /// A handler that holds the last reference destroys the dataset on one of its own threads, which
-  /// can not end themselves.
-  struct off_own_threads {
-    void operator()(corpus<Policies>* gone) const {
-      if (gone->owns_threads() && gone->threads().runs_here())
-        std::thread([gone] { delete gone; }).detach();
-      else
-        delete gone;
-    }
-  };
+  [[nodiscard]] const detail::corpus& from() const noexcept { return lookup_->from(); }
 
-  struct get_call {
-    std::stop_source stop;
-    diagnostics where{};
-    unique_function<void(std::exception_ptr, std::optional<sample_type>)> done;
-  };
-
-  [[nodiscard]] sample_location located(std::uint64_t i) const {
-    if (i >= size()) [[unlikely]]
-      fail_index(i);
-    return corpus_->locate()(i);
-  }
-
-  [[noreturn, gnu::noinline]] void fail_index(std::uint64_t i) const {
-    throw error(errc::out_of_range, "sample " + std::to_string(i) + " of a dataset of " +
-                                        std::to_string(size()) + " samples");
+  /// Bytes of every sample, known to the compiler where the schema says it.
+  [[nodiscard]] static std::size_t one_size(const detail::corpus& from) noexcept {
+    if constexpr (!schema::is_dynamic)
+      if constexpr (schema::is_fixed) return schema::smallest_sample;
+    return static_cast<std::size_t>(from.sample_size());
   }
 
   /// A sample, wherever it is, if there is one.
   [[nodiscard, gnu::noinline]] sample_type looked_for(std::uint64_t i) const {
-    const sample_location at = located(i);
-    if (std::optional<shard_ref> shard = corpus_->cache().try_acquire(at.shard))
-      return make(*std::move(shard), at);
-    corpus_.get_deleter().made.require_here("dataset");
-    if (ranges_ && ranges_->serves(at)) return make(ranges_->read(at), at);
-    return make(corpus_->cache().acquire(at.shard), at);
-  }
-
-  [[nodiscard]] sample_type make(shard_ref shard, sample_location at) const {
-    const bytes_view bytes = corpus_->bytes(shard, at);
-    if (corpus_->has_rows())
-      if (const shard_config* config = corpus_->row_config(at.shard))
-        return row(std::move(shard), bytes, *config, at);
-    return {std::move(shard), bytes, corpus_->layout(at.shard)};
-  }
-
-  /// A sample that was read by itself.
-  [[nodiscard]] sample_type make(const std::shared_ptr<std::vector<std::byte>>& bytes,
-                                 sample_location at) const {
-    auto made = std::make_shared<typename sample_type::row>();
-    made->mds = std::move(*bytes);
-    made->raw = made->mds;
-    return {shard_ref(), std::move(made), corpus_->layout(at.shard)};
-  }
-
-  [[nodiscard]] sample_type row(shard_ref shard, bytes_view bytes, const shard_config& config,
-                                sample_location at) const {
-    const sample_layout& layout = corpus_->layout(at.shard);
-    auto made = std::make_shared<typename sample_type::row>();
-    made->raw = bytes;
-    try {
-      detail::read_mapped([&] { append_row_as_mds(config, layout, bytes, made->mds); });
-    } catch (const error& e) {
-      diagnostics where = e.where();
-      where.sample = at.index;
-      throw error(e.code(), corpus_->placed(std::move(where), at.shard));
-    }
-    return {std::move(shard), std::move(made), layout};
-  }
-
-  void start_get(std::uint64_t i, const std::shared_ptr<get_call>& call) const {
-    try {
-      const sample_location at = located(i);
-      if (ranges_ && !corpus_->cache().try_acquire(at.shard) && ranges_->serves(at)) {
-        return ranges_->async_read(
-            at, call->stop.get_token(), call->where,
-            [this, at, call](std::error_code failure,
-                             const std::shared_ptr<std::vector<std::byte>>& bytes) {
-              complete(*call, failure, [&] { return make(bytes, at); });
-            });
+    const detail::corpus& all = from();
+    const detail::sample_location at = lookup_->located(i);
+    if (!all.has_rows())
+      if (std::optional<detail::shard_ref> shard = all.cache().try_acquire(at.shard)) {
+        const bytes_view bytes = all.bytes(*shard, at);
+        return {*std::move(shard), bytes, all.layout(at.shard)};
       }
-      corpus_->cache().async_acquire(at.shard, call->stop.get_token(), call->where,
-                                     [this, at, call](std::error_code failure, shard_ref shard) {
-                                       complete(*call, failure,
-                                                [&] { return make(std::move(shard), at); });
-                                     });
-    } catch (...) {
-      call->done(std::current_exception(), std::nullopt);
-    }
+    return sample_type(lookup_->find(at));
   }
 
-  template <class Make>
-  static void complete(get_call& call, std::error_code failure, const Make& made) {
-    std::optional<sample_type> found;
-    std::exception_ptr thrown;
-    try {
-      if (failure) throw error(failure, std::move(call.where));
-      found.emplace(made());
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    call.done(std::move(thrown), std::move(found));
-  }
-
-  using ranges = sample_ranges<corpus<Policies>>;
-
-  std::uint64_t ranges_cost_;
-  detail::unique_where_made<corpus<Policies>, off_own_threads> corpus_;
-  detail::unique_where_made<ranges> ranges_;  // where samples may be read by themselves
+  detail::unique_where_made<detail::sample_lookup, detail::ends_off_own_threads> lookup_;
 };
 
 }  // namespace mdstream::inline v0

@@ -3,30 +3,41 @@
 /// The loader: batches of a weighted mix of streams, in a reproducible order that a saved state
 /// continues.
 
-#include <mdstream/async/asio.hpp>
+#include <mdstream/async/detail/asio.hpp>
 #include <mdstream/batch.hpp>
-#include <mdstream/core/process.hpp>
-#include <mdstream/launch/environment.hpp>
-#include <mdstream/order/order_engine.hpp>
+#include <mdstream/core/detail/process.hpp>
 #include <mdstream/policies.hpp>
-#include <mdstream/stream/assembler.hpp>
-#include <mdstream/stream/corpus.hpp>
-#include <mdstream/stream/delivery.hpp>
+#include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/stream/detail/policy_batches.hpp>
+#include <mdstream/stream/detail/run.hpp>
+#include <mdstream/stream/detail/run_settings.hpp>
+#include <mdstream/stream/detail/watch.hpp>
 #include <mdstream/stream/options.hpp>
-#include <mdstream/stream/run.hpp>
 
+#include <asio/associated_executor.hpp>
+#include <asio/bind_executor.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
+#include <type_traits>
 #include <utility>
 
 namespace mdstream::inline v0 {
+
+namespace detail {
+
+/// A handler that holds the last reference to a loader destroys it on one of the threads that it
+/// would wait for: on its own, which can not end themselves, or on shared ones.
+struct ends_anywhere {
+  void operator()(batch_engine* gone) const;
+};
+
+}  // namespace detail
 
 /// Streams batches to one rank. Not thread-safe: one thread at a time uses a loader and its epochs.
 ///
@@ -39,10 +50,11 @@ namespace mdstream::inline v0 {
 template <class Policies = default_policies>
 class loader {
   static_assert(detail::checked_policies<Policies>::value);
-  static_assert(collate::accepts_schema<typename Policies::collator, batch_schema<Policies>>,
-                "mdstream: the collator does not take every column of policies::schema (dense "
-                "takes values of one size only)");
-  using engine = batch_engine<Policies>;
+  static_assert(
+      collate::detail::accepts_schema<typename Policies::collator, batch_schema<Policies>>,
+      "mdstream: the collator does not take every column of policies::schema (dense "
+      "takes values of one size only)");
+  using batches = detail::policy_batches<Policies>;
 
  public:
   using policies = Policies;
@@ -50,8 +62,8 @@ class loader {
   using schema = batch_schema<Policies>;
   using transform_type = typename Policies::transform;
   using observer_type = typename Policies::observer;
-  using batch_type = typename engine::batch_type;
-  using options = loader_options<typename Policies::store>;
+  using batch_type = typename batches::batch_type;
+  using options = loader_options;
 
   /// The rest of one epoch: from its beginning, or from where a loaded state left off. It begins,
   /// and counts, with the first batch that is asked for. Beginning another epoch ends this one.
@@ -90,7 +102,11 @@ class loader {
     /// end of the epoch. Throws what went wrong with a shard or sample, naming it; the next call
     /// tries the same batch again, which helps where a store was down, not where the data is bad.
     /// On a thread of the loader's own runtime it would wait for itself: use `async_next` there.
-    bool next(batch_type& into) { return engine_->next(ticket(), into); }
+    bool next(batch_type& into) {
+      const std::uint64_t of = ticket();
+      const lent memory(*engine_, into);
+      return engine_->next(of);
+    }
 
     /// The same for any completion token, with `void(std::exception_ptr, batch_type)`. The end of
     /// the epoch is `errc::end_of_epoch`, a call that its cancellation slot ended
@@ -99,19 +115,50 @@ class loader {
     /// io thread, and the batch counts for `state` when it begins; batches are built on the pool.
     template <class Token>
     auto async_next(Token&& token) {
-      return engine_->async_next(ticket(), std::forward<Token>(token));
+      using signature = void(std::exception_ptr, batch_type);
+      using untyped = void(std::exception_ptr, detail::batch_engine::batch_pointer);
+      const auto initiation = [from = engine_, of = ticket()](auto handler) {
+        const std::shared_ptr<detail::batch_engine::next_call> call = from->begin_async_next();
+        detail::stop_on_cancel(handler, call->stop);
+        const auto io = from->threads().get_executor();
+        const auto executor = asio::get_associated_executor(handler, io);  // before it is moved
+        auto counted = [handler = std::move(handler), call](
+                           std::exception_ptr failure,
+                           detail::batch_engine::batch_pointer got) mutable {
+          call->complete(failure, got.get());
+          batch_type batch;
+          if (!failure) batch = batch_type(std::move(batches::parts_of(*got)));
+          std::move(handler)(std::move(failure), std::move(batch));
+        };
+        from->async_next(
+            of, *call,
+            detail::deliver_on<untyped>(io, asio::bind_executor(executor, std::move(counted))));
+      };
+      return detail::initiate<signature>(std::forward<Token>(token), initiation);
     }
 
    private:
     friend class loader;
-    explicit epoch_type(engine& from) noexcept : engine_(&from) {}
+    explicit epoch_type(detail::batch_engine& from) noexcept : engine_(&from) {}
+
+    /// Lends a batch's memory to the engine, for a call, and takes what it holds after that.
+    struct lent {
+      lent(detail::batch_engine& to, batch_type& from) : engine(to), batch(from) {
+        batches::parts_of(engine.batch()) = std::move(batch).release();
+      }
+      lent(const lent&) = delete;
+      lent& operator=(const lent&) = delete;
+      ~lent() { batch = batch_type(std::move(batches::parts_of(engine.batch()))); }
+      detail::batch_engine& engine;
+      batch_type& batch;
+    };
 
     [[nodiscard]] std::uint64_t ticket() {
       if (ticket_ == 0) ticket_ = engine_->begin_epoch();
       return ticket_;
     }
 
-    engine* engine_;
+    detail::batch_engine* engine_;
     std::uint64_t ticket_ = 0;
     batch_type current_;
   };
@@ -120,14 +167,17 @@ class loader {
   /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small`,
   /// and what opening the streams throws.
   explicit loader(options given, transform_type transform = {}, observer_type observer = {})
-      : engine_(new engine(std::move(given), std::move(transform), std::move(observer))) {}
+      : loader(nullptr, std::move(given), std::move(transform), std::move(observer)) {}
 
   /// The streams of these options.
-  [[nodiscard]] static auto streams_of(const options& given) { return engine::streams_of(given); }
+  [[nodiscard]] static dataset_options streams_of(const options& given) {
+    return detail::batch_engine::streams_of(
+        given, std::is_invocable_v<observer_type&, const observe::warning&>);
+  }
   /// The same on streams that were opened from `streams_of(given)`, which are used up.
-  loader(opened_streams<typename Policies::store>& opened, options given,
-         transform_type transform = {}, observer_type observer = {})
-      : engine_(new engine(std::move(given), std::move(transform), std::move(observer), &opened)) {}
+  loader(detail::opened_streams& opened, options given, transform_type transform = {},
+         observer_type observer = {})
+      : loader(&opened, std::move(given), std::move(transform), std::move(observer)) {}
 
   /// The next epoch, which must not outlive the loader; moving the loader is no harm.
   [[nodiscard]] epoch_type epoch() & noexcept { return epoch_type(*engine_); }
@@ -157,21 +207,25 @@ class loader {
   bool load_state(std::string_view text) { return engine_->load_state(parse_state(text)); }
 
  private:
-  /// A handler that holds the last reference destroys the loader on one of the threads that it
-  /// would wait for: on its own, which can not end themselves, or on shared ones.
-  struct ends_anywhere {
-    void operator()(engine* gone) const {
-      if (!gone->threads().runs_here())
-        delete gone;
-      else if (gone->owns_threads())
-        std::thread([gone] { delete gone; }).detach();
-      else
-        gone->async_end([gone] { delete gone; });
-    }
-  };
+  // By value: a store that is moved in here goes with the loader.
+  loader(detail::opened_streams* opened, options given, transform_type transform,
+         observer_type observer)
+      : engine_(new detail::batch_engine(
+            given,
+            {.corpus = detail::corpus_policies::of<Policies>(),
+             .shuffler = [](const std::string& name) -> detail::erased_shuffler {
+               return detail::shuffler_of<typename Policies::shuffler>(name);
+             },
+             .builder = std::make_unique<batches>(std::move(transform)),
+             .observer = detail::watch::of(std::move(observer))},
+            opened)) {}
 
-  detail::unique_where_made<engine, ends_anywhere>
+  detail::unique_where_made<detail::batch_engine, detail::ends_anywhere>
       engine_;  // stays where it is when a loader is moved
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/loader.ipp>
+#endif

@@ -2,11 +2,11 @@
 
 /// Opening loaders and datasets without blocking.
 
-#include <mdstream/async/asio.hpp>
+#include <mdstream/async/detail/asio.hpp>
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/core/unique_function.hpp>
-#include <mdstream/stream/opened_streams.hpp>
+#include <mdstream/stream/detail/opened_streams.hpp>
 
 #include <exception>
 #include <memory>
@@ -22,15 +22,14 @@ namespace detail {
 /// One call of `async_open`; it lives as long as what is under way.
 template <class Opened, class... Parts>
 struct opening : std::enable_shared_from_this<opening<Opened, Parts...>> {
-  using store = typename Opened::policies::store;
-
   opening(runtime& on, typename Opened::options what, Parts... more)
       : threads(on), options(std::move(what)), parts(std::move(more)...) {}
 
   /// On the pool, as the next one.
   void begin() {
     try {
-      streams.emplace(Opened::streams_of(options), threads);
+      streams.emplace(Opened::streams_of(options), threads,
+                      storage_of<typename Opened::policies>());
     } catch (...) {
       return done(std::current_exception(), std::nullopt);
     }
@@ -55,7 +54,7 @@ struct opening : std::enable_shared_from_this<opening<Opened, Parts...>> {
   typename Opened::options options;
   std::tuple<Parts...> parts;
   std::stop_source stop;
-  std::optional<opened_streams<store>> streams;
+  std::optional<opened_streams> streams;
   unique_function<void(std::exception_ptr, std::optional<Opened>)> done;
 };
 
@@ -78,9 +77,9 @@ auto async_open(runtime& threads, typename Opened::options options, Token&& toke
   options.shared_runtime = &threads;
   auto call = std::make_shared<detail::opening<Opened, Parts...>>(threads, std::move(options),
                                                                   std::move(parts)...);
-  return initiate<signature>(std::forward<Token>(token), [call](auto handler) {
-    stop_on_cancel(handler, call->stop);
-    call->done = deliver_on<signature>(call->threads.get_executor(), std::move(handler));
+  return detail::initiate<signature>(std::forward<Token>(token), [call](auto handler) {
+    detail::stop_on_cancel(handler, call->stop);
+    call->done = detail::deliver_on<signature>(call->threads.get_executor(), std::move(handler));
     call->threads.post([call] { call->begin(); });
   });
 }

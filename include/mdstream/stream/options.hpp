@@ -8,7 +8,9 @@
 #include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/world.hpp>
+#include <mdstream/raw/options.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -23,7 +25,6 @@ class runtime;
 /// One stream: a dataset, where its shards are kept on this machine, and its part of the mix.
 /// At most one of `proportion`, `repeat` and `choose` is given; either every stream of a loader has
 /// a proportion or none has.
-template <class Store>
 struct stream_options {
   /// Path or URL of the directory that holds the dataset.
   std::string remote{};
@@ -39,7 +40,12 @@ struct stream_options {
   /// Samples of the stream in an epoch.
   std::optional<std::uint64_t> choose{};
   /// An opened store to read from instead of `remote`, with credentials and options of its own.
-  std::optional<Store> store{};
+  std::optional<opened_store> store{};
+  /// With a format or files named, the remote holds files that are no dataset, such as JSON lines,
+  /// and this says how they are read: they are cut into shards, whose rows are made into samples
+  /// when they are fetched. The policies have to name the format. Empty format: by the files'
+  /// names.
+  raw::options raw{};
   /// For messages. Unset: the remote, else the local directory.
   std::string name{};
   /// Unset options are those of the dataset or loader.
@@ -51,9 +57,8 @@ struct stream_options {
 };
 
 /// Random access to the samples of one or more streams.
-template <class Store>
 struct dataset_options {
-  std::vector<stream_options<Store>> streams{};
+  std::vector<stream_options> streams{};
   /// Short for one stream; not together with `streams`.
   std::string remote{};
   /// With `streams`: the directory below which each stream's shards are kept.
@@ -97,9 +102,8 @@ enum class bad_shards : std::uint8_t {
 };
 
 /// Batches of a weighted mix of streams, in a reproducible order.
-template <class Store>
 struct loader_options {
-  std::vector<stream_options<Store>> streams{};
+  std::vector<stream_options> streams{};
   std::string remote{};
   std::string local{};
   std::string split{};
@@ -148,6 +152,8 @@ struct loader_options {
   std::chrono::milliseconds patience = default_patience;
   std::string validate_hash{};
   bool keep_zip = false;
+  /// Unset: the observer, where it hears warnings, else standard error.
+  warning_function warn{};
   unsigned threads = 0;
   runtime* shared_runtime = nullptr;
 };

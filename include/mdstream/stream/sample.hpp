@@ -2,7 +2,9 @@
 
 /// One sample of a dataset: a reference to a mapped shard and a range of its bytes.
 
-#include <mdstream/cache/slots.hpp>
+#include <mdstream/cache/detail/slots.hpp>
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/format/sample_layout.hpp>
 #include <mdstream/format/sample_view.hpp>
 
 #include <cstddef>
@@ -38,6 +40,20 @@ class held_shard {
   };
 };
 
+/// A row, and what its columns are read from.
+struct sample_row {
+  bytes_view raw{};
+  std::vector<std::byte> mds{};
+};
+
+/// A sample of any columns.
+struct found_sample {
+  shard_ref shard{};
+  bytes_view bytes{};  ///< in the shard, if there is no row
+  std::shared_ptr<const sample_row> row{};
+  const sample_layout* layout = nullptr;
+};
+
 }  // namespace detail
 
 /// A sample owns a reference to its shard's mapping: what `get` returns is valid as long as the
@@ -46,16 +62,12 @@ class held_shard {
 template <class Schema>
 class sample : public sample_view<Schema> {
  public:
-  /// A row, and what its columns are read from.
-  struct row {
-    bytes_view raw{};
-    std::vector<std::byte> mds{};
-  };
-
-  sample(shard_ref shard, bytes_view bytes, const sample_layout& layout) noexcept
+  sample(detail::shard_ref shard, bytes_view bytes, const sample_layout& layout) noexcept
       : sample_view<Schema>(bytes, layout), shard_(std::move(shard)) {}
-  sample(shard_ref shard, std::shared_ptr<const row> from, const sample_layout& layout) noexcept
-      : sample_view<Schema>(from->mds, layout), shard_(std::move(shard)), row_(std::move(from)) {}
+  explicit sample(detail::found_sample found) noexcept
+      : sample_view<Schema>(found.row ? bytes_view(found.row->mds) : found.bytes, *found.layout),
+        shard_(std::move(found.shard)),
+        row_(std::move(found.row)) {}
 
   sample(const sample&) noexcept = default;
   sample(sample&&) noexcept = default;
@@ -71,7 +83,7 @@ class sample : public sample_view<Schema> {
 
  private:
   detail::held_shard shard_;
-  std::shared_ptr<const row> row_;
+  std::shared_ptr<const detail::sample_row> row_;
 };
 
 }  // namespace mdstream::inline v0

@@ -3,17 +3,13 @@
 /// The saved state of a run as JSON text: the five keys of a Python run, and one key of our own
 /// that says which run it belongs to.
 
-#include <mdstream/core/error.hpp>
-#include <mdstream/core/hex.hpp>
 #include <mdstream/core/json.hpp>
 #include <mdstream/order/progress.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -30,7 +26,8 @@ struct run_identity {
   std::uint64_t sampling_granularity = 1;
   std::string shuffle{};  ///< the shuffler's name; "none" without one
   std::uint64_t shuffle_block_size = 0;
-  std::uint64_t phase = 0;  ///< of the mix schedule that `mix` and `epoch_size` are of
+  std::uint64_t source = 0;  ///< fingerprint of foreign files, their cuts and options; 0: none
+  std::uint64_t phase = 0;   ///< of the mix schedule that `mix` and `epoch_size` are of
 
   friend bool operator==(const run_identity&, const run_identity&) = default;
 };
@@ -49,139 +46,28 @@ namespace detail {
 inline constexpr std::size_t python_state_bytes = 4096;
 inline constexpr int state_version = 1;
 
-[[nodiscard]] inline std::uint64_t from_hex(const std::string& text, std::string_view key) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, failure] = std::from_chars(text.data(), end, value, 16);
-  if (failure != std::errc{} || stop != end)
-    throw error(errc::corrupt, "\"" + std::string(key) + "\" is no fingerprint: \"" + text + '"');
-  return value;
-}
+[[nodiscard]] std::uint64_t from_hex(const std::string& text, std::string_view key);
 
-[[nodiscard]] inline json::object python_members(const resume_point& at) {
-  json::object out{{"epoch", at.epoch}};
-  if (at.initial_physical_nodes)
-    out.emplace_back("initial_physical_nodes", *at.initial_physical_nodes);
-  out.emplace_back("num_canonical_nodes", at.num_canonical_nodes);
-  out.emplace_back("sample_in_epoch", at.sample_in_epoch);
-  out.emplace_back("shuffle_seed", at.shuffle_seed);
-  return out;
-}
+[[nodiscard]] json::array numbers(const std::vector<std::uint32_t>& from);
 
-[[nodiscard]] inline json::object identity_members(const run_identity& id) {
-  json::object out{{"version", state_version},
-                   {"dataset", hex_digits(id.dataset)},
-                   {"mix", hex_digits(id.mix)},
-                   {"epoch_size", id.epoch_size},
-                   {"global_batch_size", id.global_batch_size},
-                   {"batching", id.batching},
-                   {"sampling", id.sampling},
-                   {"sampling_granularity", id.sampling_granularity},
-                   {"shuffle", id.shuffle},
-                   {"shuffle_block_size", id.shuffle_block_size}};
-  if (id.phase != 0) out.emplace_back("phase", id.phase);
-  return out;
-}
-
-[[nodiscard]] inline json::array numbers(const std::vector<std::uint32_t>& from) {
-  json::array out;
-  for (const std::uint32_t each : from) out.emplace_back(std::uint64_t{each});
-  return out;
-}
-
-[[nodiscard]] inline std::vector<std::uint32_t> parse_numbers(const json::value& from,
-                                                              std::string_view key) {
-  std::vector<std::uint32_t> out;
-  for (const json::value& each : from.as<json::array>(key))
-    out.push_back(each.as<std::uint32_t>(key));
-  return out;
-}
-
-[[nodiscard]] inline run_identity parse_identity(const json::value& from) {
-  if (const auto version = from.get<int>("version"); version != state_version)
-    throw error(errc::unsupported, "a state of version " + std::to_string(version) +
-                                       "; this program reads version " +
-                                       std::to_string(state_version));
-  return {.dataset = from_hex(from.get<std::string>("dataset"), "dataset"),
-          .mix = from_hex(from.get<std::string>("mix"), "mix"),
-          .epoch_size = from.get<std::uint64_t>("epoch_size"),
-          .global_batch_size = from.get<std::uint64_t>("global_batch_size"),
-          .batching = from.get<std::string>("batching"),
-          .sampling = from.get<std::string>("sampling"),
-          .sampling_granularity = from.get<std::uint64_t>("sampling_granularity"),
-          .shuffle = from.get<std::string>("shuffle"),
-          .shuffle_block_size = from.get<std::uint64_t>("shuffle_block_size"),
-          .phase = from.find("phase") != nullptr ? from.get<std::uint64_t>("phase") : 0};
-}
-
-[[nodiscard]] inline resume_point parse_resume_point(const json::value& from) {
-  resume_point at{.epoch = from.get<std::int64_t>("epoch"),
-                  .sample_in_epoch = from.get<std::uint64_t>("sample_in_epoch"),
-                  .num_canonical_nodes = from.get<std::uint64_t>("num_canonical_nodes"),
-                  .shuffle_seed = from.get<std::uint64_t>("shuffle_seed")};
-  if (const json::value* nodes = from.find("initial_physical_nodes"); nodes && !nodes->is_null())
-    at.initial_physical_nodes = nodes->as<std::uint64_t>("initial_physical_nodes");
-  if (at.epoch < -1 || at.num_canonical_nodes == 0)
-    throw error(errc::corrupt, "a state of epoch " + std::to_string(at.epoch) + " and " +
-                                   std::to_string(at.num_canonical_nodes) + " canonical nodes");
-  return at;
-}
-
-[[noreturn]] inline void state_differs(std::string_view field, const std::string& saved,
-                                       const std::string& here) {
-  throw error(errc::state_mismatch, "the state was saved with " + std::string(field) + ' ' + saved +
-                                        ", this run has " + here);
-}
+[[noreturn]] void state_differs(std::string_view field, const std::string& saved,
+                                const std::string& here);
 
 }  // namespace detail
 
 /// The text of a state: one line of JSON, sorted keys, below 4,096 bytes.
-[[nodiscard]] inline std::string to_text(const run_state& state) {
-  json::object members = detail::python_members(state.at);
-  if (state.identity) {
-    json::object own = detail::identity_members(*state.identity);
-    if (!state.substituted.empty())
-      own.emplace_back("substituted", detail::numbers(state.substituted));
-    members.emplace_back("mdstream", std::move(own));
-  }
-  std::string text = json::dump(std::move(members), json::key_order::sorted);
-  if (text.size() >= detail::python_state_bytes)
-    throw error(errc::unsupported,
-                "a state of " + std::to_string(text.size()) + " bytes is longer than Python takes");
-  return text;
-}
+[[nodiscard]] std::string to_text(const run_state& state);
 
 /// Reads a state, of this library or of Python. Throws `errc::corrupt`, naming key or byte, for
 /// text that is no state.
-[[nodiscard]] inline run_state parse_state(std::string_view text) {
-  const json::value state = json::parse(text, diagnostics{.url = "the saved state"});
-  run_state out{.at = detail::parse_resume_point(state)};
-  if (const json::value* own = state.find("mdstream")) {
-    out.identity = detail::parse_identity(*own);
-    if (const json::value* bad = own->find("substituted"))
-      out.substituted = detail::parse_numbers(*bad, "substituted");
-  }
-  return out;
-}
+[[nodiscard]] run_state parse_state(std::string_view text);
 
 /// Throws `errc::state_mismatch`, naming the field and both values, unless a state that was saved
 /// by `saved` can go on in `here`.
-inline void require_same_run(const run_identity& saved, const run_identity& here) {
-  const auto require = [](std::string_view field, const auto& a, const auto& b, auto&& text) {
-    if (a != b) detail::state_differs(field, text(a), text(b));
-  };
-  const auto number = [](std::uint64_t x) { return std::to_string(x); };
-  const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
-  require("dataset", saved.dataset, here.dataset, detail::hex_digits);
-  require("phase", saved.phase, here.phase, number);
-  require("epoch_size", saved.epoch_size, here.epoch_size, number);
-  require("mix", saved.mix, here.mix, detail::hex_digits);
-  require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);
-  require("batching", saved.batching, here.batching, quoted);
-  require("sampling", saved.sampling, here.sampling, quoted);
-  require("sampling_granularity", saved.sampling_granularity, here.sampling_granularity, number);
-  require("shuffle", saved.shuffle, here.shuffle, quoted);
-  require("shuffle_block_size", saved.shuffle_block_size, here.shuffle_block_size, number);
-}
+void require_same_run(const run_identity& saved, const run_identity& here);
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/state.ipp>
+#endif

@@ -5,21 +5,22 @@
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/core/warning.hpp>
 #include <mdstream/format/sample_layout.hpp>
-#include <mdstream/store/shared_retry_budget.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/opened_store.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
 #include <concepts>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace mdstream::inline v0 {
 
-/// A place for a dataset: a path or URL that `Store` opens, or a store as a value.
-template <object_store Store>
+/// A place for a dataset: a path or URL that the policies' store opens, or any store as a value.
 class store_target {
  public:
   store_target() = default;
@@ -28,23 +29,14 @@ class store_target {
   store_target(const char* url) : place_(std::string(url)) {}
   template <class S>
     requires(!std::same_as<std::remove_cvref_t<S>, store_target>) &&
-            object_store<std::remove_cvref_t<S>> && std::convertible_to<S&&, Store>
-  store_target(S&& store) : place_(std::in_place_type<Store>, std::forward<S>(store)) {}
+            object_store<std::remove_cvref_t<S>>
+  store_target(S&& store) : place_(std::in_place_type<opened_store>, std::forward<S>(store)) {}
 
-  /// Opens the store. Throws errc::invalid_argument for an empty URL, or if `Store` opens no URLs.
-  [[nodiscard]] Store open() && {
-    if (Store* store = std::get_if<Store>(&place_)) return std::move(*store);
-    const std::string& url = std::get<std::string>(place_);
-    if (url.empty()) throw error(errc::invalid_argument, "no path, URL or store is given");
-    if constexpr (requires { Store::open(std::string_view(url)); })
-      return Store::open(std::string_view(url));
-    else
-      throw error(errc::invalid_argument,
-                  diagnostics{.what = "this store opens no URLs: pass it as a value", .url = url});
-  }
+  /// Opens the store. Throws errc::invalid_argument for an empty URL, or where `by_url` is null.
+  [[nodiscard]] opened_store open(detail::opens_alone by_url) &&;
 
  private:
-  std::variant<std::string, Store> place_;
+  std::variant<std::string, opened_store> place_;
 };
 
 /// What a writer does with a dataset that is already there.
@@ -55,10 +47,9 @@ enum class existing_dataset {
 };
 
 /// Options of a writer; the names and defaults are those of Python's MDSWriter.
-template <object_store Store>
 struct writer_options {
   /// The directory of the dataset. For a split, `<root>/<split>`.
-  store_target<Store> out{};
+  store_target out{};
   /// Names and encodings, in any order. Only where the policies' schema is `dynamic_schema`.
   std::vector<column_spec> columns{};
   /// "zstd", "zstd:7", ...; empty: shards are stored as they are.
@@ -82,9 +73,8 @@ struct writer_options {
 };
 
 /// Options of a row_writer; names and defaults are those of Python's JSONWriter and XSVWriter.
-template <object_store Store>
 struct row_writer_options {
-  store_target<Store> out{};  ///< as in writer_options, like all that is not described
+  store_target out{};  ///< as in writer_options, like all that is not described
   shard_format format = shard_format::json;  ///< json, csv, tsv or xsv
   /// Names and cell types: "str", "int", "float".
   std::vector<column_spec> columns{};
@@ -105,3 +95,7 @@ struct row_writer_options {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/writer/detail/impl/options.ipp>
+#endif

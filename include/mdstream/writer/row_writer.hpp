@@ -2,19 +2,15 @@
 
 /// Writes JSONL, CSV, TSV and XSV datasets, as Python's JSONWriter and XSVWriter do.
 
-#include <mdstream/format/row_shard.hpp>
 #include <mdstream/format/row_values.hpp>
-#include <mdstream/writer/detail/dataset_sink.hpp>
+#include <mdstream/policies/detail/storage.hpp>
+#include <mdstream/writer/detail/row_sink.hpp>
 #include <mdstream/writer/options.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <span>
-#include <string>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -28,22 +24,15 @@ namespace mdstream::inline v0 {
 /// `Policies` names `store`, `codec` and `hash`.
 template <class Policies>
 class row_writer {
+  static_assert(detail::checked_storage<Policies>::value);
+
  public:
-  using store = typename Policies::store;
-  using options = row_writer_options<store>;
+  using options = row_writer_options;
 
   /// Throws errc::invalid_argument for options that can not be right or a dataset that is already
   /// there, errc::unsupported for a codec or hash that the policies do not serve, and what the
   /// store throws.
-  explicit row_writer(options opts)
-      : config_(make_config(opts)),
-        limit_(detail::checked_size_limit(opts.size_limit.value)),
-        encoder_(config_),
-        entry_(make_entry(config_, opts)),
-        sink_(opts, opts.format, entry_, config_.layout,
-              [head = encoder_.head(), text = json::dump(entry_, json::key_order::sorted)] {
-                return std::make_unique<builder>(head, text);
-              }) {}
+  explicit row_writer(options opts) : out_(std::move(opts), detail::storage_of<Policies>()) {}
 
   row_writer(const row_writer&) = delete;
   row_writer& operator=(const row_writer&) = delete;
@@ -52,120 +41,22 @@ class row_writer {
   /// have to be the columns': text, integers of any size, doubles.
   /// Throws errc::invalid_argument, naming the column, for a value that can not be stored; the
   /// writer stays usable. Throws what storing an earlier shard failed with.
-  void write(std::span<const named_value> values) {
-    sink_.require_open();
-    const std::string_view row = encoder_.encode(values.data(), values.size());
-    if (limit_ != 0 && limit_ < sink_.builder().row_bytes() + row.size() && !must_not_be_empty())
-      sink_.flush();
-    sink_.builder().add(row);
-    ++samples_;
-  }
+  void write(std::span<const named_value> values) { out_.write(values); }
   void write(std::initializer_list<named_value> values) {
     write(std::span<const named_value>(values.begin(), values.size()));
   }
 
   /// Stores the last shard, waits for all, and writes the index. Afterwards nothing can be written.
-  void finish() { sink_.finish(); }
+  void finish() { out_.finish(); }
 
   /// Rows written so far.
-  [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
+  [[nodiscard]] std::uint64_t samples() const noexcept { return out_.samples(); }
   /// Shards completed so far.
-  [[nodiscard]] std::uint64_t shards() const noexcept { return sink_.shards(); }
-  [[nodiscard]] const sample_layout& layout() const noexcept { return config_.layout; }
+  [[nodiscard]] std::uint64_t shards() const noexcept { return out_.shards(); }
+  [[nodiscard]] const sample_layout& layout() const noexcept { return out_.layout(); }
 
  private:
-  struct builder : row_shard_builder {
-    using row_shard_builder::row_shard_builder;
-    void fill(detail::finished_shard& shard) {
-      finish();
-      shard.data = data();
-      shard.meta = meta();
-    }
-  };
-
-  /// Python's zstd can not read compressed files of no bytes: where a first row beyond the limit
-  /// would leave one, it goes into the first shard instead of the second.
-  [[nodiscard]] bool must_not_be_empty() {
-    return sink_.builder().samples() == 0 && !config_.compression.empty() &&
-           config_.layout.format() == shard_format::json;
-  }
-
-  static shard_config make_config(const options& opts) {
-    const auto refuse = [](std::string what) {
-      throw error(errc::invalid_argument, std::move(what));
-    };
-    if (opts.format == shard_format::mds) refuse("rows do not go into MDS shards: use writer");
-    if (opts.format != shard_format::xsv && !opts.separator.empty())
-      refuse("only xsv has a separator of choice");
-    shard_config out{
-        .layout = make_layout(opts), .compression = opts.compression, .newline = opts.newline};
-    if (opts.format == shard_format::json) {
-      if (opts.newline.find_first_not_of(" \t\r\n") != std::string::npos)
-        refuse("the newline of JSONL has to be white space");
-      return out;
-    }
-    out.separator = opts.format == shard_format::csv   ? ","
-                    : opts.format == shard_format::tsv ? "\t"
-                                                       : opts.separator;
-    if (out.separator.empty() || out.newline.empty() || out.separator == out.newline)
-      refuse("xsv needs a separator and a newline, and not the same");
-    for (const column_layout& column : out.layout.columns())
-      if (column.name.find(out.separator) != std::string::npos ||
-          column.name.find(out.newline) != std::string::npos)
-        refuse("the column name \"" + column.name + "\" holds the separator or the newline");
-    return out;
-  }
-
-  static sample_layout make_layout(const options& opts) {
-    std::vector<column_layout> columns;
-    for (const column_spec& spec : opts.columns) {
-      const auto type = find_cell_encoding(spec.encoding_text);
-      if (!type)
-        throw error(errc::invalid_argument,
-                    diagnostics{.what = "\"" + spec.encoding_text +
-                                        "\" is no type of a cell: there are str, int and float",
-                                .column = spec.name});
-      columns.push_back({spec.name, spec.encoding_text, *type, std::nullopt});
-    }
-    if (columns.empty()) throw error(errc::invalid_argument, "a dataset needs at least one column");
-    std::sort(columns.begin(), columns.end(),
-              [](const auto& a, const auto& b) { return a.name < b.name; });
-    for (std::size_t i = 1; i < columns.size(); ++i)
-      if (columns[i].name == columns[i - 1].name)
-        throw error(errc::invalid_argument,
-                    diagnostics{.what = "a column is named twice", .column = columns[i].name});
-    return {opts.format, std::move(columns)};
-  }
-
-  static json::object make_entry(const shard_config& config, const options& opts) {
-    json::object out =
-        detail::common_config(opts.format, opts.compression, opts.hashes, opts.size_limit.value);
-    out.emplace_back("newline", opts.newline);
-    if (opts.format == shard_format::json) {
-      json::object columns;
-      for (const column_layout& each : config.layout.columns())
-        columns.emplace_back(each.name, each.encoding_text);
-      out.emplace_back("columns", std::move(columns));
-      return out;
-    }
-    json::array names;
-    json::array encodings;
-    for (const column_layout& each : config.layout.columns()) {
-      names.emplace_back(each.name);
-      encodings.emplace_back(each.encoding_text);
-    }
-    out.emplace_back("column_names", std::move(names));
-    out.emplace_back("column_encodings", std::move(encodings));
-    if (opts.format == shard_format::xsv) out.emplace_back("separator", opts.separator);
-    return out;
-  }
-
-  shard_config config_;
-  std::uint64_t limit_;
-  row_encoder encoder_;
-  json::object entry_;
-  detail::dataset_sink<store, typename Policies::codec, typename Policies::hash, builder> sink_;
-  std::uint64_t samples_ = 0;
+  detail::row_sink out_;
 };
 
 }  // namespace mdstream::inline v0

@@ -3,20 +3,18 @@
 /// Writes MDS datasets, as Python's MDSWriter does: the same split into shards, the same bytes, the
 /// same index.
 
-#include <mdstream/format/encode_sample.hpp>
-#include <mdstream/format/mds_shard_builder.hpp>
-#include <mdstream/format/sample_encoder.hpp>
+#include <mdstream/format/detail/encode_sample.hpp>
+#include <mdstream/format/detail/sample_encoder.hpp>
+#include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/format/schema.hpp>
-#include <mdstream/writer/detail/dataset_sink.hpp>
+#include <mdstream/policies/detail/storage.hpp>
+#include <mdstream/writer/detail/mds_writer.hpp>
 #include <mdstream/writer/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <initializer_list>
-#include <memory>
 #include <span>
-#include <string>
 #include <utility>
 
 namespace mdstream::inline v0 {
@@ -32,23 +30,20 @@ namespace mdstream::inline v0 {
 /// earlier, by an exception say, leaves nothing that looks complete. Not for two threads at once.
 template <class Policies>
 class writer {
+  static_assert(detail::checked_storage<Policies>::value);
+  static_assert(
+      schema_policy<typename Policies::schema>,
+      "mdstream: policies::schema has to be a schema<column<...>, ...> or dynamic_schema");
+
  public:
   using schema = typename Policies::schema;
-  using store = typename Policies::store;
-  using options = writer_options<store>;
+  using options = writer_options;
 
   /// Throws errc::invalid_argument for options that can not be right or a dataset that is already
   /// there, errc::unsupported for a codec or hash that the policies do not serve, and what the
   /// store throws.
   explicit writer(options opts)
-      : layout_(make_layout(opts)),
-        limit_(detail::checked_size_limit(opts.size_limit.value)),
-        encoder_(layout_),
-        config_(detail::mds_config(layout_, opts.compression, opts.hashes, opts.size_limit.value)),
-        sink_(opts, shard_format::mds, config_, layout_,
-              [text = json::dump(config_, json::key_order::sorted), limit = limit_] {
-                return std::make_unique<builder>(text, limit);
-              }) {}
+      : out_(make_layout(opts), std::move(opts), detail::storage_of<Policies>()) {}
 
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
@@ -60,15 +55,15 @@ class writer {
     requires(!schema::is_dynamic)
   void write(const Values&... values) {
     static_assert(sizeof...(Values) == schema::size, "write takes one value for each column");
-    encode_sample<schema>([this](std::uint64_t bytes) { return place(bytes); }, values...);
+    detail::encode_sample<schema>([this](std::uint64_t bytes) { return out_.place(bytes); },
+                                  values...);
   }
 
   /// Writes a sample: values by column name, in any order. Values of other columns are ignored.
   void write(std::span<const named_value> values)
     requires(schema::is_dynamic)
   {
-    encoder_.encode(values.data(), values.size());
-    encoder_.copy_to(place(encoder_.size()));
+    out_.write(values);
   }
   void write(std::initializer_list<named_value> values)
     requires(schema::is_dynamic)
@@ -77,26 +72,21 @@ class writer {
   }
 
   /// Writes a sample that is already in MDS form, `sample_layout` and all. It is checked.
-  void write_raw(bytes_view sample) {
-    layout_.check(sample);
-    std::memcpy(place(sample.size()), sample.data(), sample.size());
-  }
+  void write_raw(bytes_view sample) { out_.write_raw(sample); }
+
+  /// Ends the shard, whatever its size: the next sample begins another. Nothing, where it is empty.
+  void end_shard() { out_.end_shard(); }
 
   /// Stores the last shard, waits for all, and writes the index. Afterwards nothing can be written.
-  void finish() { sink_.finish(); }
+  void finish() { out_.finish(); }
 
   /// Samples written so far.
-  [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
+  [[nodiscard]] std::uint64_t samples() const noexcept { return out_.samples(); }
   /// Shards completed so far.
-  [[nodiscard]] std::uint64_t shards() const noexcept { return sink_.shards(); }
-  [[nodiscard]] const sample_layout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::uint64_t shards() const noexcept { return out_.shards(); }
+  [[nodiscard]] const sample_layout& layout() const noexcept { return out_.layout(); }
 
  private:
-  struct builder : mds_shard_builder {
-    using mds_shard_builder::mds_shard_builder;
-    void fill(detail::finished_shard& shard) { shard.data = finish(); }
-  };
-
   static sample_layout make_layout(const options& opts) {
     if constexpr (schema::is_dynamic) {
       return sample_layout::mds(opts.columns);
@@ -107,21 +97,7 @@ class writer {
     }
   }
 
-  /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.
-  std::byte* place(std::uint64_t bytes) {
-    sink_.require_open();
-    if (limit_ != 0 && limit_ < sink_.builder().file_size() + 4 + bytes) sink_.flush();
-    std::byte* at = sink_.builder().add(bytes);
-    ++samples_;
-    return at;
-  }
-
-  sample_layout layout_;
-  std::uint64_t limit_;
-  sample_encoder encoder_;
-  json::object config_;
-  detail::dataset_sink<store, typename Policies::codec, typename Policies::hash, builder> sink_;
-  std::uint64_t samples_ = 0;
+  detail::mds_writer out_;
 };
 
 }  // namespace mdstream::inline v0

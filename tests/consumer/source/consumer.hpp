@@ -15,6 +15,6 @@ struct policies : mds::default_policies {
   using collator = mds::collate::dense;
 };
 
-inline constexpr std::uint32_t samples = 1000;
+inline constexpr std::uint32_t sample_count = 1000;
 
 void write_dataset(const std::string& where);

@@ -22,7 +22,7 @@ bool reads_all(const std::string& from, const std::string& cache) {
       seen.insert(tokens[i]);
     }
   }
-  return seen.size() == samples && *seen.rbegin() == samples - 1;
+  return seen.size() == sample_count && *seen.rbegin() == sample_count - 1;
 }
 #else
 bool reads_all(const std::string& from, const std::string&) {

@@ -2,14 +2,8 @@
 
 /// Whose shards a stream's directory holds: `<directory>/.mdstream/origin`.
 
-#include <mdstream/cache/registered_streams.hpp>
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/hash/xxh64.hpp>
-#include <mdstream/store/file.hpp>
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -18,18 +12,10 @@
 namespace mdstream::inline v0::detail {
 
 /// The digest of an index that tells versions of a dataset apart; 0 stands for none.
-[[nodiscard]] inline std::uint64_t index_version(bytes_view index) {
-  hash::xxh64 hash;
-  hash.update(index);
-  return std::max<std::uint64_t>(hash.value(), 1);
-}
+[[nodiscard]] std::uint64_t index_version(bytes_view index);
 
 /// Nanoseconds of the clock that files are dated by.
-[[nodiscard]] inline std::int64_t file_clock_now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
+[[nodiscard]] std::int64_t file_clock_now();
 
 struct stream_origin {
   std::string remote{};       ///< without secrets
@@ -43,53 +29,22 @@ struct stream_origin {
 };
 
 /// The text of the file: five lines and a last one that says that nothing is missing.
-[[nodiscard]] inline std::string text_of_origin(const stream_origin& origin) {
-  const auto line = [](std::string_view name, std::string value) {
-    std::ranges::replace_if(value, [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-    return std::string(name) + ' ' + value + '\n';
-  };
-  return line("remote", origin.remote) + line("version", hex_digits(origin.version)) +
-         line("tag", origin.tag) + line("bytes", std::to_string(origin.tagged_bytes)) +
-         line("adopted", std::to_string(origin.adopted)) + "end\n";
-}
+[[nodiscard]] std::string text_of_origin(const stream_origin& origin);
 
 /// None for a text that is not whole.
-[[nodiscard]] inline std::optional<stream_origin> parse_origin(std::string_view text) {
-  bool good = true;
-  const auto line = [&](std::string_view name) {
-    const std::size_t end = text.find('\n');
-    const std::string_view found = text.substr(0, end);
-    good = good && end != std::string_view::npos && found.starts_with(name) &&
-           found.substr(name.size()).starts_with(' ');
-    if (!good) return std::string_view();
-    text.remove_prefix(end + 1);
-    return found.substr(name.size() + 1);
-  };
-  const auto number = [&](std::string_view digits, auto& into, int base) {
-    const char* const last = digits.data() + digits.size();
-    const auto [end, failure] = std::from_chars(digits.data(), last, into, base);
-    good = good && failure == std::errc() && end == last;
-  };
-  stream_origin out;
-  out.remote = line("remote");
-  number(line("version"), out.version, 16);
-  out.tag = line("tag");
-  number(line("bytes"), out.tagged_bytes, 10);
-  number(line("adopted"), out.adopted, 10);
-  return good && text == "end\n" ? std::optional(std::move(out)) : std::nullopt;
-}
+[[nodiscard]] std::optional<stream_origin> parse_origin(std::string_view text);
 
 [[nodiscard]] inline std::string origin_path(const std::string& directory) {
   return directory + "/.mdstream/origin";
 }
 
-[[nodiscard]] inline std::optional<stream_origin> read_origin(const std::string& directory) {
-  return parse_origin(read_text(origin_path(directory)));
-}
+[[nodiscard]] std::optional<stream_origin> read_origin(const std::string& directory);
 
 /// Flushed: after a power loss it is there or not, and says no more than what was true before.
-inline void write_origin(const std::string& directory, const stream_origin& origin) {
-  replace_file(origin_path(directory), as_bytes(text_of_origin(origin)), durability::flushed);
-}
+void write_origin(const std::string& directory, const stream_origin& origin);
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/cache/detail/impl/stream_origin.ipp>
+#endif

@@ -2,13 +2,12 @@
 
 /// Which checkpoint a run goes on from.
 
+#include <mdstream/checkpoint/detail/layout.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_keys.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/core/error.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -22,66 +21,26 @@ namespace mdstream::inline v0::detail {
 /// The checkpoints of a line, in the order in which they are tried: those that `own` saved, the
 /// latest step first, then those of each start before it up to the step where the next went on.
 /// What else there is was rolled back, or saved by a start that another had taken over from.
-[[nodiscard]] inline std::vector<save_id> checkpoints_of_line(
+[[nodiscard]] std::vector<save_id> checkpoints_of_line(
     start_id own, const std::vector<start_record::ancestor>& line,
-    const std::set<save_id>& manifests) {
-  std::vector<save_id> out;
-  const auto add = [&](start_id start, std::uint64_t through) {
-    auto at = manifests.upper_bound({start, through});
-    while (at != manifests.begin() && (--at)->start == start) out.push_back(*at);
-  };
-  add(own, ~std::uint64_t{0});
-  for (const auto& each : line) add(each.start, each.through);
-  return out;
-}
+    const std::set<save_id>& manifests);
 
 /// Starts of a listing of `starts/`: with a record, or with a claim at least.
 struct listed_starts {
   std::set<start_id> recorded{};
   std::set<start_id> claimed{};
 
-  [[nodiscard]] static listed_starts of(const std::vector<object_info>& listing) {
-    listed_starts out;
-    for (const object_info& each : listing) {
-      for (const bool record : {true, false}) {
-        const auto name = between(each.key, "starts/", record ? ".json" : ".claim");
-        if (!name) continue;
-        if (const auto id = start_id::parse(*name))
-          (record ? out.recorded : out.claimed).insert(*id);
-      }
-    }
-    return out;
-  }
+  [[nodiscard]] static listed_starts of(const std::vector<object_info>& listing);
 
   /// Another start that has this number or a higher one.
-  [[nodiscard]] std::optional<start_id> other_from(start_id own) const {
-    for (const auto* each : {&recorded, &claimed})
-      for (auto at = each->lower_bound({own.number, 0}); at != each->end(); ++at)
-        if (*at != own) return *at;
-    return std::nullopt;
-  }
-  [[nodiscard]] std::uint64_t last_number() const {
-    std::uint64_t last = 0;
-    for (const auto* each : {&recorded, &claimed})
-      if (!each->empty()) last = std::max(last, each->rbegin()->number);
-    return last;
-  }
+  [[nodiscard]] std::optional<start_id> other_from(start_id own) const;
+  [[nodiscard]] std::uint64_t last_number() const;
 };
 
-[[nodiscard]] inline std::set<save_id> listed_manifests(const std::vector<object_info>& listing) {
-  std::set<save_id> out;
-  for (const object_info& each : listing)
-    if (const auto id = save_of_manifest(each.key)) out.insert(*id);
-  return out;
-}
+[[nodiscard]] std::set<save_id> listed_manifests(const std::vector<object_info>& listing);
 
-[[nodiscard]] inline std::set<save_id> listed_notes(const std::vector<object_info>& listing,
-                                                    std::string_view folder) {
-  std::set<save_id> out;
-  for (const object_info& each : listing)
-    if (const auto id = save_of_note(each.key, folder)) out.insert(*id);
-  return out;
-}
+[[nodiscard]] std::set<save_id> listed_notes(const std::vector<object_info>& listing,
+                                             std::string_view folder);
 
 /// A checkpoint that is whole, as far as that can be told without its data.
 struct chosen_checkpoint {
@@ -94,31 +53,12 @@ struct chosen_checkpoint {
 using warn_function = std::function<void(const std::string&)>;
 
 /// Why a checkpoint can not be used, or nothing.
-[[nodiscard]] inline std::optional<std::string> missing_files(
-    const data_layout& layout, save_id id, const std::vector<object_info>& listing) {
-  for (const data_file& each : layout.files) {
-    const std::string key = id.directory() + each.name;
-    const auto at = std::lower_bound(
-        listing.begin(), listing.end(), key,
-        [](const object_info& object, const std::string& wanted) { return object.key < wanted; });
-    if (at == listing.end() || at->key != key) return each.name + " is missing";
-    if (at->bytes != each.bytes)
-      return each.name + " has " + std::to_string(at->bytes) + " bytes, not " +
-             std::to_string(each.bytes);
-  }
-  return std::nullopt;
-}
+[[nodiscard]] std::optional<std::string> missing_files(const data_layout& layout, save_id id,
+                                                       const std::vector<object_info>& listing);
 
 /// The layout that a manifest names.
-[[nodiscard]] inline data_layout read_layout_of(const checkpoint_manifest& manifest,
-                                                const std::string& text) {
-  const diagnostics where{.url = manifest.id.layout()};
-  if (text.size() != manifest.layout_bytes ||
-      mdstream::crc32c(as_bytes(text)) != manifest.layout_crc)
-    throw error(errc::corrupt,
-                diagnostics{.what = "the layout is not the one of the manifest", .url = where.url});
-  return read_layout(text, where);
-}
+[[nodiscard]] data_layout read_layout_of(const checkpoint_manifest& manifest,
+                                         const std::string& text);
 
 /// Looks at one candidate; finds nothing, with a warning, where it can not be used: it is damaged,
 /// or a part is missing. A failure of the store is thrown. `text` is its manifest, if that is
@@ -245,12 +185,11 @@ using warn_function = std::function<void(const std::string&)>;
       if (!found) continue;
       // From here on: this checkpoint, then what stands before it on the line and still exists.
       found->line.push_back({each.start, each.step});
+      std::set<start_id> exist;
+      for (const save_id& other : order) exist.insert(other.start);
       bool behind = each.start == newest;
       for (const auto& ancestor : record.line) {
-        if (behind && ancestor.start != each.start &&
-            std::any_of(order.begin(), order.end(), [&](const save_id& other) {
-              return other.start == ancestor.start && other.step <= ancestor.through;
-            }))
+        if (behind && ancestor.start != each.start && exist.contains(ancestor.start))
           found->line.push_back(ancestor);
         behind = behind || ancestor.start == each.start;
       }
@@ -267,3 +206,7 @@ using warn_function = std::function<void(const std::string&)>;
 }
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/choice.ipp>
+#endif

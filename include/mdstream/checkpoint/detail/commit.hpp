@@ -4,12 +4,14 @@
 /// rank 0 writes the layout and creates the manifest.
 
 #include <mdstream/checkpoint/detail/choice.hpp>
+#include <mdstream/checkpoint/detail/layout_text.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/checkpoint/detail/start.hpp>
+#include <mdstream/checkpoint/detail/tiling.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/core/error.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -105,9 +107,7 @@ struct commit_options {
 }
 
 /// What `latest.json` tells those who can not list: a hint, never believed.
-[[nodiscard]] inline std::string write_hint(save_id newest) {
-  return write_sealed("hint", json::object{{"checkpoint", newest.text()}});
-}
+[[nodiscard]] std::string write_hint(save_id newest);
 
 /// For rank 0; done when the checkpoint is complete. Nothing that a later start could take for a
 /// checkpoint is there before. Whether an answer to the creation was lost is settled by reading:
@@ -139,7 +139,7 @@ struct commit_options {
   const data_layout layout = merge_layouts(parts);
   const std::string layout_text = write_layout(layout);
   manifest.layout_bytes = layout_text.size();
-  manifest.layout_crc = mdstream::crc32c(as_bytes(layout_text));
+  manifest.layout_crc = mdstream::detail::crc32c(as_bytes(layout_text));
   manifest.data_bytes = layout.bytes();
   const std::string text = write_manifest(manifest);
   require(co_await channel.write(options.id.layout(), layout_text), "cannot write the layout");
@@ -172,3 +172,7 @@ struct commit_options {
 }
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/commit.ipp>
+#endif

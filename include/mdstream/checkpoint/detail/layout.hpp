@@ -5,13 +5,10 @@
 
 #include <mdstream/checkpoint/box.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -41,16 +38,8 @@ struct stored_tensor {
   std::vector<piece> pieces{};
   std::vector<std::uint64_t> corners{};  ///< of each piece all offsets, then all extents
 
-  [[nodiscard]] box_view box_of(std::size_t number) const noexcept {
-    const std::size_t rank = shape.size();
-    const extents all(corners);
-    return {all.subspan(2 * number * rank, rank), all.subspan((2 * number + 1) * rank, rank)};
-  }
-  void add(std::uint32_t file, std::uint64_t at, box_view part) {
-    pieces.push_back({file, at});
-    corners.insert(corners.end(), part.offset.begin(), part.offset.end());
-    corners.insert(corners.end(), part.extent.begin(), part.extent.end());
-  }
+  [[nodiscard]] box_view box_of(std::size_t number) const noexcept;
+  void add(std::uint32_t file, std::uint64_t at, box_view part);
 
   friend bool operator==(const stored_tensor&, const stored_tensor&) = default;
 };
@@ -61,19 +50,14 @@ struct data_layout {
   std::vector<stored_tensor> tensors{};
 
   /// The tensor of that name; null if there is none.
-  [[nodiscard]] const stored_tensor* find(std::string_view name) const noexcept {
-    const auto at = std::lower_bound(
-        tensors.begin(), tensors.end(), name,
-        [](const stored_tensor& each, std::string_view wanted) { return each.name < wanted; });
-    return at != tensors.end() && at->name == name ? &*at : nullptr;
-  }
-  [[nodiscard]] std::uint64_t bytes() const noexcept {
-    std::uint64_t sum = 0;
-    for (const data_file& each : files) sum += each.bytes;
-    return sum;
-  }
+  [[nodiscard]] const stored_tensor* find(std::string_view name) const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
 
   friend bool operator==(const data_layout&, const data_layout&) = default;
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/layout.ipp>
+#endif

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <coroutine>
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -62,10 +61,7 @@ class protocol_channel {
   };
 
   [[nodiscard]] operation ask(protocol_request::verb what, std::vector<std::string> keys,
-                              std::string bytes = {}) {
-    request_ = {.what = what, .keys = std::move(keys), .bytes = std::move(bytes)};
-    return operation(*this);
-  }
+                              std::string bytes = {});
   [[nodiscard]] operation list(std::string prefix) {
     return ask(protocol_request::verb::list, one(std::move(prefix)));
   }
@@ -75,32 +71,18 @@ class protocol_channel {
   [[nodiscard]] operation read_all(std::vector<std::string> keys) {
     return ask(protocol_request::verb::read, std::move(keys));
   }
-  [[nodiscard]] operation write(std::string key, std::string bytes) {
-    return ask(protocol_request::verb::write, one(std::move(key)), std::move(bytes));
-  }
-  [[nodiscard]] operation create(std::string key, std::string bytes) {
-    return ask(protocol_request::verb::create, one(std::move(key)), std::move(bytes));
-  }
+  [[nodiscard]] operation write(std::string key, std::string bytes);
+  [[nodiscard]] operation create(std::string key, std::string bytes);
   [[nodiscard]] operation remove(std::vector<std::string> keys) {
     return ask(protocol_request::verb::remove, std::move(keys));
   }
-  [[nodiscard]] operation pause(std::chrono::milliseconds time) {
-    request_ = {.what = protocol_request::verb::pause, .pause = time};
-    return operation(*this);
-  }
+  [[nodiscard]] operation pause(std::chrono::milliseconds time);
 
   [[nodiscard]] const protocol_request& request() const noexcept { return request_; }
-  void answer(protocol_answer with) {
-    answer_ = std::move(with);
-    waiting_.resume();
-  }
+  void answer(protocol_answer with);
 
  private:
-  static std::vector<std::string> one(std::string key) {
-    std::vector<std::string> out;
-    out.push_back(std::move(key));
-    return out;
-  }
+  static std::vector<std::string> one(std::string key);
 
   protocol_request request_;
   protocol_answer answer_;
@@ -108,12 +90,7 @@ class protocol_channel {
 };
 
 /// Throws what failed, after `what` was tried.
-inline protocol_answer require(protocol_answer answer, const char* what) {
-  if (!answer.failure) return answer;
-  diagnostics where = std::move(answer.where);
-  where.what = std::string(what) + (where.what.empty() ? "" : ": " + where.what);
-  throw error(answer.failure, std::move(where));
-}
+protocol_answer require(protocol_answer answer, const char* what);
 
 /// A protocol in progress; other protocols may await it. What it finds it writes to an argument.
 class [[nodiscard]] protocol {
@@ -122,9 +99,7 @@ class [[nodiscard]] protocol {
     std::exception_ptr failure{};
     std::coroutine_handle<> caller = std::noop_coroutine();
 
-    protocol get_return_object() noexcept {
-      return protocol(std::coroutine_handle<promise_type>::from_promise(*this));
-    }
+    protocol get_return_object() noexcept;
     std::suspend_always initial_suspend() noexcept { return {}; }
     auto final_suspend() noexcept {
       struct back {
@@ -150,15 +125,10 @@ class [[nodiscard]] protocol {
   void start() { frame_.resume(); }
   [[nodiscard]] bool done() const noexcept { return frame_.done(); }
   /// Throws what it threw. Precondition: `done()`.
-  void finish() {
-    if (frame_.promise().failure) std::rethrow_exception(frame_.promise().failure);
-  }
+  void finish();
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept {
-    frame_.promise().caller = caller;
-    return frame_;
-  }
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<> caller) noexcept;
   void await_resume() { finish(); }
 
  private:
@@ -167,11 +137,11 @@ class [[nodiscard]] protocol {
 };
 
 /// Drives a protocol to its end: `perform` carries out a request and returns the answer.
-inline void run_protocol(protocol_channel& channel, protocol made,
-                         const std::function<protocol_answer(const protocol_request&)>& perform) {
-  made.start();
-  while (!made.done()) channel.answer(perform(channel.request()));
-  made.finish();
-}
+void run_protocol(protocol_channel& channel, protocol made,
+                  const std::function<protocol_answer(const protocol_request&)>& perform);
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/protocol.ipp>
+#endif

@@ -5,11 +5,9 @@
 #include <mdstream/checkpoint/detail/choice.hpp>
 #include <mdstream/checkpoint/detail/commit.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
-#include <mdstream/core/error.hpp>
+#include <mdstream/checkpoint/options.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -24,6 +22,8 @@ struct retention_policy {
   std::uint64_t last = 1;   ///< so many of the newest stay, at least 1
   std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: none
 };
+
+[[nodiscard]] retention_policy retention_policy_of(const keep_rules& rules) noexcept;
 
 /// What lies in a run.
 struct run_contents {
@@ -49,48 +49,9 @@ struct retention_plan {
   friend bool operator==(const retention_plan&, const retention_plan&) = default;
 };
 
-[[nodiscard]] inline retention_plan plan_retention(const retention_policy& policy,
-                                                   const start_record& own,
-                                                   std::optional<std::uint64_t> saved,
-                                                   const run_contents& run) {
-  const auto is_ours = [&](start_id start) {
-    return start == own.id ||
-           (start.number < own.id.number &&
-            (run.starts.recorded.contains(start) || run.starts.claimed.contains(start)));
-  };
-  std::set<save_id> kept;
-  std::uint64_t good = 0;
-  for (const save_id& each : checkpoints_of_line(own.id, own.line, run.manifests)) {
-    const bool counts = !run.bad.contains(each);
-    if (good < std::max<std::uint64_t>(policy.last, 1) ||
-        (policy.every != 0 && each.step % policy.every == 0))
-      kept.insert(each);
-    if (counts) ++good;
-  }
-  if (!own.line.empty()) kept.insert({own.line.front().start, own.line.front().through});
-  kept.insert(run.pinned.begin(), run.pinned.end());
-
-  retention_plan out;
-  std::set<start_id> in_use{own.id};
-  for (const auto& each : own.line) in_use.insert(each.start);
-  for (const save_id& each : run.manifests) {
-    in_use.insert(each.start);
-    const bool own_later = each.start == own.id && (!saved || each.step > *saved);
-    if (is_ours(each.start) && !kept.contains(each) && !own_later) out.manifests.push_back(each);
-  }
-  for (const auto& [id, keys] : run.data) {
-    in_use.insert(id.start);
-    const bool written = id.start == own.id && (!saved || id.step > *saved);
-    if (is_ours(id.start) && !run.manifests.contains(id) && !kept.contains(id) && !written)
-      out.orphans.push_back(id);
-  }
-  for (const auto* each : {&run.starts.recorded, &run.starts.claimed})
-    for (const start_id& start : *each)
-      if (start.number < own.id.number && !in_use.contains(start)) out.starts.push_back(start);
-  std::sort(out.starts.begin(), out.starts.end());
-  out.starts.erase(std::unique(out.starts.begin(), out.starts.end()), out.starts.end());
-  return out;
-}
+[[nodiscard]] retention_plan plan_retention(const retention_policy& policy, const start_record& own,
+                                            std::optional<std::uint64_t> saved,
+                                            const run_contents& run);
 
 /// Carries out retention for one start, and remembers since when data have been orphans.
 class retention {
@@ -99,6 +60,9 @@ class retention {
 
   retention(retention_policy policy, start_record own, clock grace)
       : policy_(policy), own_(std::move(own)), grace_(grace) {}
+
+  /// Whether data wait for their grace to end.
+  [[nodiscard]] bool has_orphans() const noexcept { return !orphans_.empty(); }
 
   /// For rank 0, after it committed step `saved`. Throws `errc::superseded` where a later start has
   /// taken over: it is asked before anything is removed, and again before data are. As data go only
@@ -159,3 +123,7 @@ class retention {
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/retention.ipp>
+#endif

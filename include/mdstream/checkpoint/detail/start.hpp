@@ -8,10 +8,8 @@
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/core/error.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <random>
 #include <string>
@@ -40,11 +38,7 @@ class jittered_pauses {
   jittered_pauses(std::uint64_t seed, std::chrono::milliseconds first,
                   std::chrono::milliseconds most)
       : random_(seed), next_(first), most_(most) {}
-  [[nodiscard]] std::chrono::milliseconds next() {
-    const auto whole = static_cast<std::uint64_t>(next_.count());
-    next_ = std::min(2 * next_, most_);
-    return std::chrono::milliseconds(whole / 2 + random_() % (whole / 2 + 1));
-  }
+  [[nodiscard]] std::chrono::milliseconds next();
 
  private:
   std::mt19937_64 random_;
@@ -159,3 +153,7 @@ class jittered_pauses {
 }
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/start.ipp>
+#endif

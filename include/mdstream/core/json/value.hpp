@@ -4,17 +4,13 @@
 
 #include <mdstream/core/json/reader.hpp>
 
-#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
-#include <numeric>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -23,6 +19,7 @@ namespace mdstream::inline v0::json {
 
 class value;
 
+/// The values of a JSON array, in order.
 using array = std::vector<value>;
 /// A key and its value.
 using member = std::pair<std::string, value>;
@@ -122,101 +119,21 @@ class value {
     return *value_as;
   }
 
-  [[nodiscard]] double real(std::string_view key) const {
-    if (const auto* whole = std::get_if<big_integer>(&data_)) return to_double(whole->digits);
-    return get<double>(kind::real, key);
-  }
+  [[nodiscard]] double real(std::string_view key) const;
 
-  [[noreturn]] void fail(std::string_view wanted, std::string_view key) const {
-    const std::string name = key.empty() ? "a JSON value" : "\"" + std::string(key) + '"';
-    throw error(errc::corrupt,
-                name + " is " + std::string(to_string(type())) + ", not " + std::string(wanted));
-  }
+  [[noreturn]] void fail(std::string_view wanted, std::string_view key) const;
 
   storage data_;
 };
 
 inline bool operator==(const value& a, const value& b) { return a.data_ == b.data_; }
 
-inline const value* value::find(std::string_view key) const noexcept {
-  const object* members = std::get_if<object>(&data_);
-  if (members == nullptr) return nullptr;
-  for (const member& each : *members)
-    if (each.first == key) return &each.second;
-  return nullptr;
-}
-
-inline const value& value::at(std::string_view key) const {
-  if (type() != kind::object) fail("an object with \"" + std::string(key) + '"', {});
-  if (const value* found = find(key)) return *found;
-  throw error(errc::corrupt, "\"" + std::string(key) + "\" is missing");
-}
-
-namespace detail {
-
-/// Of equal keys the last value counts, at the place of the first.
-inline void drop_duplicates(object& members) {
-  std::vector<std::size_t> order(members.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::tie(members[a].first, a) < std::tie(members[b].first, b);
-  });
-  std::vector<bool> dropped(members.size(), false);
-  std::size_t first = 0;
-  bool any = false;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (members[order[i]].first != members[order[first]].first) {
-      first = i;
-      continue;
-    }
-    members[order[first]].second = std::move(members[order[i]].second);
-    dropped[order[i]] = any = true;
-  }
-  if (!any) return;
-  object kept;
-  for (std::size_t i = 0; i < members.size(); ++i)
-    if (!dropped[i]) kept.push_back(std::move(members[i]));
-  members = std::move(kept);
-}
-
-[[nodiscard]] inline value read_value(reader& in) {
-  switch (in.peek()) {
-    case kind::null:
-      if (!in.take_null()) in.fail("a value is expected");
-      return {};
-    case kind::boolean: return in.boolean();
-    case kind::integer: return big_integer{std::string(in.number_text())};
-    case kind::real: return in.number();
-    case kind::string: return in.string();
-    case kind::array: {
-      array items;
-      in.begin_array();
-      while (in.next_item()) items.push_back(read_value(in));
-      return items;
-    }
-    case kind::object: break;
-  }
-  object members;
-  in.begin_object();
-  while (const auto key = in.next_key()) {
-    std::string name(*key);
-    members.emplace_back(std::move(name), read_value(in));
-  }
-  if (members.size() > 1) drop_duplicates(members);
-  return members;
-}
-
-}  // namespace detail
-
 /// Parses a whole text. Throws errc::corrupt, with `where` and the byte, if it is not JSON in
 /// UTF-8.
-[[nodiscard]] inline value parse(std::string_view text, const diagnostics& where = {}) {
-  reader in(text, where);
-  if (const std::size_t bad = first_invalid_utf8(text); bad != text.size())
-    in.fail_at(bad, "the JSON text is not UTF-8");
-  value out = detail::read_value(in);
-  in.finish();
-  return out;
-}
+[[nodiscard]] value parse(std::string_view text, const diagnostics& where = {});
 
 }  // namespace mdstream::inline v0::json
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/core/detail/impl/json/value.ipp>
+#endif

@@ -4,113 +4,29 @@
 
 #include <mdstream/core/json/value.hpp>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace mdstream::inline v0::json {
 
+/// In which order the keys of objects are written.
 enum class key_order : std::uint8_t {
   inserted,  ///< as the object has them
   sorted,    ///< by code point, on every level: json.dumps(..., sort_keys=True)
 };
 
-namespace detail {
-
-inline void append_escape(std::string& out, char32_t unit) {
-  constexpr char digits[] = "0123456789abcdef";
-  out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += digits[(unit >> shift) & 15];
-}
-
-}  // namespace detail
-
 /// Adds `text`, which is UTF-8, in quotes and in ASCII.
 /// Throws errc::invalid_argument if it is not UTF-8; surrogates of three bytes are passed on.
-inline void append_string(std::string& out, std::string_view text) {
-  out += '"';
-  for (std::size_t at = 0; at < text.size();) {
-    const code_point next = decode_utf8(text.substr(at), true);
-    if (next.bytes == 0)
-      throw error(errc::invalid_argument, diagnostics{.what = "a text is not UTF-8", .byte = at});
-    at += next.bytes;
-    const char32_t c = next.value;
-    switch (c) {
-      case U'"': out += "\\\""; break;
-      case U'\\': out += "\\\\"; break;
-      case U'\n': out += "\\n"; break;
-      case U'\r': out += "\\r"; break;
-      case U'\t': out += "\\t"; break;
-      case U'\f': out += "\\f"; break;
-      case U'\b': out += "\\b"; break;
-      default:
-        if (c >= 0x20 && c < 0x7F) {
-          out += static_cast<char>(c);
-        } else if (c > 0xFFFF) {
-          detail::append_escape(out, 0xD800 + ((c - 0x10000) >> 10));
-          detail::append_escape(out, 0xDC00 + ((c - 0x10000) & 0x3FF));
-        } else {
-          detail::append_escape(out, c);
-        }
-    }
-  }
-  out += '"';
-}
+void append_string(std::string& out, std::string_view text);
 
-inline void append_value(std::string& out, const value& v, key_order order = key_order::inserted);
-
-namespace detail {
-
-inline void append_array(std::string& out, const array& items, key_order order) {
-  out += '[';
-  bool first = true;
-  for (const value& item : items) {
-    if (!first) out += ", ";
-    first = false;
-    append_value(out, item, order);
-  }
-  out += ']';
-}
-
-inline void append_object(std::string& out, const object& members, key_order order) {
-  std::vector<const member*> list;
-  list.reserve(members.size());
-  for (const member& each : members) list.push_back(&each);
-  if (order == key_order::sorted)
-    std::sort(list.begin(), list.end(),
-              [](const member* a, const member* b) { return a->first < b->first; });
-  out += '{';
-  bool first = true;
-  for (const member* each : list) {
-    if (!first) out += ", ";
-    first = false;
-    append_string(out, each->first);
-    out += ": ";
-    append_value(out, each->second, order);
-  }
-  out += '}';
-}
-
-}  // namespace detail
-
-inline void append_value(std::string& out, const value& v, key_order order) {
-  switch (v.type()) {
-    case kind::null: out += "null"; break;
-    case kind::boolean: out += v.as<bool>() ? "true" : "false"; break;
-    case kind::integer: out += v.digits(); break;
-    case kind::real: append_number(out, v.as<double>()); break;
-    case kind::string: append_string(out, v.as<std::string>()); break;
-    case kind::array: detail::append_array(out, v.as<array>(), order); break;
-    case kind::object: detail::append_object(out, v.as<object>(), order); break;
-  }
-}
+/// Appends the text of `v`, as Python's json.dumps writes it. Throws as `dump` does.
+void append_value(std::string& out, const value& v, key_order order = key_order::inserted);
 
 /// The text of `v`. Throws errc::invalid_argument if a string in it is not UTF-8.
-[[nodiscard]] inline std::string dump(const value& v, key_order order = key_order::inserted) {
-  std::string out;
-  append_value(out, v, order);
-  return out;
-}
+[[nodiscard]] std::string dump(const value& v, key_order order = key_order::inserted);
 
 }  // namespace mdstream::inline v0::json
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/core/detail/impl/json/writer.ipp>
+#endif

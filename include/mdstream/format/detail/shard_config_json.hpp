@@ -2,53 +2,27 @@
 
 /// The configuration of a shard as JSON: what MDS shards embed, and what entries of the index hold.
 
-#include <mdstream/core/error.hpp>
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
 
 /// The members of every shard's entry in the index, whatever its format.
-[[nodiscard]] inline json::object common_config(shard_format format, const std::string& compression,
-                                                const std::vector<std::string>& hashes,
-                                                std::uint64_t size_limit) {
-  json::array names;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    if (i > 0 && hashes[i] <= hashes[i - 1])
-      throw error(errc::invalid_argument, "hashes must be unique and in sorted order");
-    names.emplace_back(hashes[i]);
-  }
-  return {{"compression", compression.empty() ? json::value() : compression},
-          {"format", to_string(format)},
-          {"hashes", std::move(names)},
-          {"size_limit", size_limit == 0 ? json::value() : json::value(size_limit)},
-          {"version", 2}};
-}
+[[nodiscard]] json::object common_config(shard_format format, const std::string& compression,
+                                         const std::vector<std::string>& hashes,
+                                         std::uint64_t size_limit);
 
 /// The configuration of MDS shards of that layout.
-[[nodiscard]] inline json::object mds_config(const sample_layout& layout,
-                                             const std::string& compression,
-                                             const std::vector<std::string>& hashes,
-                                             std::uint64_t size_limit) {
-  json::array names;
-  json::array encodings;
-  json::array sizes;
-  for (const column_layout& each : layout.columns()) {
-    names.emplace_back(each.name);
-    encodings.emplace_back(each.encoding_text);
-    sizes.push_back(each.size ? json::value(*each.size) : json::value());
-  }
-  json::object out = common_config(shard_format::mds, compression, hashes, size_limit);
-  out.emplace_back("column_encodings", std::move(encodings));
-  out.emplace_back("column_names", std::move(names));
-  out.emplace_back("column_sizes", std::move(sizes));
-  return out;
-}
+[[nodiscard]] json::object mds_config(const sample_layout& layout, const std::string& compression,
+                                      const std::vector<std::string>& hashes,
+                                      std::uint64_t size_limit);
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/format/detail/impl/shard_config_json.ipp>
+#endif

@@ -22,50 +22,30 @@ namespace mdstream::inline v0::net::detail {
 
 // CURL and CURLM are both `void`: the deleters carry the difference.
 struct curl_multi_deleter {
-  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const noexcept;
 };
 struct curl_easy_deleter {
-  void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+  void operator()(CURL* easy) const noexcept;
 };
 struct curl_list_deleter {
-  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const noexcept;
 };
 using curl_multi_handle = std::unique_ptr<CURLM, curl_multi_deleter>;
 using curl_easy_handle = std::unique_ptr<CURL, curl_easy_deleter>;
 
 /// libcurl's process-wide start, once; it stays until the process ends.
-inline void start_curl() {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started != CURLE_OK) {
-    throw error(errc::io_error, diagnostics{.what = "libcurl does not start",
-                                            .cause = curl_easy_strerror(started)});
-  }
-}
+void start_curl();
 
-[[nodiscard]] inline curl_multi_handle make_curl_multi() {
-  start_curl();
-  curl_multi_handle made(curl_multi_init());
-  if (!made) throw std::bad_alloc();
-  return made;
-}
+[[nodiscard]] curl_multi_handle make_curl_multi();
 
-[[nodiscard]] inline curl_easy_handle make_curl_easy() {
-  curl_easy_handle made(curl_easy_init());
-  if (!made) throw std::bad_alloc();
-  return made;
-}
+[[nodiscard]] curl_easy_handle make_curl_easy();
 
 /// A list of header lines as libcurl takes them.
 class curl_list {
  public:
-  void add(const std::string& line) {
-    curl_slist* const longer = curl_slist_append(list_.get(), line.c_str());
-    if (longer == nullptr) throw std::bad_alloc();
-    (void)list_.release();
-    list_.reset(longer);
-  }
-  void clear() noexcept { list_.reset(); }
-  [[nodiscard]] curl_slist* get() const noexcept { return list_.get(); }
+  void add(const std::string& line);
+  void clear() noexcept;
+  [[nodiscard]] curl_slist* get() const noexcept;
 
  private:
   std::unique_ptr<curl_slist, curl_list_deleter> list_;
@@ -87,3 +67,7 @@ void set_option(CURL* easy, CURLoption option, Value value) {
 }
 
 }  // namespace mdstream::inline v0::net::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/net/detail/impl/curl/handles.ipp>
+#endif

@@ -3,9 +3,9 @@
 /// libcurl's multi interface on an io thread: its sockets and its timer are Asio's, its connections
 /// are shared by all clients of a runtime.
 
+#include <mdstream/async/detail/socket_watch.hpp>
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/async/socket_watch.hpp>
-#include <mdstream/core/process.hpp>
+#include <mdstream/core/detail/process.hpp>
 #include <mdstream/net/curl/transfer.hpp>
 
 #include <arpa/inet.h>
@@ -38,7 +38,7 @@ template <class Watch>
 class basic_curl_loop {
  public:
   /// Called when a transfer has left the loop, before its own completion.
-  using left_function = unique_function<void()>;
+  using left_function = mdstream::detail::unique_function<void()>;
 
   /// What has to be told when the loop ends before it does.
   struct dependant {
@@ -249,9 +249,10 @@ class basic_curl_loop {
     int more = 0;
     while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &more)) {
       if (message->msg != CURLMSG_DONE) continue;
-      const CURLcode result = message->data.result;  // the message goes with the handle
+      const CURLcode ended = message->data.result;  // the message goes with the handle
       const auto at = under_way_.find(message->easy_handle);
       if (at == under_way_.end()) continue;
+      const CURLcode result = at->second.transfer->end_of(ended);
       if (http_transfer::connection_failed(result)) distrust(*at->second.transfer);
       if (follows(at, result)) continue;
       leave(at, [result](http_transfer& t) { t.complete(result); }, result == CURLE_OK);
@@ -292,6 +293,8 @@ class basic_curl_loop {
       return 0;
     }
     try {
+      if (const auto at = loop.under_way_.find(easy); at != loop.under_way_.end())
+        at->second.transfer->uses(socket);
       loop.watch(socket, (what & CURL_POLL_IN) != 0, (what & CURL_POLL_OUT) != 0);
     } catch (const std::exception&) {
       loop.forget(socket);
@@ -406,6 +409,6 @@ class basic_curl_loop {
   curl_multi_handle multi_;
 };
 
-using curl_loop = basic_curl_loop<socket_watch>;
+using curl_loop = basic_curl_loop<mdstream::detail::socket_watch>;
 
 }  // namespace mdstream::inline v0::net::detail

@@ -3,7 +3,7 @@
 /// The draws of a Fisher-Yates shuffle without its branches: rejected values are overwritten, not
 /// jumped over.
 
-#include <mdstream/order/numpy_random.hpp>
+#include <mdstream/order/detail/numpy_random.hpp>
 
 #include <array>
 #include <bit>

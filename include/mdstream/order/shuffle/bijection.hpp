@@ -3,8 +3,8 @@
 /// The shuffle "bijection": this library's own, for runs that need no other's order. Every place is
 /// computed by itself in constant time, with memory in proportion to the shards.
 
-#include <mdstream/order/keyed_permutation.hpp>
-#include <mdstream/order/shuffle/bijection_plan.hpp>
+#include <mdstream/order/detail/keyed_permutation.hpp>
+#include <mdstream/order/detail/shuffle/bijection_plan.hpp>
 #include <mdstream/order/shuffler.hpp>
 
 #include <algorithm>
@@ -34,10 +34,10 @@ struct bijection_stretch {
 
 /// The stretches of one piece in the epoch's order. O(units of the piece).
 [[nodiscard]] inline std::vector<bijection_stretch> stretches_of(
-    const bijection_plan& plan, const bijection_plan::piece& from) {
-  const keyed_permutation run = plan.run_order(from.group);
+    const detail::bijection_plan& plan, const detail::bijection_plan::piece& from) {
+  const mdstream::detail::keyed_permutation run = plan.run_order(from.group);
   const std::size_t slots = from.last_slot - from.first_slot + 1;
-  const keyed_permutation epoch(slots, from.key);
+  const mdstream::detail::keyed_permutation epoch(slots, from.key);
   std::vector<bijection_stretch> out;
   out.reserve(slots);
   std::uint64_t place = from.place;
@@ -64,14 +64,15 @@ struct bijection_stretch {
 class bijection_window {
  public:
   /// Makes the places begin … end - 1 of a node known.
-  void cover(const bijection_plan& plan, std::size_t n, std::uint64_t begin, std::uint64_t end) {
+  void cover(const detail::bijection_plan& plan, std::size_t n, std::uint64_t begin,
+             std::uint64_t end) {
     begin_ = begin;
     stretches_.clear();
     parts_.clear();
     const auto& pieces = plan.nodes()[n].pieces;
     const auto after = std::upper_bound(
         pieces.begin(), pieces.end(), begin,
-        [](std::uint64_t x, const bijection_plan::piece& p) { return x < p.place; });
+        [](std::uint64_t x, const detail::bijection_plan::piece& p) { return x < p.place; });
     std::vector<opened> kept;
     for (auto p = static_cast<std::size_t>(after - pieces.begin()) - 1;
          p < pieces.size() && pieces[p].place < end; ++p) {
@@ -87,7 +88,7 @@ class bijection_window {
 
   /// The ids at places that are counted from `cover`'s begin. Shape of `out`: as `places`.
   template <class Integer>
-  void ids(const bijection_plan& plan, std::span<const Integer> places, std::int64_t* out) {
+  void ids(const detail::bijection_plan& plan, std::span<const Integer> places, std::int64_t* out) {
     // Of its own, so that what is written through `out` cannot change them.
     const std::uint32_t* const cells = first_in_cell_.data();
     const std::uint64_t* const ends = ends_.data();
@@ -144,7 +145,7 @@ class bijection_window {
     }
   }
 
-  std::int64_t special_id(const bijection_plan& plan, std::size_t i, std::uint64_t place) {
+  std::int64_t special_id(const detail::bijection_plan& plan, std::size_t i, std::uint64_t place) {
     const bijection_stretch& s = stretches_[i];
     std::uint64_t offset = place - (s.end - s.size);
     if (s.is_long) offset = plan.inside(s.unit, s.size)(offset);
@@ -169,7 +170,7 @@ class bijection_window {
 /// An epoch shuffled by bijection: a model of `id_sequence`. Copies share the plan.
 class bijection_sequence {
  public:
-  explicit bijection_sequence(std::shared_ptr<const bijection_plan> plan)
+  explicit bijection_sequence(std::shared_ptr<const detail::bijection_plan> plan)
       : plan_(std::move(plan)), open_(plan_->nodes().size()) {}
   bijection_sequence(const bijection_sequence& other) : bijection_sequence(other.plan_) {}
   bijection_sequence(bijection_sequence&&) noexcept = default;
@@ -186,7 +187,7 @@ class bijection_sequence {
     const auto nodes = plan_->nodes();
     auto after = std::upper_bound(
         nodes.begin(), nodes.end(), first,
-        [](std::uint64_t place, const bijection_plan::node& n) { return place < n.begin; });
+        [](std::uint64_t place, const detail::bijection_plan::node& n) { return place < n.begin; });
     for (auto n = static_cast<std::size_t>(after - nodes.begin()) - 1; !out.empty(); ++n) {
       const auto count = std::min<std::uint64_t>(out.size(), plan_->end(n) - first);
       read_node(n, first - nodes[n].begin, out.first(count));
@@ -198,9 +199,9 @@ class bijection_sequence {
  private:
   /// What is kept of a node: the block that was read last, and the two that it mixes.
   struct reader {
-    explicit reader(const windowed_permutation& m) : moves(m) {}
-    windowed_permutation moves;
-    windowed_permutation::block second{}, early{}, late{};
+    explicit reader(const mdstream::detail::windowed_permutation& m) : moves(m) {}
+    mdstream::detail::windowed_permutation moves;
+    mdstream::detail::windowed_permutation::block second{}, early{}, late{};
     bijection_window window{};
   };
 
@@ -253,7 +254,7 @@ class bijection_sequence {
   static void move_within_first_pass(const reader& r, std::span<Integer> places) noexcept {
     const auto lead = static_cast<Integer>(r.second.begin - r.early.begin);
     const auto border = static_cast<Integer>(r.early.end - r.early.begin);
-    const paired_permutation early = r.early.order, late = r.late.order;
+    const mdstream::detail::paired_permutation early = r.early.order, late = r.late.order;
     std::array<Integer, 512> bases, sizes;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Integer place = places[i] + lead;
@@ -270,7 +271,7 @@ class bijection_sequence {
     }
   }
 
-  std::shared_ptr<const bijection_plan> plan_;
+  std::shared_ptr<const detail::bijection_plan> plan_;
   std::vector<std::unique_ptr<reader>> open_;
 };
 
@@ -281,7 +282,7 @@ struct bijection {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "bijection"; }
   /// O(shards / 2,048 + canonical nodes).
   [[nodiscard]] bijection_sequence open(const shuffle_task& task) const {
-    return bijection_sequence(std::make_shared<const bijection_plan>(task));
+    return bijection_sequence(std::make_shared<const detail::bijection_plan>(task));
   }
 };
 

@@ -3,8 +3,8 @@
 /// The shuffle "naive": one permutation of the whole epoch. Source: MosaicML Streaming.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/numpy_random.hpp>
-#include <mdstream/order/shuffle/spans.hpp>
+#include <mdstream/order/detail/numpy_random.hpp>
+#include <mdstream/order/detail/shuffle/spans.hpp>
 #include <mdstream/order/shuffler.hpp>
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class naive_sequence {
                   "the naive shuffle keeps a table, of no more than 2^32 samples: " +
                       std::to_string(units_.size()) + " are asked for");
     table_ = std::make_shared<const table>(
-        epoch_generator(task).permutation<std::uint32_t>(units_.size()));
+        detail::epoch_generator(task).permutation<std::uint32_t>(units_.size()));
   }
 
   [[nodiscard]] std::uint64_t size() const noexcept { return table_->size(); }
@@ -44,10 +44,11 @@ class naive_sequence {
   using table = std::vector<std::uint32_t>;
   static constexpr std::uint64_t max_samples = std::uint64_t{1} << 32;
 
-  unit_list units_;
+  mdstream::detail::unit_list units_;
   std::shared_ptr<const table> table_;
 };
 
+/// The order `naive`: all samples of the epoch are permuted at once, so each node reads all shards.
 struct naive {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "naive"; }
   [[nodiscard]] naive_sequence open(const shuffle_task& task) const { return naive_sequence(task); }

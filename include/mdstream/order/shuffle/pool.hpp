@@ -5,7 +5,7 @@
 /// cuda/pool.cuh moves the bytes.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/keyed_permutation.hpp>
+#include <mdstream/order/detail/keyed_permutation.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +20,7 @@
 
 namespace mdstream::inline v0::shuffle {
 
+/// What `pool` shuffles, and how widely.
 struct pool_options {
   std::uint64_t samples = 0;  ///< that this rank reads in the epoch
   std::uint64_t size = 0;  ///< samples that wait at one time, at least 2: the window of the shuffle
@@ -37,7 +38,7 @@ struct pool_stretch {
 /// What the rows of one draw are: row `k` is that of sample `order(first + k)`, which waits in row
 /// `order(first + k) % slots`.
 struct pool_draw {
-  windowed_permutation order;
+  mdstream::detail::windowed_permutation order;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
   std::uint64_t slots = 0;
@@ -65,7 +66,7 @@ class pool {
   /// Samples that can be drawn without putting more in; 0 where more are needed, or at the end.
   [[nodiscard]] std::uint64_t drawable() const noexcept {
     if (drawn_ == options_.samples) return 0;
-    const windowed_permutation::block now = order_.second_block(drawn_);
+    const mdstream::detail::windowed_permutation::block now = order_.second_block(drawn_);
     return put_ < needed_for(now) ? 0 : now.end - drawn_;
   }
   [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
@@ -177,16 +178,19 @@ class pool {
                                             std::to_string(here));
   }
 
-  [[nodiscard]] static windowed_permutation make_order(const pool_options& given) {
+  [[nodiscard]] static mdstream::detail::windowed_permutation make_order(
+      const pool_options& given) {
     if (given.size < 2 || given.batch == 0 || given.size > std::uint64_t{1} << 48 ||
         given.batch > std::uint64_t{1} << 48)
       throw error(errc::invalid_argument,
                   "a pool has at least 2 samples and takes at least 1 at a time");
-    return {given.samples, given.size, derive_key(derive_key(given.seed, given.epoch), 0)};
+    return {given.samples, given.size,
+            mdstream::detail::derive_key(mdstream::detail::derive_key(given.seed, given.epoch), 0)};
   }
 
   /// Samples that have to be there before any of this block is drawn.
-  [[nodiscard]] std::uint64_t needed_for(const windowed_permutation::block& drawn) const noexcept {
+  [[nodiscard]] std::uint64_t needed_for(
+      const mdstream::detail::windowed_permutation::block& drawn) const noexcept {
     return order_.first_block(drawn.end - 1).end;
   }
   /// The first sample that a draw still reads. All before it can be overwritten.
@@ -215,7 +219,7 @@ class pool {
   }
 
   pool_options options_;
-  windowed_permutation order_;
+  mdstream::detail::windowed_permutation order_;
   std::uint64_t put_ = 0;
   std::uint64_t drawn_ = 0;
   std::vector<kept_state> kept_{};

@@ -3,7 +3,7 @@
 /// The shuffle "py1br": shards are dealt to canonical nodes and shuffled; then blocks of random
 /// size are shuffled in place. Source: MosaicML Streaming.
 
-#include <mdstream/order/shuffle/segmented.hpp>
+#include <mdstream/order/detail/shuffle/segmented.hpp>
 #include <mdstream/order/shuffler.hpp>
 
 #include <algorithm>
@@ -22,11 +22,11 @@ namespace mdstream::inline v0::shuffle {
 class py1br_plan {
  public:
   explicit py1br_plan(const shuffle_task& task)
-      : units_(task.units), sizes_(block_sizes(task.block_size)) {
-    numpy::generator random = epoch_generator(task);
+      : units_(task.units), sizes_(detail::block_sizes(task.block_size)) {
+    numpy::generator random = detail::epoch_generator(task);
     increment_ = random.bits().increment();
-    spans_ = deal_spans(task, random);
-    for (std::uint64_t place = 0; const span& s : spans_.spans) {
+    spans_ = detail::deal_spans(task, random);
+    for (std::uint64_t place = 0; const detail::span& s : spans_.spans) {
       places_.push_back(place);
       place += s.size;
     }
@@ -50,7 +50,7 @@ class py1br_plan {
   }
   [[nodiscard]] std::uint64_t segment_begin(std::size_t i) const { return segments_[i].begin; }
 
-  void make(std::size_t i, index_shuffler& scratch, std::span<std::int64_t> out) const {
+  void make(std::size_t i, detail::index_shuffler& scratch, std::span<std::int64_t> out) const {
     const segment& s = segments_[i];
     fill_places(s.begin, out);
     for (std::size_t b = s.first_block; b < segments_[i + 1].first_block; ++b)
@@ -84,7 +84,7 @@ class py1br_plan {
   void note_states(numpy::generator& random, std::size_t first_block) {
     for (std::size_t b = first_block; b < blocks_.size(); ++b) {
       blocks_[b].state = random.save();
-      skip_shuffle(random, blocks_[b].end - blocks_[b].begin);
+      detail::skip_shuffle(random, blocks_[b].end - blocks_[b].begin);
     }
   }
 
@@ -104,30 +104,31 @@ class py1br_plan {
   void fill_places(std::uint64_t place, std::span<std::int64_t> out) const {
     const auto after = std::upper_bound(places_.begin(), places_.end(), place);
     for (auto i = static_cast<std::size_t>(after - places_.begin()) - 1; !out.empty(); ++i) {
-      const span& s = spans_.spans[i];
+      const detail::span& s = spans_.spans[i];
       const std::uint64_t offset = place - places_[i];
       const auto n = std::min<std::uint64_t>(out.size(), s.size - offset);
-      fill_ids(units_, s, offset, out.first(n));
+      detail::fill_ids(units_, s, offset, out.first(n));
       out = out.subspan(n);
       place += n;
     }
   }
 
-  unit_list units_;
-  block_range sizes_;
+  mdstream::detail::unit_list units_;
+  detail::block_range sizes_;
   numpy::uint128 increment_{};
-  node_spans spans_{};
+  detail::node_spans spans_{};
   std::vector<std::uint64_t> places_{};
   std::vector<block> blocks_{};
   std::vector<segment> segments_{};
   std::vector<std::size_t> first_{};
 };
 
+/// The order `py1br`: shards are permuted, samples within blocks of random sizes.
 struct py1br {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "py1br"; }
   /// One pass over the generator: about 2 ns a sample.
-  [[nodiscard]] segmented<py1br_plan> open(const shuffle_task& task) const {
-    return segmented(std::make_shared<const py1br_plan>(task));
+  [[nodiscard]] detail::segmented<py1br_plan> open(const shuffle_task& task) const {
+    return detail::segmented(std::make_shared<const py1br_plan>(task));
   }
 };
 

@@ -3,8 +3,8 @@
 /// The shuffle "py1e", the default: every sample moves by a random distance of up to 0.625 block
 /// sizes, so that a reader needs only the shards of that neighbourhood. Source: MosaicML Streaming.
 
-#include <mdstream/order/shuffle/py1e_cursor.hpp>
-#include <mdstream/order/shuffle/py1e_plan.hpp>
+#include <mdstream/order/detail/shuffle/py1e_cursor.hpp>
+#include <mdstream/order/detail/shuffle/py1e_plan.hpp>
 #include <mdstream/order/shuffler.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace mdstream::inline v0::shuffle {
 /// window for each canonical node that has been read.
 class py1e_sequence {
  public:
-  explicit py1e_sequence(std::shared_ptr<const py1e_plan> plan)
+  explicit py1e_sequence(std::shared_ptr<const detail::py1e_plan> plan)
       : plan_(std::move(plan)), cursors_(plan_->nodes()) {}
   /// A copy has the plan in common and windows of its own.
   py1e_sequence(const py1e_sequence& other) : py1e_sequence(other.plan_) {}
@@ -40,7 +40,7 @@ class py1e_sequence {
   void read(std::uint64_t first, std::span<std::int64_t> out) {
     for (std::size_t node = node_of(first); !out.empty(); ++node) {
       const auto n = std::min<std::uint64_t>(out.size(), plan_->begin(node + 1) - first);
-      if (!cursors_[node]) cursors_[node] = std::make_unique<py1e_cursor>(plan_, node);
+      if (!cursors_[node]) cursors_[node] = std::make_unique<detail::py1e_cursor>(plan_, node);
       cursors_[node]->read(first - plan_->begin(node), out.first(n), *work_);
       out = out.subspan(n);
       first += n;
@@ -57,9 +57,9 @@ class py1e_sequence {
     return low;
   }
 
-  std::shared_ptr<const py1e_plan> plan_;
-  std::vector<std::unique_ptr<py1e_cursor>> cursors_;
-  std::unique_ptr<py1e_workspace> work_ = std::make_unique<py1e_workspace>();
+  std::shared_ptr<const detail::py1e_plan> plan_;
+  std::vector<std::unique_ptr<detail::py1e_cursor>> cursors_;
+  std::unique_ptr<detail::py1e_workspace> work_ = std::make_unique<detail::py1e_workspace>();
 };
 
 /// Spans of shards are dealt to canonical nodes by the run's seed and shuffled by the epoch's;
@@ -68,7 +68,7 @@ struct py1e {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "py1e"; }
   /// One pass over the generator: about 2 ns a sample.
   [[nodiscard]] py1e_sequence open(const shuffle_task& task) const {
-    return py1e_sequence(std::make_shared<const py1e_plan>(task));
+    return py1e_sequence(std::make_shared<const detail::py1e_plan>(task));
   }
 };
 

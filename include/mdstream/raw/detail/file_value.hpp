@@ -2,8 +2,9 @@
 
 /// Values that are whole files, by the extension of their names.
 
-#include <mdstream/raw/detail/npy.hpp>
-#include <mdstream/raw/detail/text_value.hpp>
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/format/sample_layout.hpp>
+#include <mdstream/raw/detail/row_values.hpp>
 
 #include <cstddef>
 #include <string>
@@ -11,45 +12,20 @@
 
 namespace mdstream::inline v0::raw::detail {
 
-[[nodiscard]] inline std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return out;
-}
+[[nodiscard]] std::string lower_case(std::string_view text);
 
 /// What follows the last point of a key's last part, in lower case.
-[[nodiscard]] inline std::string extension_of(std::string_view key) {
-  key.remove_prefix(key.rfind('/') + 1);
-  const std::size_t point = key.rfind('.');
-  return point == std::string_view::npos ? "" : lower_case(key.substr(point + 1));
-}
+[[nodiscard]] std::string extension_of(std::string_view key);
 
 /// The encoding of files with that extension.
-[[nodiscard]] inline std::string_view encoding_of_extension(std::string_view extension) {
-  if (extension == "jpg" || extension == "jpeg") return "jpeg";
-  if (extension == "png") return "png";
-  if (extension == "txt" || extension == "text") return "str";
-  if (extension == "cls" || extension == "id" || extension == "index") return "int";
-  if (extension == "json") return "json";
-  if (extension == "npy") return "ndarray";
-  return "bytes";
-}
+[[nodiscard]] std::string_view encoding_of_extension(std::string_view extension);
 
 /// Sets column `i` to a file, whose bytes outlive the values. Throws errc::corrupt, naming the
 /// column, where they are no value of it.
-inline void set_file_value(const sample_layout& layout, std::size_t i, bytes_view file,
-                           row_values& out) {
-  if (layout[i].type.kind != encoding_kind::ndarray)
-    return set_text_value(layout, i, as_text(file), out);
-  try {
-    const npy_array array = parse_npy(file);
-    out.set_value(i, array.view());
-  } catch (const error& e) {
-    diagnostics where = e.where();
-    where.column = layout[i].name;
-    throw error(errc::corrupt, std::move(where));
-  }
-}
+void set_file_value(const sample_layout& layout, std::size_t i, bytes_view file, row_values& out);
 
 }  // namespace mdstream::inline v0::raw::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/file_value.ipp>
+#endif

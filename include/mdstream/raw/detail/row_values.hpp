@@ -3,16 +3,11 @@
 /// The values of one sample on their way into a shard.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/core/error.hpp>
-#include <mdstream/format/sample_encoder.hpp>
+#include <mdstream/format/column_value.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <limits>
-#include <string>
-#include <variant>
 #include <vector>
 
 namespace mdstream::inline v0::raw::detail {
@@ -25,10 +20,7 @@ class row_values {
   explicit row_values(const sample_layout& layout) : layout_(&layout), slots_(layout.size()) {}
 
   /// Forgets all values.
-  void clear() {
-    for (slot& each : slots_) each.set = false;
-    own_.clear();
-  }
+  void clear();
 
   [[nodiscard]] bool is_set(std::size_t i) const noexcept { return slots_[i].set; }
 
@@ -37,11 +29,7 @@ class row_values {
   void set(std::size_t i, bytes_view bytes) noexcept { slots_[i] = {true, false, bytes, 0}; }
 
   /// Bytes that are copied.
-  void copy(std::size_t i, bytes_view bytes) {
-    const std::size_t at = own_.size();
-    own_.insert(own_.end(), bytes.begin(), bytes.end());
-    slots_[i] = {true, true, {}, at, bytes.size()};
-  }
+  void copy(std::size_t i, bytes_view bytes);
 
   template <class T>
   void set_number(std::size_t i, T value) {
@@ -51,46 +39,14 @@ class row_values {
   }
 
   /// Any value. Throws errc::invalid_argument if the column does not take it.
-  void set_value(std::size_t i, const column_value& value) {
-    const auto encoded = encode_value((*layout_)[i].type, value);
-    std::visit(
-        [&](const auto& each) {
-          const std::size_t at = own_.size();
-          own_.resize(at + static_cast<std::size_t>(each.size()));
-          if (each.size() > 0) each.copy_to(own_.data() + at);
-          slots_[i] = {true, true, {}, at, static_cast<std::size_t>(each.size())};
-        },
-        encoded);
-  }
+  void set_value(std::size_t i, const column_value& value);
 
   /// Bytes of the sample. Throws errc::invalid_argument, naming the column, where a value is
   /// missing.
-  [[nodiscard]] std::uint64_t size() const {
-    std::uint64_t size = 4 * std::uint64_t{layout_->variable_columns()};
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (!slots_[i].set) fail_missing(i);
-      const std::uint64_t bytes = slots_[i].size();
-      if (bytes > std::numeric_limits<std::uint32_t>::max()) fail_large(i);
-      size += bytes;
-    }
-    return size;
-  }
+  [[nodiscard]] std::uint64_t size() const;
 
   /// Writes `size()` bytes.
-  void copy_to(std::byte* out) const {
-    std::byte* sizes = out;
-    out += 4 * layout_->variable_columns();
-    for (std::size_t i = 0; i < slots_.size(); ++i) {
-      const slot& each = slots_[i];
-      if (!(*layout_)[i].size) {
-        store_to(sizes, static_cast<std::uint32_t>(each.size()));
-        sizes += 4;
-      }
-      if (each.size() > 0)
-        std::memcpy(out, each.own ? own_.data() + each.at : each.bytes.data(), each.size());
-      out += each.size();
-    }
-  }
+  void copy_to(std::byte* out) const;
 
  private:
   struct slot {
@@ -102,14 +58,8 @@ class row_values {
     [[nodiscard]] std::size_t size() const noexcept { return own ? own_size : bytes.size(); }
   };
 
-  [[noreturn]] void fail_missing(std::size_t i) const {
-    throw error(errc::invalid_argument, diagnostics{.what = "the row has no value for a column",
-                                                    .column = (*layout_)[i].name});
-  }
-  [[noreturn]] void fail_large(std::size_t i) const {
-    throw error(errc::unsupported, diagnostics{.what = "a value of 4 GiB or more cannot be stored",
-                                               .column = (*layout_)[i].name});
-  }
+  [[noreturn]] void fail_missing(std::size_t i) const;
+  [[noreturn]] void fail_large(std::size_t i) const;
 
   const sample_layout* layout_;
   std::vector<slot> slots_;
@@ -117,3 +67,7 @@ class row_values {
 };
 
 }  // namespace mdstream::inline v0::raw::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/row_values.ipp>
+#endif

@@ -4,19 +4,17 @@
 /// and the profile. Reads the profile's file, and nothing else.
 
 #include <mdstream/net/ini.hpp>
-#include <mdstream/store/cloud/settings.hpp>
+#include <mdstream/store/detail/cloud/settings.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace mdstream::inline v0::store {
 
-struct dbfs_options : cloud_options {  ///< `endpoint` is the workspace: DATABRICKS_HOST
-  std::string token{};                 ///< unset: DATABRICKS_TOKEN, the profile's
-  std::string profile{};               ///< unset: the URL's, DATABRICKS_CONFIG_PROFILE, DEFAULT
+/// Options of `store::dbfs`. What is set stands before the URL, the URL before the environment.
+struct dbfs_options : detail::cloud_options {  ///< `endpoint` is the workspace: DATABRICKS_HOST
+  std::string token{};                         ///< unset: DATABRICKS_TOKEN, the profile's
+  std::string profile{};  ///< unset: the URL's, DATABRICKS_CONFIG_PROFILE, DEFAULT
 };
 
 /// What options, URL, environment and profile come down to. Unset are empty.
@@ -36,117 +34,30 @@ struct dbfs_settings {
   [[nodiscard]] std::string url(std::string_view key) const { return "dbfs:" + path(key); }
 };
 
-namespace dbfs_detail {
+}  // namespace mdstream::inline v0::store
+
+namespace mdstream::inline v0::detail::dbfs {
 
 /// Splits `dbfs:/path?query`, also written `dbfs:///path`, into volume and root.
-inline void place(std::string_view url, const cloud_detail::cloud_url& parts, dbfs_settings& out) {
-  std::string_view path = parts.prefix;
-  if (!path.starts_with("Volumes/") && path != "Volumes") {
-    out.root = path;
-    return;
-  }
-  std::size_t end = std::string_view("Volumes").size();
-  for (int part = 0; part < 3; ++part) {
-    if (end >= path.size()) {
-      throw cloud_detail::bad_url(url, "volumes are dbfs:/Volumes/<catalog>/<schema>/<volume>/…");
-    }
-    end = std::min(path.find('/', end + 1), path.size());
-  }
-  out.volume = '/' + std::string(path.substr(0, end));
-  if (end != path.size()) out.root = path.substr(end + 1);
-}
+void place(std::string_view url, const detail::cloud::cloud_url& parts, store::dbfs_settings& out);
 
 /// The settings of a profile, which unlike those of others do not fall back to DEFAULT.
-[[nodiscard]] inline net::ini_section read_profile(const net::environment& variables,
-                                                   const warning_function& warn,
-                                                   const std::string& name, bool required,
-                                                   std::string& file) {
-  file = net::detail::in_home(variables,
-                              variables("DATABRICKS_CONFIG_FILE").value_or("~/.databrickscfg"));
-  const auto text = net::detail::read_secret(file, warn);
-  net::ini_sections sections =
-      net::parse_ini(text.value_or(""), file, net::ini_comments::own_lines);
-  const auto at = sections.find(name);
-  if (at != sections.end()) return std::move(at->second);
-  if (!required) return {};
-  throw error(errc::invalid_argument, {.what = "there is no profile " + name, .url = file});
-}
+[[nodiscard]] net::ini_section read_profile(const net::environment& variables,
+                                            const warning_function& warn, const std::string& name,
+                                            bool required, std::string& file);
 
 /// A workspace as people copy it from a browser: `https://host/?o=1`, `host`.
-[[nodiscard]] inline std::string workspace(std::string host) {
-  host = cloud_detail::with_scheme(host.substr(0, host.find('?')));
-  return cloud_detail::checked_endpoint(std::move(host), "Databricks");
-}
+[[nodiscard]] std::string workspace(std::string host);
 
-}  // namespace dbfs_detail
+}  // namespace mdstream::inline v0::detail::dbfs
+
+namespace mdstream::inline v0::store {
 
 /// Throws `errc::invalid_argument` for what can not be right.
-[[nodiscard]] inline dbfs_settings resolve_dbfs(std::string_view url, const dbfs_options& options) {
-  const std::size_t colon = url.find(':');
-  if (colon == std::string_view::npos || net::detail::to_lower(url.substr(0, colon)) != "dbfs" ||
-      (colon + 1 != url.size() && !url.substr(colon + 1).starts_with('/')) ||
-      (url.substr(colon + 1).starts_with("//") && !url.substr(colon + 1).starts_with("///"))) {
-    throw cloud_detail::bad_url(url, "URLs of Databricks are dbfs:/Volumes/… or dbfs:/…");
-  }
-  const std::size_t path = url.find_first_not_of('/', colon + 1);
-  const cloud_detail::cloud_url parts = cloud_detail::parse_cloud_url(
-      "dbfs:///" +
-      std::string(path == std::string_view::npos ? std::string_view() : url.substr(path)));
-  dbfs_settings out;
-  dbfs_detail::place(url, parts, out);
-  std::string host = options.endpoint, profile = options.profile;
-  for (const auto& [name, value] : parts.parameters) {
-    if (name != "endpoint" && name != "profile") {
-      throw cloud_detail::bad_url(
-          url, "dbfs:/ URLs have the parameters endpoint and profile, not \"" + name + '"');
-    }
-    (name == "endpoint" ? host : profile) = value;
-    if (name == "endpoint") out.host_of_url = true;
-  }
-  const net::environment& variables = options.variables;
-  if (profile.empty()) profile = variables("DATABRICKS_CONFIG_PROFILE").value_or("");
-  // As the SDKs: variables come first, and where they say anything, only a named profile is read.
-  const bool named = !profile.empty();
-  const bool said =
-      !options.token.empty() || net::first_set(variables, {"DATABRICKS_HOST", "DATABRICKS_TOKEN",
-                                                           "DATABRICKS_CLIENT_SECRET"});
-  net::ini_section section;
-  std::string file;
-  if (named || (!said && !options.keys)) {
-    section = dbfs_detail::read_profile(variables, options.warn, named ? profile : "DEFAULT", named,
-                                        file);
-  }
-  const std::string of_profile = "the profile " + (named ? profile : "DEFAULT") + " in " + file;
-  const auto find = [&](const char* variable, const char* setting, std::string& source) {
-    if (auto value = variables(variable)) {
-      source = std::string("the environment (") + variable + ')';
-      return *std::move(value);
-    }
-    source = of_profile;
-    return net::setting(section, setting).value_or("");
-  };
-  std::string ignored;
-  if (host.empty()) host = find("DATABRICKS_HOST", "host", ignored);
-  if (host.empty()) {
-    throw cloud_detail::bad_url(
-        url, "which workspace? Set DATABRICKS_HOST, or host in ~/.databrickscfg");
-  }
-  out.host = dbfs_detail::workspace(std::move(host));
-  out.token = options.token;
-  out.token_source = "the program";
-  if (out.token.empty()) out.token = find("DATABRICKS_TOKEN", "token", out.token_source);
-  out.client_id = find("DATABRICKS_CLIENT_ID", "client_id", ignored);
-  out.client_secret = find("DATABRICKS_CLIENT_SECRET", "client_secret", out.client_source);
-  const std::string way = find("DATABRICKS_AUTH_TYPE", "auth_type", ignored);
-  if (way == "pat") {
-    out.client_secret.clear();
-  } else if (way == "oauth-m2m") {
-    out.token.clear();
-  } else if (!way.empty() && !options.keys) {
-    throw error(errc::unsupported,
-                "DATABRICKS_AUTH_TYPE may be pat or oauth-m2m: other ways in are not built");
-  }
-  return out;
-}
+[[nodiscard]] dbfs_settings resolve_dbfs(std::string_view url, const dbfs_options& options);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/dbfs/options.ipp>
+#endif

@@ -4,13 +4,12 @@
 /// it brings nothing for too long.
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/schedule/adaptive_limit.hpp>
-#include <mdstream/schedule/line_limit.hpp>
-#include <mdstream/store/adapter.hpp>
-#include <mdstream/store/any_store.hpp>
-#include <mdstream/store/blocking.hpp>
+#include <mdstream/schedule/detail/adaptive_limit.hpp>
+#include <mdstream/schedule/detail/line_limit.hpp>
+#include <mdstream/store/detail/adapter.hpp>
 #include <mdstream/store/detail/call_gate.hpp>
 #include <mdstream/store/detail/stops.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +19,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -39,9 +37,7 @@ class store_limit {
   void ended(ticket begun, const std::error_code& failure) noexcept {
     bears_.ended(begun, failure);
   }
-  void came(std::uint64_t bytes, std::chrono::nanoseconds now, bool bound) noexcept {
-    carries_.came(bytes, now, bound && carries_.most() <= bears_.most());
-  }
+  void came(std::uint64_t bytes, std::chrono::nanoseconds now, bool bound) noexcept;
 
  private:
   adaptive_limit bears_;
@@ -56,11 +52,8 @@ inline constexpr std::size_t most_calls = 64;
 /// A gate for all calls of a store. One whose calls each occupy a thread of the pool gets no more
 /// than there are threads: the others would wait there, where nobody can tell them from calls that
 /// hang.
-template <async_store S>
-[[nodiscard]] std::shared_ptr<store_gate> make_gate(const runtime& threads, const S& store) {
-  const std::size_t most = occupies_threads(store) ? threads.threads() : most_calls;
-  return std::make_shared<store_gate>(store_limit(most));
-}
+[[nodiscard]] std::shared_ptr<store_gate> make_gate(const runtime& threads,
+                                                    const any_async_store& store);
 
 /// A store whose calls pass a gate, with a place in it. A call that the gate let in and that has
 /// brought no byte for `most_silence` is stopped and fails with `errc::unavailable`: bytes that
@@ -71,13 +64,7 @@ template <async_store S>
 class bounded_calls : public store_adapter<bounded_calls, any_async_store> {
  public:
   bounded_calls(runtime& threads, any_async_store inner, std::shared_ptr<store_gate> gate,
-                std::chrono::nanoseconds most_silence, std::shared_ptr<const call_place> place)
-      : store_adapter<bounded_calls, any_async_store>(std::move(inner)),
-        threads_(&threads),
-        gate_(std::move(gate)),
-        place_(std::move(place)),
-        most_silence_(this->inner()->occupies_threads() ? std::chrono::nanoseconds(0)
-                                                        : most_silence) {}
+                std::chrono::nanoseconds most_silence, std::shared_ptr<const call_place> place);
 
   /// For `store_adapter`.
   template <class... Result, class Start>
@@ -115,48 +102,17 @@ class bounded_calls : public store_adapter<bounded_calls, any_async_store> {
  private:
   struct one_call : std::enable_shared_from_this<one_call> {
     one_call(runtime& t, std::shared_ptr<store_gate> g, std::chrono::nanoseconds silence,
-             std::stop_token token, diagnostics& w)
-        : threads(t),
-          gate(std::move(g)),
-          most_silence(silence),
-          outer(std::move(token)),
-          where(w) {}
+             std::stop_token token, diagnostics& w);
 
     /// What stops the call.
-    [[nodiscard]] std::stop_token begin(store_gate::ticket let_in) {
-      ticket = let_in;
-      if (most_silence.count() == 0) return outer;
-      passes.emplace(outer, passes_stop{attempt});
-      watch(0);
-      return attempt.get_token();
-    }
+    [[nodiscard]] std::stop_token begin(store_gate::ticket let_in);
 
-    void came(std::uint64_t count) {
-      bytes.fetch_add(count, std::memory_order_relaxed);
-      gate->came(count);
-    }
+    void came(std::uint64_t count);
 
     /// Looks once in a while whether something came since.
-    void watch(std::uint64_t seen) {
-      threads.after(most_silence, over.get_token(),
-                    [self = shared_from_this(), seen](std::error_code canceled) {
-                      if (canceled) return;
-                      const std::uint64_t now = self->bytes.load(std::memory_order_relaxed);
-                      if (now != seen) return self->watch(now);
-                      self->silent = true;
-                      self->attempt.request_stop();
-                    });
-    }
+    void watch(std::uint64_t seen);
 
-    [[nodiscard]] std::error_code ended(std::error_code code) {
-      passes.reset();
-      over.request_stop();
-      if (code != errc::canceled || !silent || outer.stop_requested()) return code;
-      const double seconds = std::chrono::duration<double>(most_silence).count();
-      where = {.what = "the store sent nothing for " + std::to_string(seconds) + " s",
-               .url = std::move(where.url)};
-      return errc::unavailable;
-    }
+    [[nodiscard]] std::error_code ended(std::error_code code);
 
     void leave(const std::error_code& code) { gate->end(ticket, code); }
 
@@ -179,3 +135,7 @@ class bounded_calls : public store_adapter<bounded_calls, any_async_store> {
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/bounded_calls.ipp>
+#endif

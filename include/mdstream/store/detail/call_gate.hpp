@@ -2,7 +2,7 @@
 
 /// Holds calls back until they may be under way.
 
-#include <mdstream/core/unique_function.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -4,8 +4,8 @@
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/any_store.hpp>
-#include <mdstream/store/shared_retry_budget.hpp>
+#include <mdstream/store/detail/shared_retry_budget.hpp>
+#include <mdstream/store/opened_store.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <chrono>
@@ -28,48 +28,28 @@ namespace mdstream::inline v0::detail {
 /// the runtime that works for the store.
 class patient_store {
  public:
-  patient_store(any_store<> store, retry_policy policy, shared_retry_budget budget = {})
-      : shared_(std::make_shared<shared>(std::move(store), policy, std::move(budget))) {}
+  patient_store(opened_store store, retry_policy policy, shared_retry_budget budget = {});
 
-  [[nodiscard]] std::uint64_t size(std::string_view key) const {
-    return again([&](const any_store<>& store) { return store.size(key); });
-  }
-  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const {
-    return again([&](const any_store<>& store) { return store.read(key, offset, into); });
-  }
-  void write(std::string_view key, bytes_view bytes) const {
-    again([&](const any_store<>& store) { store.write(key, bytes); });
-  }
-  void publish(std::string_view key, bytes_view bytes) const {
-    again([&](const any_store<>& store) { store.publish(key, bytes); });
-  }
-  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const {
-    return again([&](const any_store<>& store) { return store.list(prefix); });
-  }
-  void remove(std::string_view key) const {
-    again([&](const any_store<>& store) { store.remove(key); });
-  }
+  [[nodiscard]] std::uint64_t size(std::string_view key) const;
+  std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const;
+  void write(std::string_view key, bytes_view bytes) const;
+  void publish(std::string_view key, bytes_view bytes) const;
+  [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const;
+  void remove(std::string_view key) const;
   [[nodiscard]] std::string url(std::string_view key) const { return shared_->store.url(key); }
 
   /// From here on nothing is repeated; who waits to do so gives up at once.
-  void stop() const {
-    const std::lock_guard lock(shared_->mutex);
-    shared_->stopped = true;
-    shared_->changed.notify_all();
-  }
+  void stop() const;
 
  private:
   struct shared {
-    shared(any_store<> s, retry_policy p, shared_retry_budget b)
+    shared(opened_store s, retry_policy p, shared_retry_budget b)
         : store(std::move(s)), policy(p), budget(std::move(b)) {}
 
     /// False where it was stopped before.
-    [[nodiscard]] bool wait(std::chrono::nanoseconds pause) {
-      std::unique_lock lock(mutex);
-      return !changed.wait_for(lock, pause, [this] { return stopped; });
-    }
+    [[nodiscard]] bool wait(std::chrono::nanoseconds pause);
 
-    const any_store<> store;
+    const opened_store store;
     const retry_policy policy;
     const shared_retry_budget budget;
     std::mutex mutex{};
@@ -78,7 +58,7 @@ class patient_store {
   };
 
   template <class Call>
-  auto again(Call call) const -> std::invoke_result_t<Call, const any_store<>&> {
+  auto again(Call call) const -> std::invoke_result_t<Call, const opened_store&> {
     for (call_attempts made(shared_->policy, shared_->budget);;) {
       try {
         if constexpr (std::is_void_v<decltype(call(shared_->store))>) {
@@ -102,3 +82,7 @@ class patient_store {
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/patient_store.ipp>
+#endif

@@ -12,11 +12,11 @@ struct passes_stop {
   std::stop_source first;
   std::stop_source second{std::nostopstate};
 
-  void operator()() const {
-    std::stop_source one = first, other = second;
-    one.request_stop();
-    other.request_stop();
-  }
+  void operator()() const;
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/stops.ipp>
+#endif

@@ -3,20 +3,15 @@
 /// What may be said about a store of Oracle Cloud Infrastructure, and what follows from it, the
 /// URL, the environment and the profile. Reads the profile's file, and nothing else.
 
-#include <mdstream/net/ini.hpp>
-#include <mdstream/store/cloud/settings.hpp>
-#include <mdstream/store/oci/regions.hpp>
+#include <mdstream/store/detail/cloud/settings.hpp>
 
-#include <algorithm>
-#include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace mdstream::inline v0::store {
 
-struct oci_options : cloud_options {
+/// Options of `store::oci`. What is set stands before the URL, the URL before the environment.
+struct oci_options : detail::cloud_options {
   std::string namespace_name{};  ///< unset: the URL's, else the service is asked once
   /// Unset: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
   std::string region{};
@@ -43,145 +38,34 @@ struct oci_settings {
   oci_profile profile{};
 };
 
-namespace oci_detail {
+}  // namespace mdstream::inline v0::store
+
+namespace mdstream::inline v0::detail::oci {
 
 /// Letters, digits and `-_.`: of buckets and namespaces.
-[[nodiscard]] inline bool is_name(std::string_view text) noexcept {
-  if (text.empty() || text.size() > 256) return false;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.') return false;
-  }
-  return true;
-}
+[[nodiscard]] bool is_name(std::string_view text) noexcept;
 
 /// `oci://bucket@namespace/prefix`, whose `@` is no user's. The namespace is taken out of `url`.
-[[nodiscard]] inline std::string take_namespace(std::string& url) {
-  const std::size_t begin = url.find("://");
-  if (begin == std::string::npos) return {};
-  const std::size_t end = std::min(url.find_first_of("/?", begin + 3), url.size());
-  const std::size_t at = url.find('@', begin);
-  if (at == std::string::npos || at > end) return {};
-  std::string found = url.substr(at + 1, end - at - 1);
-  const bool both = is_name(std::string_view(url).substr(begin + 3, at - begin - 3));
-  if (!both || !is_name(found)) {
-    throw cloud_detail::bad_url(url, "this URL has to be oci://bucket@namespace/prefix");
-  }
-  url.erase(at, end - at);
-  return found;
-}
+[[nodiscard]] std::string take_namespace(std::string& url);
 
 /// The profile of that name, whose settings fall back to those of DEFAULT. `required`: whether one
 /// that is not there is an error.
-[[nodiscard]] inline oci_profile read_profile(const net::environment& variables,
+[[nodiscard]] store::oci_profile read_profile(const net::environment& variables,
                                               const warning_function& warn, const std::string& name,
-                                              bool required) {
-  const auto chosen = net::first_set(variables, {"OCI_CLI_CONFIG_FILE", "OCI_CONFIG_FILE"});
-  const std::string file = net::detail::in_home(variables, chosen.value_or("~/.oci/config"));
-  const auto text = net::detail::read_settings(file);
-  const net::ini_sections sections =
-      net::parse_ini(text.value_or(""), file, net::ini_comments::own_lines);
-  const auto at = sections.find(name), common = sections.find("DEFAULT");
-  if (at == sections.end() && (required || (chosen && !text))) {
-    throw error(errc::invalid_argument, {.what = "there is no profile " + name, .url = file});
-  }
-  const auto of = [&](const char* setting) {
-    for (const auto& section : {at, common}) {
-      if (section == sections.end()) continue;
-      if (auto value = net::setting(section->second, setting)) return *std::move(value);
-    }
-    return std::string();
-  };
-  // A session's profile is one without a user, also beneath a DEFAULT that has one.
-  const bool is_session = at != sections.end() && net::setting(at->second, "security_token_file") &&
-                          !net::setting(at->second, "user");
-  std::string pass_phrase = of("pass_phrase");
-  if (!pass_phrase.empty()) net::detail::warn_of_open_file(file, warn);
-  return {.tenancy = of("tenancy"),
-          .user = is_session ? "" : of("user"),
-          .fingerprint = of("fingerprint"),
-          .region = of("region"),
-          .key_file = of("key_file"),
-          .pass_phrase = std::move(pass_phrase),
-          .security_token_file = of("security_token_file"),
-          .source = "the profile " + name + " in " + file};
-}
+                                              bool required);
 
 /// Puts the variables of OCI's command line in the place of the profile's settings.
-inline void put_variables(const net::environment& variables, oci_profile& into) {
-  const auto put = [&](std::string& setting, const char* variable) {
-    auto value = variables(variable);
-    if (value) setting = *std::move(value);
-    return value.has_value();
-  };
-  const bool user = put(into.user, "OCI_CLI_USER");
-  const bool text = put(into.key_text, "OCI_CLI_KEY_CONTENT");
-  const bool file = put(into.key_file, "OCI_CLI_KEY_FILE");
-  put(into.tenancy, "OCI_CLI_TENANCY");
-  put(into.fingerprint, "OCI_CLI_FINGERPRINT");
-  put(into.pass_phrase, "OCI_CLI_PASSPHRASE");
-  put(into.security_token_file, "OCI_CLI_SECURITY_TOKEN_FILE");
-  put(into.auth, "OCI_CLI_AUTH");
-  if (!put(into.region, "OCI_CLI_REGION") && into.region.empty()) put(into.region, "OCI_REGION");
-  if (into.region.empty()) put(into.region, "OCI_RESOURCE_PRINCIPAL_REGION");
-  if (user || text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_CONTENT)";
-  if (user && file && !text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_FILE)";
-}
+void put_variables(const net::environment& variables, store::oci_profile& into);
 
-}  // namespace oci_detail
+}  // namespace mdstream::inline v0::detail::oci
+
+namespace mdstream::inline v0::store {
 
 /// Throws `errc::invalid_argument` for what can not be right.
-[[nodiscard]] inline oci_settings resolve_oci(std::string_view url, const oci_options& options) {
-  std::string plain(url);
-  std::string named = oci_detail::take_namespace(plain);
-  const cloud_detail::cloud_url parts = cloud_detail::parse_cloud_url(plain);
-  if (parts.scheme != "oci" || !oci_detail::is_name(parts.place)) {
-    throw cloud_detail::bad_url(
-        url, "this URL names no bucket: oci://bucket/prefix or oci://bucket@namespace/prefix");
-  }
-  oci_settings out{.bucket = parts.place, .root = parts.prefix, .endpoint = options.endpoint};
-  out.shown = "oci://" + parts.place + (named.empty() ? "" : '@' + named);
-  if (!options.namespace_name.empty()) named = options.namespace_name;
-  out.namespace_name = std::move(named);
-
-  const net::environment& variables = options.variables;
-  std::string region = options.region, profile = options.profile;
-  for (const auto& [name, value] : parts.parameters) {
-    if (name == "endpoint") {
-      out.endpoint = value;
-    } else if (name == "region") {
-      region = value;
-    } else if (name == "profile") {
-      profile = value;
-    } else {
-      throw cloud_detail::bad_url(
-          url, "oci:// URLs have the parameters endpoint, region and profile, not \"" + name + '"');
-    }
-  }
-  if (profile.empty()) profile = variables("OCI_CLI_PROFILE").value_or("");
-  const bool named_profile = !profile.empty();
-  if (!options.keys || named_profile || region.empty()) {
-    out.profile =
-        oci_detail::read_profile(variables, options.warn, named_profile ? profile : "DEFAULT",
-                                 named_profile && !options.keys);
-    oci_detail::put_variables(variables, out.profile);
-  }
-  if (region.empty()) region = out.profile.region;
-  if (out.endpoint.empty()) out.endpoint = variables("OCI_CLI_ENDPOINT").value_or("");
-  if (out.endpoint.empty()) {
-    if (region.empty()) {
-      throw cloud_detail::bad_url(url,
-                                  "which region? Set OCI_CLI_REGION, or region in ~/.oci/config");
-    }
-    region = oci_region(region);
-    if (!oci_detail::is_name(region) || region.find('.') != std::string::npos) {
-      throw cloud_detail::bad_url(url, "the region is none of OCI's");
-    }
-    out.endpoint = "https://objectstorage." + region + '.' +
-                   oci_domain(region, variables("OCI_DEFAULT_REALM").value_or("oraclecloud.com"));
-  }
-  out.endpoint = cloud_detail::checked_endpoint(std::move(out.endpoint), "OCI");
-  return out;
-}
+[[nodiscard]] oci_settings resolve_oci(std::string_view url, const oci_options& options);
 
 }  // namespace mdstream::inline v0::store
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/oci/options.ipp>
+#endif

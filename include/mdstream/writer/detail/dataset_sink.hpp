@@ -2,9 +2,10 @@
 
 /// What writers of all formats share: the place, what was there before, shards on their way.
 
-#include <mdstream/core/process.hpp>
+#include <mdstream/core/detail/process.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/format/detail/shard_config_json.hpp>
-#include <mdstream/format/mds_shard_builder.hpp>
+#include <mdstream/policies/detail/storage.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 #include <mdstream/writer/detail/shard_uploader.hpp>
 #include <mdstream/writer/options.hpp>
@@ -29,21 +30,38 @@ namespace mdstream::inline v0::detail {
   return bytes;
 }
 
-/// Shards of a builder into a store. `Builder` has `samples()` and `clear()`, and `fill(shard)`,
-/// which completes the shard's bytes. Not for two threads at once.
-template <class Store, class Codec, class Hash, class Builder>
+/// The shard that is being written. One virtual call a shard: a writer knows what it made, and adds
+/// samples to that itself.
+class growing_shard {
+ public:
+  growing_shard() = default;
+  growing_shard(const growing_shard&) = delete;
+  growing_shard& operator=(const growing_shard&) = delete;
+  virtual ~growing_shard() = default;
+
+  [[nodiscard]] virtual std::uint64_t samples() const = 0;
+  /// Completes the bytes, which stay until `clear`.
+  virtual void fill(finished_shard& shard) = 0;
+  /// Begins the next shard in the same memory.
+  virtual void clear() = 0;
+};
+
+/// Shards into a store. Not for two threads at once.
 class dataset_sink {
  public:
-  /// `make`: makes a builder.
+  using maker = std::function<std::unique_ptr<growing_shard>()>;
+
   template <class Options>
-  dataset_sink(Options& opts, shard_format format, json::object config, const sample_layout& layout,
-               std::function<std::unique_ptr<Builder>()> make)
+  dataset_sink(Options& opts, const storage_policies& storage, shard_format format,
+               json::object config, const sample_layout& layout, maker make)
       : make_(std::move(make)),
-        uploader_(make_where_made<uploader>(
-            patient_store(std::move(opts.out).open(), patient_requests(opts.patience),
+        uploader_(make_where_made<shard_uploader>(
+            patient_store(std::move(opts.out).open(storage.open_alone),
+                          patient_requests(opts.patience),
                           {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}),
-            format, std::move(config), opts.compression, opts.hashes, opts.max_workers)),
-        builder_(make_()) {
+            format, std::move(config), opts.compression, opts.hashes, opts.max_workers,
+            storage.codecs, storage.hashes)),
+        shard_(make_()) {
     if (opts.exist_ok && opts.existing == existing_dataset::append)
       throw error(
           errc::invalid_argument,
@@ -52,7 +70,8 @@ class dataset_sink {
   }
 
   /// The shard that is being written.
-  [[nodiscard]] Builder& builder() noexcept { return *builder_; }
+  [[nodiscard]] growing_shard& shard() noexcept { return *shard_; }
+  [[nodiscard]] const growing_shard& shard() const noexcept { return *shard_; }
   /// Shards completed so far, without those of before.
   [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
 
@@ -63,30 +82,28 @@ class dataset_sink {
 
   /// Completes the shard, empty or not, and begins the next.
   void flush() {
-    std::unique_ptr<Builder> next = take_spare();
-    finished_shard shard{.number = first_ + shards_, .samples = builder_->samples()};
-    builder_->fill(shard);
-    shard.release = [this, full = std::move(builder_)]() mutable {
-      full->clear();
+    std::unique_ptr<growing_shard> next = take_spare();
+    finished_shard full{.number = first_ + shards_, .samples = shard_->samples()};
+    shard_->fill(full);
+    full.release = [this, written = std::move(shard_)]() mutable {
+      written->clear();
       const std::lock_guard lock(spare_mutex_);
-      spare_.push_back(std::move(full));
+      spare_.push_back(std::move(written));
     };
-    builder_ = std::move(next);
+    shard_ = std::move(next);
     ++shards_;
-    uploader_->submit(std::move(shard));
+    uploader_->submit(std::move(full));
   }
 
   void finish() {
     require_open();
-    if (builder_->samples() != 0) flush();
+    if (shard_->samples() != 0) flush();
     uploader_->wait();
     uploader_->publish_index(before_);
     finished_ = true;
   }
 
  private:
-  using uploader = shard_uploader<Codec, Hash>;
-
   void prepare(existing_dataset mode, const sample_layout& layout) {
     const auto& target = uploader_->store();
     const bool has_index = exists(target, index_file_name);
@@ -123,26 +140,26 @@ class dataset_sink {
                                 .url = where.url,
                                 .shard = i});
       const std::string name = index.raw(i).name;
-      const auto suffix = "." + std::string(to_string(index.format(i)));
+      const auto suffix = "." + std::string(mdstream::to_string(index.format(i)));
       if (const auto usual = parse_usual_name(name, suffix); usual && usual->directory.empty())
         first_ = std::max(first_, usual->number + 1);
     }
     return split_index_entries(as_text(bytes), where);
   }
 
-  std::unique_ptr<Builder> take_spare() {
+  std::unique_ptr<growing_shard> take_spare() {
     const std::lock_guard lock(spare_mutex_);
     if (spare_.empty()) return make_();
-    std::unique_ptr<Builder> out = std::move(spare_.back());
+    std::unique_ptr<growing_shard> out = std::move(spare_.back());
     spare_.pop_back();
     return out;
   }
 
-  std::function<std::unique_ptr<Builder>()> make_;
+  maker make_;
   std::mutex spare_mutex_;
-  std::vector<std::unique_ptr<Builder>> spare_;
-  unique_where_made<uploader> uploader_;
-  std::unique_ptr<Builder> builder_;
+  std::vector<std::unique_ptr<growing_shard>> spare_;
+  unique_where_made<shard_uploader> uploader_;
+  std::unique_ptr<growing_shard> shard_;
   std::vector<std::string> before_;  // entries of the index that is appended to
   std::uint64_t first_ = 0;
   std::uint64_t shards_ = 0;

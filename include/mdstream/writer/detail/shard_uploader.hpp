@@ -2,13 +2,13 @@
 
 /// What happens to a finished shard: hash, compress, store; and the index at the end.
 
-#include <mdstream/async/pool.hpp>
-#include <mdstream/codec/codec.hpp>
+#include <mdstream/async/detail/pool.hpp>
+#include <mdstream/codec/detail/codec_set.hpp>
+#include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/json/writer.hpp>
-#include <mdstream/core/unique_function.hpp>
 #include <mdstream/format/file_info.hpp>
 #include <mdstream/format/index.hpp>
-#include <mdstream/hash/choice.hpp>
+#include <mdstream/hash/detail/hash_set.hpp>
 #include <mdstream/store/detail/patient_store.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
@@ -39,19 +39,20 @@ struct finished_shard {
 
 /// Turns finished shards into objects of a store and entries of the index, on threads of its own.
 /// `submit`, `wait` and `publish_index` are for one thread.
-template <codec_policy Codec, hash_policy Hash>
 class shard_uploader {
  public:
   /// `config`: the members of a shard's entry besides files and samples.
   shard_uploader(patient_store store, shard_format format, json::object config,
-                 const std::string& compression, std::vector<std::string> hashes, unsigned workers)
+                 const std::string& compression, std::vector<std::string> hashes, unsigned workers,
+                 codec_set codecs, hash_set computes)
       : store_(std::move(store)),
         format_(format),
         config_(std::move(config)),
         hashes_(std::move(hashes)),
+        computes_(computes),
         workers_(workers) {
-    if (!compression.empty()) codec_.emplace(Codec::open(compression));
-    for (const std::string& name : hashes_) require_hash<Hash>(name);
+    if (!compression.empty()) codec_ = codecs.open(compression);
+    for (const std::string& name : hashes_) computes_.require(name);
     if (workers_ > 0) pool_ = std::make_unique<thread_pool>(workers_);
   }
 
@@ -170,7 +171,8 @@ class shard_uploader {
 
   [[nodiscard]] json::value describe(const std::string& name, bytes_view bytes) const {
     json::object digests;
-    for (const std::string& hash : hashes_) digests.emplace_back(hash, hash_of<Hash>(hash, bytes));
+    for (const std::string& hash : hashes_)
+      digests.emplace_back(hash, computes_.hex_of(hash, bytes));
     return json::object{
         {"basename", name}, {"bytes", bytes.size()}, {"hashes", std::move(digests)}};
   }
@@ -179,8 +181,9 @@ class shard_uploader {
   shard_format format_;
   json::object config_;
   std::vector<std::string> hashes_;
+  hash_set computes_;
   unsigned workers_;
-  std::optional<Codec> codec_;
+  std::unique_ptr<const opened_codec> codec_;  // null: shards are stored as they are
 
   std::mutex mutex_;
   std::condition_variable changed_;

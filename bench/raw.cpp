@@ -1,0 +1,235 @@
+// Foreign files as streams, beside the same rows as MDS: first epochs, cached epochs, token windows
+// and the scan that makes an index.
+
+#include <mdstream/format/mds_shard.hpp>
+#include <mdstream/launch/environment.hpp>
+#include <mdstream/mdstream.hpp>
+#include <mdstream/source/build_index.hpp>
+#include <mdstream/source/detail/each_shard.hpp>
+#include <mdstream/source/formats.hpp>
+#include <mdstream/source/list_source.hpp>
+#include <mdstream/store/memory.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "raw/random_sources.hpp"
+#include "store/scratch.hpp"
+#include "support/harness.hpp"
+
+namespace mds = mdstream;
+namespace raw = mdstream::raw;
+using namespace mds::literals;
+
+namespace {
+
+struct policies : mds::default_policies {
+  using format = raw::plain_formats;
+};
+struct samples : policies {
+  using collator = mds::collate::none;
+};
+
+std::string text_of(std::mt19937& random, std::size_t bytes) {
+  static constexpr char letters[] = "etaoin shrdlu cmfwyp vbgkqj xz ETAOIN 0123456789.,";
+  std::string out(bytes, ' ');
+  for (char& c : out) c = letters[random() % (sizeof letters - 1)];
+  return out;
+}
+
+/// Files of one kind with their index beside them, and the dataset that they convert to.
+class source {
+ public:
+  source(raw::options about, std::size_t files, const std::function<std::string()>& make)
+      : about_(std::move(about)) {
+    std::filesystem::create_directories(this->files());
+    for (std::size_t i = 0; i < files; ++i) {
+      const std::string bytes = make();
+      bytes_ += bytes.size();
+      std::ofstream(this->files() + "/part-" + std::to_string(i), std::ios::binary) << bytes;
+    }
+    const mds::opened_store store{mds::store::local(this->files())};
+    const mds::any_async_store async = store.on(threads_);
+    const raw::source_format format = raw::plain_formats::open(about_);
+    const raw::detail::row_index index =
+        raw::build_index(async, {}, format, raw::list_source(async, ""),
+                         mds::store::local(this->files() + "/.mdstream"))
+            .index;
+    mds::writer_options options{.out = mds(), .size_limit = 0};
+    for (const raw::column& each : index.options.columns)
+      options.columns.push_back({each.name, each.encoding});
+    mds::writer<mds::default_policies> out(std::move(options));
+    mds::detail::for_each_shard(async, {}, raw::plain_formats::open(index.options), index,
+                                [&](const raw::detail::transcoded& made) {
+                                  const mds::mds_shard_view rows(made.shard, made.samples);
+                                  for (std::uint64_t i = 0; i < rows.size(); ++i)
+                                    out.write_raw(rows[i]);
+                                  out.end_shard();
+                                });
+    out.finish();
+  }
+
+  [[nodiscard]] std::string files() const { return dir_ / "files"; }
+  [[nodiscard]] std::string mds() const { return dir_ / "mds"; }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] const raw::options& about() const { return about_; }
+  [[nodiscard]] mds::stream_options as_files() const { return {.remote = files(), .raw = about_}; }
+  [[nodiscard]] mds::stream_options as_mds() const { return {.remote = mds()}; }
+
+  /// An epoch in batches, by a loader that is opened for it. Bytes of the files.
+  template <class Policies = policies>
+  std::uint64_t epoch(const mds::stream_options& stream, const std::string& cache) const {
+    mds::loader<Policies> loader({.streams = {stream}, .local = dir_ / cache, .batch_size = 64});
+    std::uint64_t samples = 0;
+    for (const auto& batch : loader.epoch()) samples += batch.size();
+    if (samples == 0) std::abort();
+    return bytes_;
+  }
+  std::uint64_t first_epoch(const mds::stream_options& stream, const std::string& cache) const {
+    std::filesystem::remove_all(dir_ / cache);
+    return epoch(stream, cache);
+  }
+
+ private:
+  scratch_directory::scratch dir_;
+  mds::runtime threads_{2};
+  raw::options about_;
+  std::uint64_t bytes_ = 0;
+};
+
+void epochs(const std::string& name, const source& of) {
+  bench::run_case("raw", "first epoch, " + name, "bytes/s",
+                  {{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
+                   {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
+                  5);
+  bench::run_case("raw", "cached epoch, " + name, "bytes/s",
+                  {{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
+                   {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
+                  5);
+}
+
+/// Windows in the order of the loader, from the mapped shards and straight from the mapped file.
+void windows(const source& of, std::uint64_t window) {
+  const mds::dataset<samples> data({.streams = {of.as_files()}, .local = of.files() + "-cache"});
+  std::vector<std::uint64_t> order(data.size());
+  for (std::uint64_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::mt19937 random(1);
+  std::ranges::shuffle(order, random);
+  const std::string path = of.files() + "/part-0";
+  const mds::detail::unique_fd fd = mds::detail::open_file(path, 0);
+  const auto file = mds::detail::file_mapping::of(
+      fd.get(), static_cast<std::size_t>(std::filesystem::file_size(path)), path);
+  std::vector<std::byte> into(2 * window);
+  std::uint64_t sum = 0;
+  bench::run_case("raw", "token windows, cached, at random", "samples/s",
+                  {{"mdstream",
+                    [&] {
+                      for (const std::uint64_t i : order) {
+                        const auto sample = data[i];
+                        const mds::bytes_view tokens = sample.get<mds::bytes_view>("tokens");
+                        std::memcpy(into.data(), tokens.data(), tokens.size());
+                        sum += static_cast<std::uint64_t>(into[0]);
+                      }
+                      return order.size();
+                    }},
+                   {"limit:mmap", [&] {
+                      for (const std::uint64_t i : order) {
+                        std::memcpy(into.data(), file.bytes().data() + 1024 + 2 * i * (window - 1),
+                                    2 * window);
+                        sum += static_cast<std::uint64_t>(into[0]);
+                      }
+                      return order.size();
+                    }}});
+  if (sum == 1) std::abort();
+}
+
+void scan(const source& of) {
+  mds::runtime threads(2);
+  const mds::opened_store store{mds::store::local(of.files())};
+  const mds::any_async_store async = store.on(threads);
+  const std::vector<raw::detail::listed_object> listing = raw::list_source(async, "");
+  bench::run_case(
+      "raw", "scan of lines, one core", "bytes/s",
+      {{"mdstream",
+        [&] {
+          raw::options about = of.about();
+          about.columns = {{"text", "str", ""}};
+          (void)raw::build_index(async, {}, raw::plain_formats::open(about), listing,
+                                 mds::store::memory(), {.jobs = 1});
+          return of.bytes();
+        }},
+       {"wc -l",
+        [&] {
+          if (std::system(("cat " + of.files() + "/part-* | wc -l > /dev/null").c_str()) != 0)
+            std::abort();
+          return of.bytes();
+        }}},
+      5);
+}
+
+}  // namespace
+
+int main() {
+  std::mt19937 random(1);
+  std::vector<std::string> texts(64);
+  for (std::string& each : texts) each = text_of(random, 500 + random() % 4000);
+  std::uint64_t row = 0;
+  const auto text = [&]() -> const std::string& { return texts[++row % texts.size()]; };
+  constexpr std::size_t files = 4, file_bytes = std::size_t{48} << 20;
+  const auto repeat = [&](const std::function<void(std::string&)>& add) {
+    return [add] {
+      std::string out;
+      while (out.size() < file_bytes) add(out);
+      return out;
+    };
+  };
+  if (bench::is_wanted("jsonl") || bench::is_wanted("scan of lines")) {
+    const source jsonl({.format = "jsonl", .shard_bytes = 16_MiB}, files, repeat([&](auto& out) {
+                         out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + text() +
+                                "\", \"url\": \"https://example.org/" + std::to_string(row) +
+                                "\", \"score\": 0.25}\n";
+                       }));
+    epochs("jsonl", jsonl);
+    scan(jsonl);
+  }
+  if (bench::is_wanted("csv")) {
+    const source csv({.format = "csv", .shard_bytes = 16_MiB}, files, [&] {
+      std::string out = "id,text\n";
+      while (out.size() < file_bytes) out += std::to_string(row) + ",\"" + text() + "\"\n";
+      return out;
+    });
+    epochs("csv", csv);
+  }
+  if (bench::is_wanted("tar")) {
+    const source tar({.format = "webdataset", .shard_bytes = 16_MiB}, files, repeat([&](auto& out) {
+                       const std::string name = "sample-" + std::to_string(row);
+                       out += raw_test::tar_member(name + ".cls", std::to_string(row % 1000)) +
+                              raw_test::tar_member(name + ".bin", text() + text() + text());
+                     }));
+    epochs("tar", tar);
+  }
+  if (bench::is_wanted("token")) {
+    const source tokens({.format = "tokens", .shard_bytes = 16_MiB, .window = 1025, .stride = 1024},
+                        1, [&] {
+                          constexpr std::int32_t count = 100 << 20;
+                          std::string out(1024, '\0');
+                          const std::int32_t head[] = {20240520, 1, count};
+                          std::memcpy(out.data(), head, sizeof head);
+                          out.reserve(1024 + 2 * std::size_t{count});
+                          while (out.size() < 1024 + 2 * std::size_t{count}) {
+                            const std::uint64_t four = random() * std::uint64_t{0x100000001};
+                            out.append(reinterpret_cast<const char*>(&four), sizeof four);
+                          }
+                          return out;
+                        });
+    epochs("token windows", tokens);
+    windows(tokens, 1025);
+  }
+}

@@ -1,0 +1,83 @@
+#pragma once
+
+/// The place that includes Asio; one part more, which few need, is in async/socket_watch.hpp. It
+/// hides what changed between Asio's versions (1.22 and later) and holds the two helpers with which
+/// a public call takes any completion token.
+
+#include <mdstream/core/detail/unique_function.hpp>
+#include <mdstream/version.hpp>
+
+#ifndef ASIO_STANDALONE
+#define ASIO_STANDALONE
+#endif
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/cancellation_type.hpp>
+#include <asio/dispatch.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/version.hpp>
+#include <stop_token>
+#include <tuple>
+#include <utility>
+
+static_assert(ASIO_VERSION >= 102200, "mdstream needs Asio 1.22 or later");
+
+namespace mdstream::inline v0::detail {
+
+/// Starts an operation for any completion token (a callback, `asio::use_future`,
+/// `asio::use_awaitable`, …) and returns what the token asks for. `initiation` is called with the
+/// completion handler, whose signature is `Signature`; turn it into a plain function with
+/// `deliver_on`.
+template <class Signature, class Token, class Initiation>
+auto initiate(Token&& token, Initiation&& initiation) {
+  return asio::async_initiate<Token, Signature>(std::forward<Initiation>(initiation), token);
+}
+
+template <class Executor, class Handler, class Signature>
+class completion;
+
+template <class Executor, class Handler, class... Args>
+class completion<Executor, Handler, void(Args...)> {
+ public:
+  using target_executor = asio::associated_executor_t<Handler, Executor>;
+
+  completion(const Executor& fallback, Handler handler)
+      : work_(asio::get_associated_executor(handler, fallback)), handler_(std::move(handler)) {}
+
+  void operator()(Args... args) {
+    const target_executor target = work_.get_executor();
+    asio::dispatch(target, [handler = std::move(handler_),
+                            values = std::tuple<Args...>(std::move(args)...)]() mutable {
+      std::apply(std::move(handler), std::move(values));
+    });
+    work_.reset();
+  }
+
+ private:
+  asio::executor_work_guard<target_executor> work_;
+  Handler handler_;
+};
+
+/// A function of `Signature` to be called once, from any thread: it runs `handler` on the
+/// handler's associated executor, or on `fallback` where it has none, and keeps that executor at
+/// work until then.
+template <class Signature, class Executor, class Handler>
+[[nodiscard]] unique_function<Signature> deliver_on(const Executor& fallback, Handler handler) {
+  return detail::completion<Executor, Handler, Signature>(fallback, std::move(handler));
+}
+
+/// Lets the cancellation slot of `handler`, if it has one, request a stop of `source`.
+template <class Handler>
+void stop_on_cancel(const Handler& handler, const std::stop_source& source) {
+  auto slot = asio::get_associated_cancellation_slot(handler);
+  if (slot.is_connected()) {
+    slot.assign([source](asio::cancellation_type) mutable { source.request_stop(); });
+  }
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,35 @@
+#pragma once
+
+/// Removes what a run no longer needs, without a job of it.
+
+#include <mdstream/checkpoint/checkpoint.hpp>
+#include <mdstream/checkpoint/options.hpp>
+
+#include <string>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// What `clean_run` removed, or would.
+struct cleaned_run {
+  std::vector<std::string> checkpoints{};  ///< that existed
+  std::vector<std::string> leftovers{};    ///< data of saves that have no checkpoint
+};
+
+/// Removes the checkpoints that the rules do not keep, and what dead jobs left, as a saver does
+/// after each save. Waits `keep.grace` in between, so that readers of what goes have time to end.
+/// With `dry_run` it only tells.
+///
+/// A job may save to the run meanwhile: what it is writing stays, as do the newest checkpoint, the
+/// one that the last job went on from, and what is pinned. Errors: `errc::unavailable` where a job
+/// is just starting; `errc::corrupt` where the record of the last start is damaged.
+///
+///     mds::clean_run(run, {.last = 3, .every = 10'000});
+cleaned_run clean_run(opened_store run, const keep_rules& keep, bool dry_run = false,
+                      const checkpoint_options& options = {});
+
+}  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/clean.ipp>
+#endif

@@ -1,0 +1,48 @@
+#pragma once
+
+/// Checkpoints as plain files, which Python opens without this library.
+
+#include <mdstream/checkpoint/checkpoint.hpp>
+#include <mdstream/core/sizes.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// What an export writes, and how.
+struct export_options {
+  byte_size file_bytes{std::uint64_t{1} << 30};  ///< of a file, about; at least one tensor each
+  std::function<std::string(const std::string&)> rename{};  ///< to the name in the files
+  /// What floating-point tensors (F16, BF16, F32, F64) become; unset: they stay what they are.
+  std::optional<tensor_type> cast{};
+  unsigned requests = 8;
+  std::chrono::milliseconds patience = default_patience;
+  warning_function warn = &warn_on_stderr;
+  /// Called with the bytes of each file that is written.
+  std::function<void(std::uint64_t)> progress{};
+};
+
+/// Writes all tensors of a checkpoint, each whole, as a model of the Hub lies: `model.safetensors`,
+/// or `model-00001-of-00003.safetensors` and so on with `model.safetensors.index.json`, which comes
+/// last. Returns the names of the files.
+///
+/// All bytes are checked. Errors: those of `checkpoint::load`; `errc::invalid_argument` where the
+/// destination has a model already, two tensors would have one name, or `cast` is no floating-point
+/// type. Cost: memory for the
+/// largest file.
+///
+///     mds::export_checkpoint(mds::checkpoint::open(run), mds::store::local("/models/7b"));
+std::vector<std::string> export_checkpoint(const checkpoint& from, opened_store into,
+                                           const export_options& options = {});
+
+}  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/export.ipp>
+#endif

@@ -1,0 +1,84 @@
+#pragma once
+
+/// Where and how checkpoints are saved.
+
+#include <mdstream/core/sizes.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/order/world.hpp>
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/stage/device_copies.hpp>
+#include <mdstream/store/opened_store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0 {
+
+/// Which checkpoints stay. Never removed are the newest, the one that the job went on from, and
+/// those that are pinned.
+struct keep_rules {
+  std::uint64_t last = 0;   ///< so many of the newest; 0: all
+  std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: none
+  /// Data stay for so long after their checkpoint has gone, and what dead jobs left after it was
+  /// first seen: who reads has time to end.
+  std::chrono::milliseconds grace = std::chrono::hours(1);
+};
+
+/// What became of a save, for `saver_options::on_saved`.
+struct saved_checkpoint {
+  std::uint64_t step = 0;
+  std::string name{};  ///< of the checkpoint
+  bool complete =
+      false;  ///< on rank 0: the checkpoint is; on the others this rank's part is stored
+};
+
+/// Options of a `checkpoint_saver`; only `run` has no default.
+struct saver_options {
+  /// The place of all checkpoints of one training run, and of nothing else.
+  opened_store run;
+  mdstream::world world{};
+  /// A text that only the ranks of this launch have: how they agree on where to go on. By default
+  /// of Slurm, torchrun or PMIx (`launch::token_from_environment`); one rank needs none.
+  std::string token{};
+  /// Another way to agree: called by each rank in `resume_point`, once; has to leave on all what
+  /// rank 0 has, as MPI_Bcast does.
+  std::function<void(std::string&)> broadcast{};
+  /// Where all tensors of the rank lie: in host memory, or on a device, as `stage::cuda_copies()`.
+  stage::device_copies device{};
+  /// For snapshots, pinned where there is a device. Where a rank saves more, `wait_snapshot` waits
+  /// for uploads.
+  byte_size memory{std::uint64_t{2} << 30};
+  /// Of a file, about; a quarter of `memory` at most.
+  byte_size file_bytes{std::uint64_t{512} << 20};
+  /// Files that are uploaded at a time. A store may send several parts of each.
+  unsigned uploads = 4;
+  /// Threads that copy tensors in host memory to the snapshot.
+  unsigned copy_threads = 4;
+  keep_rules keep{};
+  /// How long the store may be out of order.
+  std::chrono::milliseconds patience = default_patience;
+  /// How long rank 0 waits for the slowest rank; the others for rank 0's start.
+  std::chrono::milliseconds rank_patience = std::chrono::hours(1);
+  /// Told what is passed over and what has trouble, from any thread.
+  warning_function warn = &warn_on_stderr;
+  /// Called once for each save, from a thread of the saver, before the next one begins. Must not
+  /// throw, nor call the saver. Where it is set, failures are told here instead of being thrown.
+  std::function<void(const std::exception_ptr& failure, const saved_checkpoint&)> on_saved{};
+};
+
+/// What is saved beside the tensors.
+struct save_options {
+  /// `loader::state()`; the same on all ranks that give one.
+  std::string loader_state{};
+  /// Of rank 0, for people and programs: "loss", "commit".
+  std::vector<std::pair<std::string, std::string>> metadata{};
+  /// Up to 64 KiB of this rank's own, as the state of its random numbers: `checkpoint::own`.
+  std::string own{};
+};
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,94 @@
+#pragma once
+
+/// Saves what a training run needs to go on, while it goes on, and finds where to go on from.
+
+#include <mdstream/checkpoint/checkpoint.hpp>
+#include <mdstream/checkpoint/detail/saving.hpp>
+#include <mdstream/checkpoint/options.hpp>
+#include <mdstream/checkpoint/tensor_list.hpp>
+#include <mdstream/core/detail/process.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace mdstream::inline v0 {
+
+/// One for each rank of a training run.
+///
+/// `save` returns at once: threads of the saver copy the tensors to memory of its own, and upload
+/// them from there. `wait_snapshot` returns when they are copied, so that the optimizer may write
+/// to them; tensors on a device are copied in the order of its streams, and no thread waits for
+/// that. A checkpoint exists once rank 0 has created its manifest, when all ranks have stored
+/// their parts; what is missing anything is never loaded.
+///
+/// Lifetime: tensors have to stay until `wait_snapshot` returns, or the saver is destroyed: make
+/// them before it. The destructor gives up what is not yet saved; `finish` waits for it. Thread
+/// safety: one thread at a time. In a forked child it cannot be used. Errors: what a save fails
+/// with is thrown by the next `save` or by `finish`, or told to `saver_options::on_saved`; the
+/// saver can go on. `errc::superseded`: a later start of the same run has taken over, and no
+/// further save succeeds. Cost: a copy of the tensors at the speed of memory, in the background;
+/// `saver_options::memory` bytes. The first save touches new memory, and takes twice as long to
+/// copy.
+///
+///     mds::checkpoint_saver saver({.run = mds::full_store::open("s3://bucket/7b"),
+///                                  .world = world, .keep = {.last = 3}});
+///     std::uint64_t step = 0;
+///     if (auto last = saver.resume_point()) {
+///       last->load(mine);
+///       loader.load_state(last->loader_state());
+///       step = last->step();
+///     }
+///     while (++step <= steps) {
+///       forward_backward();
+///       saver.wait_snapshot();
+///       optimizer_step();
+///       if (step % 1000 == 0) saver.save(step, mine, {.loader_state = loader.state()});
+///     }
+///     saver.finish();
+class checkpoint_saver {
+ public:
+  /// Makes no request. Throws `errc::invalid_argument` for options that cannot be right: a world of
+  /// several ranks that have no way to agree, a name in the environment that has no token.
+  explicit checkpoint_saver(saver_options options);
+
+  /// The checkpoint to go on from, the same on all ranks: the newest complete one of the run's
+  /// line; else the one before, of which `saver_options::warn` is told why. Nothing in a new run.
+  /// Called by all ranks, before they save; waits for rank 0. Throws `errc::corrupt` where there
+  /// are checkpoints and none can be used, and what the store fails with: a failure is never
+  /// "none". A load from it that finds damage notes that for the next start, which takes the one
+  /// before.
+  [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
+
+  /// Begins to save these tensors as they are now. All ranks call it for the same steps, each
+  /// higher than the one before. Waits for the save before. Tensors on a device are saved as
+  /// `stream` leaves them with what it holds now; null: the default stream.
+  void save(std::uint64_t step, const tensor_list& tensors, save_options what = {},
+            stage::stream_handle stream = nullptr) {
+    here().save(step, tensors, std::move(what), stream);
+  }
+
+  /// Returns when all tensors of the last save have been copied, or it has failed.
+  void wait_snapshot() { here().wait_snapshot(); }
+
+  /// The same for tensors on a device: later work on `stream` waits, this thread only where there
+  /// is too little `saver_options::memory`.
+  void wait_snapshot(stage::stream_handle stream) { here().wait_snapshot(stream); }
+
+  /// Returns when the last save is complete, on ranks other than 0 when this rank's part is stored.
+  void finish() { here().finish(); }
+
+  /// Requests that were repeated because the store had trouble.
+  [[nodiscard]] std::uint64_t repeated_requests() const { return here().repeated(); }
+
+ private:
+  [[nodiscard]] detail::saving& here() const;
+
+  detail::unique_where_made<detail::saving> saving_;
+};
+
+}  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/checkpoint/detail/impl/saver.ipp>
+#endif

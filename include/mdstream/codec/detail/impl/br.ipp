@@ -1,0 +1,52 @@
+#pragma once
+
+#include <mdstream/codec/br.hpp>
+#include <mdstream/version.hpp>
+
+#include <new>
+
+namespace mdstream::inline v0::codec {
+
+MDSTREAM_INLINE br::br(int level) : level_(level) {}
+
+MDSTREAM_INLINE bool br::serves(std::string_view name) noexcept { return name == "br"; }
+
+MDSTREAM_INLINE br br::open(std::string_view text) {
+  const compression_name parsed = parse_compression(text);
+  if (!serves(parsed.name)) detail::fail_unknown_codec(text, "br");
+  return br(detail::checked_level(parsed, 0, 11, 11));
+}
+
+MDSTREAM_INLINE int br::level() const noexcept { return level_; }
+
+MDSTREAM_INLINE std::vector<std::byte> br::compress(bytes_view raw) const {
+  std::vector<std::byte> zip(BrotliEncoderMaxCompressedSize(raw.size()));
+  std::size_t size = zip.size();
+  if (BrotliEncoderCompress(level_, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, raw.size(),
+                            octets(raw.data()), &size,
+                            reinterpret_cast<std::uint8_t*>(zip.data())) != BROTLI_TRUE)
+    throw std::bad_alloc();
+  zip.resize(size);
+  return zip;
+}
+
+MDSTREAM_INLINE std::error_code br::decompress(bytes_view zip, mutable_bytes raw,
+                                               diagnostics& where) const {
+  std::byte none{};
+  std::size_t size = raw.size();
+  auto* out = reinterpret_cast<std::uint8_t*>(raw.empty() ? &none : raw.data());
+  if (BrotliDecoderDecompress(zip.size(), octets(zip.data()), &size, out) !=
+      BROTLI_DECODER_RESULT_SUCCESS)
+    return detail::corrupt_stream(where,
+                                  "the Brotli data are damaged, cut short, or hold more than the " +
+                                      std::to_string(raw.size()) + " bytes that the index says");
+  if (size != raw.size())
+    return detail::wrong_raw_size(where, "Brotli", std::to_string(size), raw.size());
+  return {};
+}
+
+MDSTREAM_INLINE const std::uint8_t* br::octets(const std::byte* bytes) noexcept {
+  return reinterpret_cast<const std::uint8_t*>(bytes);
+}
+
+}  // namespace mdstream::inline v0::codec

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <mdstream/codec/detail/zstd_stream.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/version.hpp>
+
+#include <new>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE zstd_decoder::zstd_decoder() : context_(ZSTD_createDCtx()) {
+  if (context_ == nullptr) throw std::bad_alloc();
+  constexpr int of_level_22 = 27;
+  ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, of_level_22);
+}
+
+MDSTREAM_INLINE std::size_t zstd_decoder::decode(bytes_view& in, mutable_bytes out) {
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  ZSTD_inBuffer from{in.data(), in.size(), 0};
+  while (to.pos < to.size && (from.pos < from.size || keeps_back_)) {
+    const std::size_t left = ZSTD_decompressStream(context_.get(), &to, &from);
+    if (ZSTD_isError(left))
+      throw error(errc::corrupt, diagnostics{.what = "the zstd data are damaged",
+                                             .cause = ZSTD_getErrorName(left)});
+    keeps_back_ = left != 0 && to.pos == to.size;
+    may_end_ = left == 0;
+  }
+  in = in.subspan(from.pos);
+  return to.pos;
+}
+
+MDSTREAM_INLINE bool zstd_decoder::may_end() const { return may_end_; }
+
+MDSTREAM_INLINE void zstd_decoder::release::operator()(ZSTD_DCtx* context) const noexcept {
+  ZSTD_freeDCtx(context);
+}
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE stream_decoder_choice zstd_stream() {
+  return {".zst", []() -> std::unique_ptr<stream_decoder> {
+            return std::make_unique<detail::zstd_decoder>();
+          }};
+}
+
+}  // namespace mdstream::inline v0::detail

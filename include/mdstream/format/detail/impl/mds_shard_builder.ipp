@@ -1,0 +1,91 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE void growing_bytes::restart(std::size_t headroom) {
+  begin_ = end_ = 0;
+  reserve(headroom);
+  begin_ = end_ = headroom;
+}
+
+MDSTREAM_INLINE std::byte* growing_bytes::extend(std::size_t bytes) {
+  reserve(end_ + bytes);
+  end_ += bytes;
+  return memory_.get() + (end_ - bytes);
+}
+
+MDSTREAM_INLINE std::byte* growing_bytes::prepend(std::size_t bytes) {
+  if (begin_ < bytes) {
+    const std::size_t shift = bytes - begin_;
+    reserve(end_ + shift);
+    std::memmove(memory_.get() + bytes, memory_.get() + begin_, end_ - begin_);
+    begin_ += shift;
+    end_ += shift;
+  }
+  begin_ -= bytes;
+  return memory_.get() + begin_;
+}
+
+MDSTREAM_INLINE void growing_bytes::reserve(std::size_t capacity) {
+  if (capacity <= capacity_) return;
+  const std::size_t wanted = std::max(capacity, capacity_ + capacity_ / 2);
+  void* grown = std::realloc(memory_.get(), wanted);
+  if (grown == nullptr) throw std::bad_alloc();
+  (void)memory_.release();
+  memory_.reset(static_cast<std::byte*>(grown));
+  capacity_ = wanted;
+}
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE std::byte* mds_shard_builder::add(std::uint64_t bytes) {
+  if (bytes == 0) throw error(errc::invalid_argument, "a sample without bytes can not be stored");
+  if (bytes > max_bytes || file_size() + 4 + bytes > max_bytes)
+    throw error(errc::invalid_argument,
+                "a shard of 4 GiB or more can not be stored: set a "
+                "smaller size_limit");
+  if (ends_.empty()) body_.restart(expected_header(bytes));
+  std::byte* at = body_.extend(static_cast<std::size_t>(bytes));
+  ends_.push_back(static_cast<std::uint32_t>(body_.size()));
+  return at;
+}
+
+MDSTREAM_INLINE bytes_view mds_shard_builder::finish() {
+  if (ends_.empty()) body_.restart(static_cast<std::size_t>(header_size()));
+  const std::size_t header = static_cast<std::size_t>(header_size());
+  std::byte* at = body_.prepend(header);
+  store_to(at, static_cast<std::uint32_t>(ends_.size()));
+  store_to(at + 4, static_cast<std::uint32_t>(header));
+  at += 8;
+  for (const std::uint32_t end : ends_) {
+    store_to(at, static_cast<std::uint32_t>(header + end));
+    at += 4;
+  }
+  std::memcpy(at, config_.data(), config_.size());
+  return body_.view();
+}
+
+MDSTREAM_INLINE void mds_shard_builder::clear() noexcept {
+  last_samples_ = ends_.size();
+  ends_.clear();
+}
+
+MDSTREAM_INLINE std::size_t mds_shard_builder::expected_header(
+    std::uint64_t first_sample) const noexcept {
+  std::uint64_t expected = size_hint_ / (first_sample + 4);
+  if (last_samples_ != 0) expected = last_samples_;
+  expected += expected / 8 + 1;
+  return static_cast<std::size_t>(8 + 4 * expected + config_.size());
+}
+
+}  // namespace mdstream::inline v0::detail

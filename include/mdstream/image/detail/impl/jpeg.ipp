@@ -1,0 +1,98 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/image/jpeg.hpp>
+#include <mdstream/version.hpp>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
+  state_.err = jpeg_std_error(&errors_.base);
+  errors_.base.error_exit = [](j_common_ptr state) {
+    auto* errors = reinterpret_cast<errors_and_exit*>(state->err);
+    state->err->format_message(state, errors->text);
+    std::longjmp(errors->exit, 1);
+  };
+  errors_.base.emit_message = [](j_common_ptr state, int level) {
+    if (level < 0) ++state->err->num_warnings;
+  };
+  jpeg_create_decompress(&state_);
+}
+
+MDSTREAM_INLINE jpeg_decoder::~jpeg_decoder() { jpeg_destroy_decompress(&state_); }
+
+MDSTREAM_INLINE bool jpeg_decoder::begin(bytes_view file) {
+  if (setjmp(errors_.exit) != 0) return false;
+  jpeg_mem_src(&state_, reinterpret_cast<const unsigned char*>(file.data()),
+               static_cast<unsigned long>(file.size()));
+  jpeg_read_header(&state_, TRUE);
+  return true;
+}
+
+MDSTREAM_INLINE void jpeg_decoder::ask_for_rgb() noexcept { state_.out_color_space = JCS_RGB; }
+
+MDSTREAM_INLINE bool jpeg_decoder::read(std::byte* pixels) {
+  if (setjmp(errors_.exit) != 0) return false;
+  jpeg_start_decompress(&state_);
+  const std::size_t row =
+      std::size_t{state_.output_width} * static_cast<std::size_t>(state_.output_components);
+  while (state_.output_scanline < state_.output_height) {
+    auto* line = reinterpret_cast<JSAMPROW>(pixels + row * state_.output_scanline);
+    jpeg_read_scanlines(&state_, &line, 1);
+  }
+  jpeg_finish_decompress(&state_);
+  return true;
+}
+
+MDSTREAM_INLINE std::uint32_t jpeg_decoder::width() const noexcept { return state_.image_width; }
+
+MDSTREAM_INLINE std::uint32_t jpeg_decoder::height() const noexcept { return state_.image_height; }
+
+MDSTREAM_INLINE std::uint32_t jpeg_decoder::channels() const noexcept {
+  switch (state_.out_color_space) {
+    case JCS_GRAYSCALE: return 1;
+    case JCS_CMYK:
+    case JCS_YCCK: return 4;
+    default: return 3;
+  }
+}
+
+MDSTREAM_INLINE bool jpeg_decoder::is_plain() const noexcept {
+  if (state_.progressive_mode || state_.arith_code || state_.data_precision != 8 ||
+      state_.comps_in_scan != state_.num_components)
+    return false;
+  if (state_.jpeg_color_space == JCS_GRAYSCALE) return true;
+  const jpeg_component_info* const parts = state_.comp_info;
+  return state_.jpeg_color_space == JCS_YCbCr && parts[0].h_samp_factor <= 2 &&
+         parts[0].v_samp_factor <= 2 && is_unit(parts[1]) && is_unit(parts[2]);
+}
+
+MDSTREAM_INLINE long jpeg_decoder::warnings() const noexcept { return errors_.base.num_warnings; }
+
+MDSTREAM_INLINE const char* jpeg_decoder::message() const noexcept { return errors_.text; }
+
+MDSTREAM_INLINE bool jpeg_decoder::is_unit(const jpeg_component_info& part) noexcept {
+  return part.h_samp_factor == 1 && part.v_samp_factor == 1;
+}
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0 {
+
+MDSTREAM_INLINE decoded_image decode_jpeg(bytes_view file, const image_limits& limits) {
+  detail::jpeg_decoder decoder;
+  const auto fail = [&](const char* cause) {
+    throw error(errc::corrupt,
+                diagnostics{.what = "a JPEG file can not be decoded", .cause = cause});
+  };
+  if (!decoder.begin(file)) fail(decoder.message());
+  detail::check_image_size(decoder.width(), decoder.height(), limits);
+  decoded_image out{
+      .width = decoder.width(), .height = decoder.height(), .channels = decoder.channels()};
+  out.pixels.resize(std::size_t{out.width} * out.height * out.channels);
+  if (!decoder.read(out.pixels.data())) fail(decoder.message());
+  if (decoder.warnings() != 0) fail("the data are damaged or cut short");
+  return out;
+}
+
+}  // namespace mdstream::inline v0

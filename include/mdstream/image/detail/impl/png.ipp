@@ -1,0 +1,104 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/image/png.hpp>
+#include <mdstream/version.hpp>
+
+#include <csetjmp>
+#include <cstring>
+#include <new>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE png_decoder::png_decoder(bytes_view file) : rest_(file) {
+  state_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &on_error, &on_warning);
+  if (state_ == nullptr) throw std::bad_alloc();
+  info_ = png_create_info_struct(state_);
+  if (info_ == nullptr) {
+    png_destroy_read_struct(&state_, nullptr, nullptr);
+    throw std::bad_alloc();
+  }
+  png_set_read_fn(state_, this, &on_read);
+}
+
+MDSTREAM_INLINE png_decoder::~png_decoder() { png_destroy_read_struct(&state_, &info_, nullptr); }
+
+MDSTREAM_INLINE bool png_decoder::begin() {
+  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  png_read_info(state_, info_);
+  png_set_expand(state_);
+  if (png_get_bit_depth(state_, info_) == 16) png_set_swap(state_);
+  passes_ = png_set_interlace_handling(state_);
+  png_read_update_info(state_, info_);
+  return true;
+}
+
+MDSTREAM_INLINE bool png_decoder::read(std::byte* pixels) {
+  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  const std::size_t row = png_get_rowbytes(state_, info_);
+  for (int pass = 0; pass < passes_; ++pass)
+    for (std::uint32_t y = 0; y < height(); ++y)
+      png_read_row(state_, reinterpret_cast<png_bytep>(pixels + row * y), nullptr);
+  png_read_end(state_, nullptr);
+  return true;
+}
+
+MDSTREAM_INLINE std::uint32_t png_decoder::width() const noexcept {
+  return png_get_image_width(state_, info_);
+}
+
+MDSTREAM_INLINE std::uint32_t png_decoder::height() const noexcept {
+  return png_get_image_height(state_, info_);
+}
+
+MDSTREAM_INLINE std::uint32_t png_decoder::channels() const noexcept {
+  return png_get_channels(state_, info_);
+}
+
+MDSTREAM_INLINE std::uint32_t png_decoder::bits() const noexcept {
+  return png_get_bit_depth(state_, info_);
+}
+
+MDSTREAM_INLINE std::size_t png_decoder::row_bytes() const noexcept {
+  return png_get_rowbytes(state_, info_);
+}
+
+MDSTREAM_INLINE const char* png_decoder::message() const noexcept { return message_; }
+
+MDSTREAM_INLINE void png_decoder::on_error(png_structp state, png_const_charp text) {
+  auto* self = static_cast<png_decoder*>(png_get_error_ptr(state));
+  std::strncpy(self->message_, text, sizeof self->message_ - 1);
+  png_longjmp(state, 1);
+}
+
+MDSTREAM_INLINE void png_decoder::on_warning(png_structp, png_const_charp) {}
+
+MDSTREAM_INLINE void png_decoder::on_read(png_structp state, png_bytep out, std::size_t size) {
+  auto* self = static_cast<png_decoder*>(png_get_io_ptr(state));
+  if (size > self->rest_.size()) png_error(state, "the file is cut short");
+  std::memcpy(out, self->rest_.data(), size);
+  self->rest_ = self->rest_.subspan(size);
+}
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0 {
+
+MDSTREAM_INLINE decoded_image decode_png(bytes_view file, const image_limits& limits) {
+  detail::png_decoder decoder(file);
+  const auto fail = [&] {
+    throw error(errc::corrupt,
+                diagnostics{.what = "a PNG file can not be decoded", .cause = decoder.message()});
+  };
+  if (!decoder.begin()) fail();
+  detail::check_image_size(decoder.width(), decoder.height(), limits);
+  decoded_image out{.width = decoder.width(),
+                    .height = decoder.height(),
+                    .channels = decoder.channels(),
+                    .bits = decoder.bits()};
+  out.pixels.resize(decoder.row_bytes() * out.height);
+  if (!decoder.read(out.pixels.data())) fail();
+  return out;
+}
+
+}  // namespace mdstream::inline v0

@@ -1,0 +1,191 @@
+#pragma once
+
+#include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/core/detail/hex.hpp>
+#include <mdstream/core/fnv.hpp>
+#include <mdstream/core/json.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
+#include <mdstream/format/detail/shard_config_json.hpp>
+#include <mdstream/hash/hash.hpp>
+#include <mdstream/raw/files.hpp>
+#include <mdstream/source/detail/raw_maker.hpp>
+#include <mdstream/source/detail/scan.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE raw_maker::raw_maker(raw::source_format format, raw::detail::row_index index,
+                                     stream_decoders decoders, any_async_store store)
+    : format_(std::move(format)),
+      index_(std::move(index)),
+      decoders_(std::move(decoders)),
+      store_(std::move(store)),
+      places_(index_.places()) {
+  if (!format_.get().takes_whole_objects()) return;
+  std::vector<std::string_view> keys;
+  for (const raw::detail::indexed_object& each : index_.objects) keys.push_back(each.file.key);
+  labels_ = raw::labels_of(keys);
+}
+
+MDSTREAM_INLINE const raw::detail::listed_object& raw_maker::object_of(
+    const raw::detail::part_range& part) const {
+  const raw::detail::indexed_object& of = index_.objects[part.object];
+  return part.beside ? *of.beside : of.file;
+}
+
+MDSTREAM_INLINE std::string raw_maker::name_of(
+    const raw::detail::shard_place& place,
+    const std::vector<raw::detail::part_range>& parts) const {
+  std::string text = raw::detail::identity_of(index_, place);
+  for (const raw::detail::part_range& part : parts) {
+    if (labels_.empty()) break;
+    text += json::dump(raw::detail::json_of(object_of(part)));
+    text += std::to_string(labels_[part.object]);
+  }
+  return hex_digits(fnv1a().add(std::string_view(text)).value()) +
+         hex_digits(crc32c(as_bytes(text)));
+}
+
+MDSTREAM_INLINE std::string raw_maker::index_text() const {
+  const sample_layout layout = raw::layout_of(index_.options.columns);
+  const json::object config = mds_config(layout, "", {std::string(source_digest)}, 0);
+  json::array shards;
+  for (const raw::detail::shard_place& place : places_) {
+    const std::vector<raw::detail::part_range> parts =
+        raw::detail::parts_of(format_, index_, place);
+    const raw::cut& cut = index_.objects[place.object].cuts[place.cut];
+    std::uint64_t key_bytes = 0;
+    for (const raw::detail::part_range& part : parts) key_bytes += object_of(part).key.size();
+    const std::string name = name_of(place, parts);
+    json::object entry = config;
+    entry.emplace_back(
+        "raw_data",
+        json::object{{"basename", name + ".mds"},
+                     {"bytes", raw::detail::estimated_shard_bytes(layout, cut, key_bytes)},
+                     {"hashes", json::object{{std::string(source_digest), name}}}});
+    entry.emplace_back("samples", cut.samples);
+    entry.emplace_back("zip_data", json::value());
+    shards.emplace_back(std::move(entry));
+  }
+  return json::dump(json::object{{"shards", std::move(shards)}, {"version", 2}},
+                    json::key_order::sorted);
+}
+
+MDSTREAM_INLINE std::unique_ptr<shard_making> raw_maker::begin(std::uint32_t shard) const {
+  return std::make_unique<raw_making>(*this, places_.at(shard));
+}
+
+MDSTREAM_INLINE raw_making::raw_making(const raw_maker& of, const raw::detail::shard_place& place)
+    : of_(of),
+      object_(of.index_.objects[place.object]),
+      cut_(object_.cuts[place.cut]),
+      parts_(raw::detail::parts_of(of.format_, of.index_, place)),
+      bytes_(parts_.size()) {
+  for (const raw::detail::part_range& each : parts_)
+    if (each.range.bytes > mds_shard_builder::max_bytes)
+      throw error(errc::corrupt, {.what = "the index has a shard of " +
+                                          std::to_string(each.range.bytes) + " bytes",
+                                  .url = of_.object_of(each).key,
+                                  .byte = each.range.offset});
+  if (of_.format_.get().takes_whole_objects()) return;
+  decoder_ = open_decoder(of_.decoders_, object_.file.key);
+  if (decoder_) bytes_.front() = room_for_object(cut_.bytes, object_.file.key);
+}
+
+MDSTREAM_INLINE object_range raw_making::range_of(std::size_t part) const {
+  const raw::detail::listed_object& from = of_.object_of(parts_[part]);
+  return {.key = from.key,
+          .version = {.bytes = from.bytes, .tag = from.tag},
+          .offset = parts_[part].range.offset,
+          .bytes = parts_[part].range.bytes};
+}
+
+MDSTREAM_INLINE std::vector<object_range> raw_making::next() {
+  std::vector<object_range> out;
+  if (decoder_ && plain_at_ < cut_.offset + cut_.bytes) {
+    const raw::detail::listed_object& from = object_.file;
+    out.push_back({.key = from.key,
+                   .version = {.bytes = from.bytes, .tag = from.tag},
+                   .offset = packed_read_,
+                   .bytes = std::min(packed_at_once, from.bytes - packed_read_)});
+  } else if (!std::exchange(asked_, true)) {
+    for (std::size_t i = decoder_ ? 1 : 0; i < parts_.size(); ++i) out.push_back(range_of(i));
+  }
+  return out;
+}
+
+MDSTREAM_INLINE void raw_making::take(std::vector<pages> bytes) {
+  if (!asked_) {
+    const pages& packed = bytes.front();
+    packed_read_ += packed.size();
+    return decode({packed.data(), packed.size()});
+  }
+  std::ranges::move(bytes, bytes_.begin() + (decoder_ ? 1 : 0));
+}
+
+MDSTREAM_INLINE void raw_making::decode(bytes_view packed) {
+  const std::uint64_t end = cut_.offset + cut_.bytes;
+  std::vector<std::byte> skipped(std::size_t{256} << 10);
+  while (plain_at_ < end) {
+    mutable_bytes into(skipped);
+    if (plain_at_ < cut_.offset)
+      into = into.first(std::min<std::size_t>(into.size(), cut_.offset - plain_at_));
+    else
+      into = mutable_bytes(bytes_.front().data(), bytes_.front().size())
+                 .subspan(static_cast<std::size_t>(plain_at_ - cut_.offset));
+    std::size_t made = 0;
+    try {
+      made = decoder_->decode(packed, into);
+    } catch (const error& e) {
+      fail_packed(e.where().what, e.where().cause, packed.size());
+    }
+    plain_at_ += made;
+    if (made != 0 || !packed.empty()) continue;
+    if (packed_read_ < object_.file.bytes) return;
+    fail_packed(decoder_->may_end() ? "the object ends before the shard that the index has"
+                                    : "the compressed data are cut short",
+                {}, 0);
+  }
+}
+
+MDSTREAM_INLINE void raw_making::fail_packed(std::string what, std::string cause,
+                                             std::size_t left) const {
+  throw error(errc::corrupt, {.what = std::move(what),
+                              .url = of_.store_.url(object_.file.key),
+                              .byte = packed_read_ - left,
+                              .cause = std::move(cause)});
+}
+
+MDSTREAM_INLINE void raw_making::check(const object_range& asked, const object_version& now) const {
+  raw::detail::check_unchanged({asked.key, asked.version.bytes, asked.version.tag},
+                               {asked.key, now.bytes, now.tag});
+}
+
+MDSTREAM_INLINE bytes_view raw_making::finish() {
+  try {
+    return made();
+  } catch (const error& e) {
+    throw with_url(e, of_.store_, object_.file.key);
+  }
+}
+
+MDSTREAM_INLINE bytes_view raw_making::made() {
+  std::vector<raw::part> parts;
+  for (std::size_t i = 0; i < parts_.size(); ++i)
+    parts.push_back({of_.object_of(parts_[i]).key,
+                     parts_[i].range.offset,
+                     {bytes_[i].data(), bytes_[i].size()},
+                     of_.labels_.empty() ? 0 : of_.labels_[parts_[i].object]});
+  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes);
+  raw::detail::transcode_into(of_.format_, cut_,
+                              {.parts = parts, .note = object_.note, .extra = cut_.extra}, *made_);
+  bytes_.clear();
+  return made_->finish();
+}
+
+}  // namespace mdstream::inline v0::detail

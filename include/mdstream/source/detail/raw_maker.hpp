@@ -1,0 +1,89 @@
+#pragma once
+
+/// Makes the shards of a source of foreign files: which ranges of which objects they are made of,
+/// and how.
+
+#include <mdstream/cache/detail/shard_maker.hpp>
+#include <mdstream/codec/detail/stream_decoder.hpp>
+#include <mdstream/raw/detail/index_builder.hpp>
+#include <mdstream/raw/detail/sample_sink.hpp>
+#include <mdstream/raw/detail/transcode.hpp>
+#include <mdstream/store/opened_store.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// Immutable; any thread may ask. Outlives the makings that it began.
+class raw_maker final : public shard_maker {
+ public:
+  /// `format`: opened with the index's options. `store`: what errors name objects by.
+  raw_maker(raw::source_format format, raw::detail::row_index index, stream_decoders decoders,
+            any_async_store store);
+
+  [[nodiscard]] const raw::detail::row_index& index() const noexcept { return index_; }
+  [[nodiscard]] std::size_t shards() const noexcept { return places_.size(); }
+
+  /// The text of an index.json with these shards. Their names and hashes change with their bytes.
+  /// O(shards).
+  [[nodiscard]] std::string index_text() const;
+
+  [[nodiscard]] MDSTREAM_INLINE std::unique_ptr<shard_making> begin(
+      std::uint32_t shard) const override;
+
+ private:
+  friend class raw_making;
+
+  [[nodiscard]] const raw::detail::listed_object& object_of(
+      const raw::detail::part_range& part) const;
+  [[nodiscard]] std::string name_of(const raw::detail::shard_place& place,
+                                    const std::vector<raw::detail::part_range>& parts) const;
+
+  const raw::source_format format_;
+  const raw::detail::row_index index_;
+  const stream_decoders decoders_;
+  const any_async_store store_;
+  const std::vector<raw::detail::shard_place> places_;
+  std::vector<std::int64_t> labels_{};  // images: by object
+};
+
+/// One shard. A compressed object is decompressed from its beginning up to the shard's end.
+class raw_making final : public shard_making {
+ public:
+  raw_making(const raw_maker& of, const raw::detail::shard_place& place);
+
+  [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
+  MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
+  MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
+  [[nodiscard]] MDSTREAM_INLINE bytes_view finish() override;
+
+ private:
+  static constexpr std::uint64_t packed_at_once = std::uint64_t{16} << 20;
+
+  [[nodiscard]] object_range range_of(std::size_t part) const;
+  [[nodiscard]] bytes_view made();
+  void decode(bytes_view packed);
+  [[noreturn]] void fail_packed(std::string what, std::string cause, std::size_t left) const;
+
+  const raw_maker& of_;
+  const raw::detail::indexed_object& object_;
+  const raw::cut& cut_;
+  const std::vector<raw::detail::part_range> parts_;
+  std::unique_ptr<stream_decoder> decoder_;
+  std::vector<pages> bytes_;       // of the parts
+  std::uint64_t packed_read_ = 0;  // of the compressed object
+  std::uint64_t plain_at_ = 0;     // decompressed so far
+  bool asked_ = false;             // for the parts as they are
+  std::optional<raw::detail::sample_sink> made_{};
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/source/detail/impl/raw_maker.ipp>
+#endif

@@ -1,0 +1,25 @@
+#pragma once
+
+/// Where Azure's tenants are asked for tokens of its storage. Needs libcurl: link mdstream::azure.
+
+#include <mdstream/net/environment.hpp>
+#include <mdstream/net/oauth.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail::azure {
+
+inline constexpr const char* resource = "https://storage.azure.com";
+
+[[nodiscard]] std::string authority(const net::environment& variables);
+
+[[nodiscard]] net::token_request ask_tenant(const std::string& authority, const std::string& tenant,
+                                            std::vector<std::pair<std::string, std::string>> form);
+
+}  // namespace mdstream::inline v0::detail::azure
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/azure/tenants.ipp>
+#endif

@@ -1,0 +1,70 @@
+#pragma once
+
+/// What the stores of all clouds are told in the same way. Pure.
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/core/sizes.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/net/access.hpp>
+#include <mdstream/net/environment.hpp>
+#include <mdstream/net/http_message.hpp>
+#include <mdstream/net/http_url.hpp>
+#include <mdstream/schedule/retry.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+struct cloud_options {
+  /// `http[s]://host[:port][/path]` in place of the provider's own.
+  std::string endpoint{};
+  /// Who supplies the keys of this store. Unset: the provider's own chain.
+  std::optional<net::any_access> keys{};
+  /// Larger objects are uploaded in parts of at least this size, so many at a time where the API
+  /// allows it, each repeated as `part_retry` says.
+  byte_size part_bytes = 16_MiB;
+  unsigned parallel_parts = 4;
+  retry_policy part_retry = patient_parts;
+  net::http_client_options http{};
+  net::environment variables = net::process_environment();
+  /// Told of files of keys that everybody may read.
+  warning_function warn = &warn_on_stderr;
+};
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0::detail::cloud {
+
+/// `scheme://place/prefix?name=value&…`, where place and prefix are literal.
+struct cloud_url {
+  std::string scheme{};  ///< lower case
+  std::string place{};   ///< what stands before the first slash
+  std::string prefix{};  ///< the rest, without a slash at either end
+  std::string query{};   ///< as it is written
+  std::vector<std::pair<std::string, std::string>> parameters{};  ///< decoded
+};
+
+/// What of such a URL may stand in messages: no query, and nothing that may be a password.
+[[nodiscard]] inline std::string shown(std::string_view url) { return net::redacted_url(url); }
+
+[[nodiscard]] error bad_url(std::string_view url, std::string what);
+
+[[nodiscard]] std::string without_slashes(std::string_view text);
+
+[[nodiscard]] cloud_url parse_cloud_url(std::string_view url);
+
+/// An endpoint without a slash at its end.
+[[nodiscard]] std::string checked_endpoint(std::string text, const std::string& of);
+
+/// A host that may be given without its scheme, as an endpoint.
+[[nodiscard]] std::string with_scheme(std::string host);
+
+}  // namespace mdstream::inline v0::detail::cloud
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/store/detail/impl/cloud/settings.ipp>
+#endif

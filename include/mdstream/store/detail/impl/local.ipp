@@ -1,0 +1,213 @@
+#pragma once
+
+#include <mdstream/store/local.hpp>
+#include <mdstream/version.hpp>
+
+#include <sys/stat.h>
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace mdstream::inline v0::store {
+
+MDSTREAM_INLINE local::local(std::string root)
+    : root_(std::move(root)), unflushed_(std::make_shared<pending>()) {
+  while (root_.size() > 1 && root_.ends_with('/')) root_.pop_back();
+  if (root_.empty()) {
+    throw error(errc::invalid_argument, "an empty path names no directory for a store");
+  }
+}
+
+MDSTREAM_INLINE std::uint64_t local::size(std::string_view key) const {
+  const std::string path = path_of(key);
+  const detail::unique_fd fd = detail::open_file(path, O_RDONLY);
+  return detail::file_size(fd.get(), path);
+}
+
+MDSTREAM_INLINE std::size_t local::read(std::string_view key, std::uint64_t offset,
+                                        mutable_bytes into) const {
+  const std::string path = path_of(key);
+  const detail::unique_fd fd = detail::open_file(path, O_RDONLY);
+  const detail::file_state before(fd.get(), path);
+  return read_state(fd, before, offset, into, path);
+}
+
+MDSTREAM_INLINE object_version local::version(std::string_view key) const {
+  const std::string path = path_of(key);
+  const detail::unique_fd fd = detail::open_file(path, O_RDONLY);
+  (void)detail::file_size(fd.get(), path);  // refuses what is no file
+  const detail::file_state now(fd.get(), path);
+  return {.bytes = now.bytes(), .tag = now.tag()};
+}
+
+MDSTREAM_INLINE std::size_t local::read_version(std::string_view key, const object_version& held,
+                                                std::uint64_t offset, mutable_bytes into) const {
+  const std::string path = path_of(key);
+  const detail::unique_fd fd = detail::open_file(path, O_RDONLY);
+  const detail::file_state before(fd.get(), path);
+  if (before.tag() != held.tag) before.fail(path);
+  return read_state(fd, before, offset, into, path);
+}
+
+MDSTREAM_INLINE void local::write(std::string_view key, bytes_view bytes) const {
+  const std::string path = path_of(key);
+  replace(path, bytes, detail::durability::cached);
+  will_flush(path);
+}
+
+MDSTREAM_INLINE void local::publish(std::string_view key, bytes_view bytes) const {
+  flush();
+  replace(path_of(key), bytes, detail::durability::flushed);
+  flush();  // what names a directory that was only made for it
+}
+
+MDSTREAM_INLINE bool local::create(std::string_view key, bytes_view bytes) const {
+  const std::string path = path_of(key);
+  flush();
+  detail::replacement_file file(path, [this](const std::string& made) { will_flush(made); });
+  file.append(bytes);
+  const bool made = file.create();
+  flush();
+  return made;
+}
+
+MDSTREAM_INLINE std::vector<object_info> local::list(std::string_view prefix,
+                                                     const std::stop_token& stop) const {
+  std::vector<object_info> found;
+  std::vector<directory_id> above;
+  list_into("", prefix, stop, above, found);
+  std::sort(found.begin(), found.end(),
+            [](const object_info& a, const object_info& b) { return a.key < b.key; });
+  return found;
+}
+
+MDSTREAM_INLINE void local::remove(std::string_view key) const {
+  const std::string path = path_of(key);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT && errno != ENOTDIR) {
+    throw system_failure(errno, "cannot delete", path);
+  }
+  remove_directories(detail::parent_of(path));
+}
+
+MDSTREAM_INLINE std::size_t local::read_state(const detail::unique_fd& fd,
+                                              const detail::file_state& before,
+                                              std::uint64_t offset, mutable_bytes into,
+                                              const std::string& path) {
+  const std::size_t got = detail::read_at(fd.get(), offset, into, path);
+  if (!detail::file_state(fd.get(), path).has_bytes_of(before)) before.fail(path);
+  return got;
+}
+
+MDSTREAM_INLINE void local::list_into(const std::string& key, std::string_view prefix,
+                                      const std::stop_token& stop, std::vector<directory_id>& above,
+                                      std::vector<object_info>& found) const {
+  namespace fs = std::filesystem;
+  if (stop.stop_requested()) throw error(errc::canceled, {.what = "stopped", .url = root_});
+  const std::string path = key.empty() ? root_ : join_path(root_, key);
+  struct stat info{};
+  std::error_code failure;
+  fs::directory_iterator at;
+  const bool is_open = ::stat(path.c_str(), &info) == 0;
+  if (is_open) {
+    const directory_id own(info.st_dev, info.st_ino);
+    if (std::find(above.begin(), above.end(), own) != above.end()) return;
+    above.push_back(own);
+    at = fs::directory_iterator(path, failure);
+  } else {
+    failure.assign(errno, std::generic_category());
+  }
+  for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
+    std::error_code entry_failure;
+    const std::string name = key + at->path().filename().native();
+    const std::size_t common = std::min(name.size(), prefix.size());
+    if (std::string_view(name).substr(0, common) != prefix.substr(0, common)) continue;
+    if (at->is_directory(entry_failure)) {
+      list_into(name + '/', prefix, stop, above, found);
+      continue;
+    }
+    if (name.size() < prefix.size() || !at->is_regular_file(entry_failure) ||
+        is_temporary(at->path().filename().native())) {
+      continue;
+    }
+    const std::uint64_t bytes = at->file_size(entry_failure);
+    if (!entry_failure) found.push_back({.key = name, .bytes = bytes});
+  }
+  if (failure && failure != std::errc::no_such_file_or_directory) {  // else it went meanwhile
+    throw system_failure(failure.value(), "cannot list", path);
+  }
+  if (is_open) above.pop_back();
+}
+
+MDSTREAM_INLINE std::string local::join_path(const std::string& root, std::string_view key) {
+  if (key.empty()) return root;
+  return root + (root.ends_with('/') ? "" : "/") + std::string(key);
+}
+
+MDSTREAM_INLINE std::string local::path_of(std::string_view key) const {
+  require_safe_key(key, root_);
+  return join_path(root_, key);
+}
+
+MDSTREAM_INLINE void local::replace(const std::string& path, bytes_view bytes,
+                                    detail::durability wanted) const {
+  detail::replace_file(path, bytes, wanted, [this](const std::string& made) { will_flush(made); });
+}
+
+MDSTREAM_INLINE void local::will_flush(const std::string& path) const {
+  const std::lock_guard lock(unflushed_->mutex);
+  unflushed_->paths.insert(path);
+}
+
+MDSTREAM_INLINE void local::flush() const {
+  std::set<std::string> paths;
+  {
+    const std::lock_guard lock(unflushed_->mutex);
+    paths.swap(unflushed_->paths);
+  }
+  try {
+    std::set<std::string> directories;
+    for (const std::string& path : paths) {
+      directories.insert(detail::parent_of(path));
+      const detail::unique_fd fd = detail::open_if_there(path, O_RDONLY);
+      if (fd) detail::make_durable(fd.get(), path);  // one that was removed since needs no flush
+    }
+    for (const std::string& directory : directories) {
+      const detail::unique_fd fd = detail::open_if_there(directory, O_RDONLY | O_DIRECTORY);
+      if (fd) detail::make_durable(fd.get(), directory);
+    }
+  } catch (...) {
+    const std::lock_guard lock(unflushed_->mutex);
+    unflushed_->paths.merge(paths);  // they still wait for it
+    throw;
+  }
+}
+
+MDSTREAM_INLINE void local::remove_directories(std::string path) const {
+  while (path.size() > root_.size() + 1 && path.starts_with(root_)) {
+    if (::rmdir(path.c_str()) != 0) {
+      if (errno != ENOTEMPTY && errno != EEXIST) return;
+      if (!remove_left_behind(path) || ::rmdir(path.c_str()) != 0) return;
+    }
+    path = detail::parent_of(path);
+  }
+}
+
+MDSTREAM_INLINE bool local::remove_left_behind(const std::string& directory) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  std::vector<std::string> found;
+  for (fs::directory_iterator at(directory, failure); !failure && at != fs::directory_iterator();
+       at.increment(failure)) {
+    if (!is_temporary(at->path().filename().native())) return false;
+    found.push_back(at->path().native());
+  }
+  for (const std::string& path : found) {
+    const detail::unique_fd fd = detail::open_if_there(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    ::unlink(path.c_str());
+  }
+  return !failure;
+}
+
+}  // namespace mdstream::inline v0::store

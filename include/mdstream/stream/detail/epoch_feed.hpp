@@ -1,0 +1,150 @@
+#pragma once
+
+/// The batches of one epoch on one rank: put together by who asks for them, or ahead on the pool.
+
+#include <mdstream/core/detail/unique_function.hpp>
+#include <mdstream/stream/detail/batch_builder.hpp>
+#include <mdstream/stream/detail/batch_ring.hpp>
+#include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/stream/detail/delivery.hpp>
+#include <mdstream/stream/detail/next_epoch.hpp>
+#include <mdstream/version.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// How far an epoch is fetched, and put together, ahead.
+struct feed_limits {
+  delivery_limits delivery{};
+  std::uint64_t ahead_bytes = 0;  ///< of batches that are put together ahead
+};
+
+/// Batches are asked for one at a time. The destructor cancels and waits; never on a pool thread.
+class epoch_feed final : public epoch_steps, private batch_source {
+ public:
+  using batch_pointer = std::unique_ptr<detail::untyped_batch>;
+
+  /// `from` and `builder` have to outlive this. `first_number` is that of the first global batch of
+  /// `ahead`. `when_spent`: as that of `batch_ring`; `before_drop`: as that of `delivery`.
+  epoch_feed(corpus& from, detail::batch_builder& builder, lookahead ahead, epoch_seed seed,
+             std::uint64_t first_number, const feed_limits& limits,
+             std::function<void()> when_spent = {},
+             std::function<void(std::uint32_t)> before_drop = {});
+  /// As `delivery::async_end`.
+  MDSTREAM_INLINE void async_end(unique_function<void()> ended) override;
+
+  // Before the first batch is asked for; on any thread, one at a time.
+
+  /// As those of `delivery`.
+  void read_first() override { delivery_.read_first(); }
+  void fetch_first(const std::function<bool(std::uint32_t)>& needed_before) override {
+    delivery_.fetch_first(needed_before);
+  }
+  void fetch_on() override { delivery_.fetch_on(); }
+  void yield(std::uint32_t shard) override { delivery_.yield(shard); }
+  /// As that of `delivery`: the builder serves one epoch at a time.
+  void wait_for(std::stop_token others_gone) { delivery_.wait_for(std::move(others_gone)); }
+  /// Begins to put batches together where that is done ahead. The epoch before has to be spent.
+  void build_first() override {
+    if (ring_) ring_->start();
+  }
+
+  /// As `loader::epoch_type::next`; `into` is a batch whose memory is used again.
+  bool next(batch_pointer& into);
+
+  /// As `next`, without blocking; `done` is called on the pool. This object may be gone then.
+  void async_next(std::stop_token stop, batch_ring::handler done);
+
+  [[nodiscard]] std::chrono::nanoseconds stalled() const {
+    return ring_ ? ring_->stalled() : delivery_.stalled();
+  }
+  /// Finished batches that wait to be taken.
+  [[nodiscard]] std::size_t ready() const { return ring_ ? ring_->ready() : 0; }
+  /// Whether nothing is under way that the destructor would wait for.
+  [[nodiscard]] bool is_idle() const override {
+    return (!ring_ || ring_->is_idle()) && delivery_.is_idle();
+  }
+  [[nodiscard]] epoch_outlook outlook() const noexcept { return delivery_.outlook(); }
+  [[nodiscard]] std::uint64_t batches() const noexcept { return delivery_.batches(); }
+  [[nodiscard]] shard_counters counters() const { return delivery_.counters(); }
+  [[nodiscard]] std::vector<std::uint32_t> excluded() const { return delivery_.excluded(); }
+  [[nodiscard]] bool has_copied() const noexcept { return delivery_.has_copied(); }
+  /// As `delivery::next_use`. Any thread.
+  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const override {
+    return delivery_.next_use(shard, from);
+  }
+
+ private:
+  /// Whether samples are changed on their way.
+  [[nodiscard]] bool prepares() const noexcept {
+    return builder_.about.transforms || corpus_.has_rows();
+  }
+
+  // One batch, by who asks for it.
+
+  /// Builds the batch that was announced and leaves it behind. False where it has to be waited for
+  /// once more.
+  bool build(detail::untyped_batch& into);
+
+  /// Fills a batch with what `found_` says. Returns its bytes.
+  std::uint64_t assemble(const upcoming_batch& from, detail::untyped_batch& into);
+
+  /// Looks up where the samples of a batch lie. Samples of a shuffled batch lie anywhere: all are
+  /// asked for before the first is copied, so that their cache misses overlap.
+  void find(const upcoming_batch& batch);
+
+  /// Asks for the samples of the next batch, so that they are near when its turn comes; where they
+  /// vary in size, for what says where they lie.
+  void look_beyond();
+
+  [[nodiscard]] bytes_view mapped(sample_location at) const {
+    return delivery_.shard(at.shard)[at.index];
+  }
+
+  /// What to do about the exception at hand. True where the batch was changed for it; otherwise it
+  /// is thrown again, with the place that it is about.
+  bool recovered(const upcoming_batch& from);
+
+  /// The shard of the first sample whose place in its shard is bad, or whose bytes are lost.
+  [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_sample(const upcoming_batch& from);
+
+  // The source of the ring; on the pool.
+
+  MDSTREAM_INLINE void announce(std::stop_token stop, unique_function<bool()> take,
+                                unique_function<void(std::exception_ptr)> done) override;
+
+  /// Takes the announced batch over. False where it has to be announced once more.
+  MDSTREAM_INLINE bool take(batch_job& into) override;
+
+  /// A transform gets samples that hold what their size headers say.
+  void check_sample(const upcoming_batch& from, std::size_t i, bytes_view sample) const;
+
+  MDSTREAM_INLINE void prepare(batch_job& of, std::size_t worker) const override;
+
+  MDSTREAM_INLINE std::uint64_t finish(batch_job& of) override;
+
+  corpus& corpus_;
+  detail::batch_builder& builder_;
+  epoch_seed seed_;
+  std::uint64_t first_number_;
+  std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
+  std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
+  delivery delivery_;
+  std::optional<batch_ring> ring_;  // goes first: it uses the delivery
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/epoch_feed.ipp>
+#endif

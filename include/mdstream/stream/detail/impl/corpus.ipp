@@ -1,0 +1,241 @@
+#pragma once
+
+#include <mdstream/core/fnv.hpp>
+#include <mdstream/format/detail/row_to_mds.hpp>
+#include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE corpus::corpus(const dataset_options& given, const corpus_policies& policies,
+                               opened_streams* opened)
+    : own_runtime_(given.shared_runtime == nullptr ? make_runtime(given.threads) : nullptr),
+      threads_(given.shared_runtime == nullptr ? *own_runtime_ : *given.shared_runtime) {
+  std::optional<opened_streams> own;
+  if (opened == nullptr) {
+    opened = &own.emplace(given, threads_, policies.storage);
+    opened->load();
+  }
+  std::vector<cache_stream> cached;
+  std::vector<std::uint64_t> sizes;
+  for (opened_stream& each : opened->streams()) {
+    cached.push_back(take(std::move(each), policies.check_schema));
+    const std::vector<std::uint64_t> of_stream = cached.back().index->shard_sizes();
+    stream_shards_.push_back(of_stream);
+    sizes.insert(sizes.end(), of_stream.begin(), of_stream.end());
+  }
+  cache_root_ = opened->root();
+  warnings_ = opened->warnings();
+  warn_ = opened->warn_of(given);
+  locate_ = shard_locator(sizes);
+  sample_size_ = common_sample_size();
+  only_layout_ = common_layout();
+  if (sample_size_ != 0 && only_layout_ != nullptr) uniform_samples_ = samples();
+  cache_ = std::make_unique<shard_cache>(
+      threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value, .warn = warn_},
+      std::move(cached), policies.storage.codecs, policies.storage.hashes);
+}
+
+MDSTREAM_INLINE corpus::~corpus() {
+  if (own_runtime_ || !threads_.runs_here()) return;
+  std::vector<std::shared_ptr<const dataset_index>> indexes;
+  for (const stream_part& part : parts_) indexes.push_back(part.index);
+  shard_cache* const cache = cache_.release();
+  cache->async_end([cache, indexes = std::move(indexes)] { delete cache; });
+}
+
+MDSTREAM_INLINE std::vector<std::uint32_t> corpus::shards_of_streams() const {
+  std::vector<std::uint32_t> out;
+  for (const auto& shards : stream_shards_)
+    out.push_back(static_cast<std::uint32_t>(shards.size()));
+  return out;
+}
+
+MDSTREAM_INLINE std::uint64_t corpus::source() const noexcept {
+  if (std::ranges::all_of(sources_, [](std::uint64_t each) { return each == 0; })) return 0;
+  fnv1a hash;
+  for (const std::uint64_t each : sources_) hash.add(each);
+  return hash.value();
+}
+
+MDSTREAM_INLINE const sample_layout& corpus::layout(std::uint32_t shard) const noexcept {
+  return only_layout_ != nullptr ? *only_layout_ : layout_among_several(shard);
+}
+
+MDSTREAM_INLINE const shard_config* corpus::row_config(std::uint32_t shard) const noexcept {
+  const stream_part& part = stream_of(shard);
+  if (part.mds_forms.empty()) return nullptr;
+  const shard_config& config = part.index->config(shard - part.first_shard);
+  return config.layout.format() == shard_format::mds ? nullptr : &config;
+}
+
+MDSTREAM_INLINE shard_samples corpus::view(const shard_ref& shard, std::uint32_t number) const {
+  try {
+    return detail::read_mapped([&] {
+      if (has_rows_ && row_config(number) != nullptr)
+        return shard_samples(rows_of(shard.bytes(), number));
+      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
+      if (sample_size_ != 0) (void)shard.landmark([&] { return checked_origin(samples, number); });
+      return shard_samples(samples);
+    });
+  } catch (const error& e) {
+    throw error(e.code(), placed(e.where(), number));
+  }
+}
+
+MDSTREAM_INLINE bytes_view corpus::bytes(const shard_ref& shard, sample_location at) const {
+  if (sample_size_ == 0) return bytes_of_varying(shard.bytes(), at);
+  const std::byte* const origin =
+      shard.landmark([&] { return origin_of(shard.bytes(), at.shard); });
+  return uniform_bytes(origin, locate_.first_sample(at.shard) + at.index, sample_size_);
+}
+
+MDSTREAM_INLINE const std::byte* corpus::uniform_origin(const shard_ref& shard,
+                                                        std::uint64_t sample) const noexcept {
+  return shard.landmark([&]() noexcept { return origin_or_null(shard.bytes(), sample); });
+}
+
+MDSTREAM_INLINE bytes_view corpus::uniform_bytes(const std::byte* origin, std::uint64_t sample,
+                                                 std::size_t size) noexcept {
+  const std::uintptr_t at = reinterpret_cast<std::uintptr_t>(origin) + sample * size;
+  return {reinterpret_cast<const std::byte*>(at), size};
+}
+
+MDSTREAM_INLINE void corpus::require_equal_columns() const {
+  const sample_layout& first = layout();
+  for (const stream_part& part : parts_) {
+    for (std::size_t i = 0; i < part.index->configs().size(); ++i) {
+      const sample_layout& other =
+          part.mds_forms.empty() ? part.index->configs()[i].layout : part.mds_forms[i];
+      if (other == first) continue;
+      std::uint32_t shard = part.first_shard;
+      while (part.config_of(shard) != i) ++shard;
+      throw error(errc::schema_mismatch,
+                  placed({.what = "its columns (" + other.describe() +
+                                  ") are not those of the first stream (" + first.describe() + ")"},
+                         shard));
+    }
+  }
+}
+
+MDSTREAM_INLINE diagnostics corpus::placed(diagnostics where, std::uint32_t shard) const {
+  const stream_part& part = stream_of(shard);
+  where.stream = part.name;
+  where.shard = shard - part.first_shard;
+  where.url = part.directory + '/' + part.index->raw(shard - part.first_shard).name;
+  return where;
+}
+
+MDSTREAM_INLINE void corpus::async_acquire(std::uint32_t shard, std::stop_token stop,
+                                           diagnostics& where, acquire_handler done) {
+  cache_->async_acquire(shard, std::move(stop), where, std::move(done));
+}
+
+MDSTREAM_INLINE void corpus::async_prefetch(std::uint32_t shard, std::stop_token stop,
+                                            diagnostics& where, prefetch_handler done) {
+  cache_->async_prefetch(shard, std::move(stop), where, std::move(done));
+}
+
+MDSTREAM_INLINE std::unique_ptr<runtime> corpus::make_runtime(unsigned threads) {
+  return std::make_unique<runtime>(threads, threads == 1 ? 1 : runtime::io_threads_for_transfers());
+}
+
+MDSTREAM_INLINE std::size_t corpus::stream_part::config_of(std::uint32_t shard) const noexcept {
+  return static_cast<std::size_t>(&index->config(shard - first_shard) - index->configs().data());
+}
+
+MDSTREAM_INLINE row_shard_view corpus::rows_of(bytes_view shard, std::uint32_t number) const {
+  const stream_part& part = stream_of(number);
+  const auto data = static_cast<std::size_t>(
+      part.index->file_bytes(number - part.first_shard, file_role::raw_data));
+  return {shard.first(data), shard.subspan(file_mapping::whole_pages(data)),
+          locate_.shard_samples(number)};
+}
+
+MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened, schema_check check_schema) {
+  const std::shared_ptr<const dataset_index> index = std::move(opened.index);
+  const stream_place& place = opened.place;
+  parts_.push_back(
+      {place.name, place.directory, index, next_shard_, check(*index, place, check_schema)});
+  has_rows_ = has_rows_ || !parts_.back().mds_forms.empty();
+  sources_.push_back(opened.source);
+  next_shard_ += static_cast<std::uint32_t>(index->shards());
+  return {.name = place.name,
+          .directory = place.directory,
+          .remote = std::move(opened.remote),
+          .prefix = place.split,
+          .maker = std::move(opened.maker),
+          .index = index.get(),
+          .version = opened.version,
+          .adopted = opened.adopted,
+          .keep_zip = opened.keep_zip,
+          .validate_hash = std::move(opened.validate_hash),
+          .download_retry = opened.download_retry,
+          .download_timeout = opened.download_timeout,
+          .patience = opened.patience};
+}
+
+MDSTREAM_INLINE std::vector<sample_layout> corpus::check(const dataset_index& index,
+                                                         const stream_place& place,
+                                                         schema_check check_schema) {
+  const auto fail = [&place](errc code, std::string what) {
+    throw error(code, diagnostics{.what = std::move(what),
+                                  .stream = place.name,
+                                  .url = place.directory + "/index.json"});
+  };
+  if (index.samples() == 0) fail(errc::invalid_argument, "the dataset has no samples");
+  std::vector<sample_layout> forms;
+  bool rows = false;
+  for (const shard_config& config : index.configs()) {
+    try {
+      const bool is_mds = config.layout.format() == shard_format::mds;
+      rows = rows || !is_mds;
+      forms.push_back(is_mds ? config.layout : mds_form(config.layout));
+      check_schema(forms.back());
+    } catch (const error& e) {
+      diagnostics where = e.where();
+      where.stream = place.name;
+      where.url = place.directory + "/index.json";
+      throw error(e.code(), std::move(where));
+    }
+  }
+  if (!rows) forms.clear();
+  return forms;
+}
+
+MDSTREAM_INLINE const std::byte* corpus::checked_origin(const mds_shard_view& samples,
+                                                        std::uint32_t number) const {
+  samples.check_offsets();
+  const std::byte* const first = samples.bytes().data() + samples.first_sample();
+  return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(first) -
+                                            locate_.first_sample(number) * sample_size_);
+}
+
+MDSTREAM_INLINE const sample_layout* corpus::common_layout() const {
+  if (parts_.size() == 1 && parts_.front().index->configs().size() == 1) return &layout(0);
+  if (has_rows_) return nullptr;
+  const sample_layout& first = layout(0);
+  for (const stream_part& part : parts_)
+    for (const shard_config& config : part.index->configs())
+      if (config.layout != first) return nullptr;
+  return &first;
+}
+
+MDSTREAM_INLINE std::uint64_t corpus::common_sample_size() const {
+  if (has_rows_) return 0;
+  const std::uint64_t size = layout().fixed_sample_size().value_or(0);
+  for (const stream_part& part : parts_)
+    for (const shard_config& config : part.index->configs())
+      if (config.layout.fixed_sample_size() != size) return 0;
+  return size;
+}
+
+MDSTREAM_INLINE const corpus::stream_part& corpus::stream_of(std::uint32_t shard) const noexcept {
+  return *std::prev(std::ranges::upper_bound(parts_, shard, {}, &stream_part::first_shard));
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,185 @@
+#pragma once
+
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/collate/detail/measure.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/stream/detail/epoch_feed.hpp>
+#include <mdstream/version.hpp>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& builder,
+                                       lookahead ahead, epoch_seed seed, std::uint64_t first_number,
+                                       const feed_limits& limits, std::function<void()> when_spent,
+                                       std::function<void(std::uint32_t)> before_drop)
+    : corpus_(from),
+      builder_(builder),
+      seed_(seed),
+      first_number_(first_number),
+      delivery_(from, from.threads(), std::move(ahead), limits.delivery, std::move(before_drop)) {
+  if (prepares() || limits.ahead_bytes != 0)
+    ring_.emplace(static_cast<batch_source&>(*this), from.threads(), from.threads().threads(),
+                  ring_limits{.bytes = limits.ahead_bytes,
+                              .batches = builder.about.batches_ahead,
+                              .one_at_a_time = from.limited()},
+                  std::move(when_spent));
+}
+
+MDSTREAM_INLINE void epoch_feed::async_end(unique_function<void()> ended) {
+  if (!ring_) return delivery_.async_end(std::move(ended));
+  ring_->async_end(
+      [this, ended = std::move(ended)]() mutable { delivery_.async_end(std::move(ended)); });
+}
+
+MDSTREAM_INLINE bool epoch_feed::next(batch_pointer& into) {
+  if (ring_) return ring_->next(into);
+  while (delivery_.wait())
+    if (build(*into)) return true;
+  return false;
+}
+
+MDSTREAM_INLINE void epoch_feed::async_next(std::stop_token stop, batch_ring::handler done) {
+  if (ring_) return ring_->async_next(std::move(stop), std::move(done));
+  auto built = std::make_shared<batch_pointer>(builder_.make());
+  delivery_.async_next(
+      std::move(stop), [this, built] { return build(**built); },
+      [built, done = std::move(done)](std::exception_ptr failure) mutable {
+        done(std::move(failure), std::move(*built));
+      });
+}
+
+MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
+  const upcoming_batch& from = delivery_.front();
+  try {
+    detail::read_mapped([&] {
+      if (found_of_ != from.number) find(from);
+      found_of_.reset();  // what is built once more is looked up once more
+      static_cast<void>(assemble(from, into));
+    });
+  } catch (...) {
+    if (recovered(from)) return false;
+    throw;
+  }
+  delivery_.pop();
+  look_beyond();
+  return true;
+}
+
+MDSTREAM_INLINE std::uint64_t epoch_feed::assemble(const upcoming_batch& from,
+                                                   detail::untyped_batch& into) {
+  into.epoch = seed_.epoch;
+  into.number = first_number_ + from.number;
+  return builder_.build(from.ids, found_, into);
+}
+
+MDSTREAM_INLINE void epoch_feed::find(const upcoming_batch& batch) {
+  found_.resize(batch.locations.size());
+  const copied_samples* const copied = delivery_.copied();
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    const bytes_view bytes = copied != nullptr ? (*copied)[i] : mapped(batch.locations[i]);
+    found_[i] = {bytes.data(), bytes.size()};
+    prefetch_lines(bytes);
+  }
+  found_of_ = batch.number;
+}
+
+MDSTREAM_INLINE void epoch_feed::look_beyond() {
+  const upcoming_batch* const next = delivery_.upcoming();
+  if (next == nullptr) return;
+  if (corpus_.sample_size() != 0) return find(*next);
+  for (const sample_location at : next->locations) delivery_.shard(at.shard).prefetch(at.index);
+}
+
+MDSTREAM_INLINE bool epoch_feed::recovered(const upcoming_batch& from) {
+  try {
+    throw;
+  } catch (const collate::detail::bad_sample& bad) {
+    const sample_location at = from.locations[bad.index()];
+    if (bad.code() == errc::corrupt && delivery_.recover(at.shard)) return true;
+    throw error(
+        bad.code(),
+        corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
+  } catch (const error& e) {
+    const std::optional<std::uint32_t> shard = shard_of_bad_sample(from);
+    if (!shard) throw;
+    diagnostics where = corpus_.placed(e.where(), *shard);
+    if (delivery_.recover(*shard)) return true;
+    throw error(e.code(), std::move(where));
+  }
+}
+
+MDSTREAM_INLINE std::optional<std::uint32_t> epoch_feed::shard_of_bad_sample(
+    const upcoming_batch& from) {
+  if (delivery_.copied() != nullptr) return std::nullopt;  // then they were good
+  for (const sample_location at : from.locations) {
+    try {
+      detail::read_mapped([&] { detail::touch_pages(mapped(at)); });
+    } catch (const error&) {
+      return at.shard;
+    }
+  }
+  return std::nullopt;
+}
+
+MDSTREAM_INLINE void epoch_feed::announce(std::stop_token stop, unique_function<bool()> take,
+                                          unique_function<void(std::exception_ptr)> done) {
+  delivery_.async_next(std::move(stop), std::move(take), std::move(done));
+}
+
+MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
+  const upcoming_batch& from = delivery_.front();
+  try {
+    into.samples.clear();
+    const copied_samples* const copied = delivery_.copied();
+    detail::read_mapped([&] {
+      for (std::size_t i = 0; i < from.locations.size(); ++i) {
+        into.samples.push_back(copied != nullptr ? (*copied)[i] : mapped(from.locations[i]));
+        check_sample(from, i, into.samples.back());
+      }
+    });
+  } catch (...) {
+    if (recovered(from)) return false;
+    throw;
+  }
+  into.from = from;
+  delivery_.share_front(into.shards);
+  if (copied_samples* const copied = delivery_.copied()) into.copied = std::move(*copied);
+  delivery_.pop();
+  return true;
+}
+
+MDSTREAM_INLINE void epoch_feed::check_sample(const upcoming_batch& from, std::size_t i,
+                                              bytes_view sample) const {
+  const std::uint32_t shard = from.locations[i].shard;
+  if (corpus_.row_config(shard) != nullptr) return;  // its text is checked as it is read
+  try {
+    corpus_.layout(shard).check(sample);
+  } catch (const error& e) {
+    throw collate::detail::bad_sample(i, e.where().byte.value_or(0), e.where().what);
+  }
+}
+
+MDSTREAM_INLINE void epoch_feed::prepare(batch_job& of, std::size_t worker) const {
+  if (prepares()) builder_.prepare({corpus_, of.from, of.samples, seed_}, of.prepared, worker);
+}
+
+MDSTREAM_INLINE std::uint64_t epoch_feed::finish(batch_job& of) {
+  if (!of.batch) of.batch = builder_.make();
+  found_.resize(of.from.ids.size());
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    const bytes_view bytes = prepares() ? of.prepared[i] : of.samples[i];
+    found_[i] = {bytes.data(), bytes.size()};
+    prefetch_lines(bytes);
+  }
+  std::uint64_t bytes = 0;
+  try {
+    detail::read_mapped([&] { bytes = assemble(of.from, *of.batch); });
+  } catch (const collate::detail::bad_sample& bad) {
+    const sample_location at = of.from.locations[bad.index()];
+    throw error(bad.code(), corpus_.placed({.what = bad.what(), .sample = at.index}, at.shard));
+  }
+  return bytes;
+}
+
+}  // namespace mdstream::inline v0::detail

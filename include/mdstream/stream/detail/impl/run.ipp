@@ -1,0 +1,360 @@
+#pragma once
+
+#include <mdstream/stream/detail/run.hpp>
+#include <mdstream/stream/detail/run_settings.hpp>
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE void batch_engine::hand_out::tell(const detail::watch::call& began,
+                                                  const detail::untyped_batch& got,
+                                                  const observe::totals& sum,
+                                                  std::uint64_t queued) {
+  watched->end(began,
+               {.epoch = got.epoch, .batch = got.number, .samples = got.samples, .queued = queued},
+               sum);
+}
+
+MDSTREAM_INLINE dataset_options batch_engine::streams_of(const options& given,
+                                                         bool hears_warnings) {
+  dataset_options out = detail::dataset_part(given);
+  if (!hears_warnings && !out.warn) out.warn = &warn_on_stderr;
+  return out;
+}
+
+MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies policies,
+                                           opened_streams* opened)
+    : position_(detail::position_of(given)),
+      ranks_here_(position_.ranks_per_node * given.replication),
+      batch_size_(detail::batch_size_of(given, position_)),
+      predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
+      canonical_nodes_(given.num_canonical_nodes.value_or(0)),
+      handed_out_(std::make_shared<hand_out>(std::move(policies.observer))),
+      corpus_(streams_of(given, handed_out_->hears_warnings()), policies.corpus, opened),
+      order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
+             given.phases, global_batch_size(), policies.shuffler(given.shuffle_algo)),
+      plans_(corpus_.cache_root().empty() ? "" : corpus_.cache_root() + "/.mdstream/plans"),
+      progress_(order_.begin_run()),
+      bad_(corpus_.shards_of_streams()),
+      substitute_(given.on_bad_shard == bad_shards::substitute),
+      keeps_busy_(!given.predownload),
+      builder_(std::move(policies.builder)),
+      ahead_(detail::ahead_of(given, builder_->about.transforms || corpus_.has_rows())),
+      next_(corpus_.threads(),
+            [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
+      held_(builder_->make()) {
+  builder_->open(corpus_.layout());
+  detail::check_block_size(given);
+  corpus_.require_equal_columns();  // a batch has one set of them
+  if (handed_out_->hears_warnings()) handed_out_->watched->hear(corpus_.warnings());
+}
+
+MDSTREAM_INLINE batch_engine::~batch_engine() {
+  corpus_.cache().set_next_use_from(nullptr);
+  next_.take_any().reset();  // it asks the epoch at hand what that needs
+}
+
+MDSTREAM_INLINE void batch_engine::async_end(unique_function<void()> ended) {
+  corpus_.cache().set_next_use_from(nullptr);
+  next_.retire(next_.take_any());  // first: it asks the epoch at hand what that needs
+  next_.retire(std::move(feed_));
+  next_.when_others_gone(std::move(ended));
+}
+
+MDSTREAM_INLINE std::chrono::nanoseconds batch_engine::stalled() const noexcept {
+  return stalled_before_ + (feed_ ? feed_->stalled() : std::chrono::nanoseconds(0));
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
+  require_idle();
+  if (ticket_ == 0) order_.check(position_, batch_size_, progress_);
+  progress begun = progress_;  // kept only once the order is there: a failure begins nothing
+  const epoch_start start = begun.begin_epoch(position_);
+  const substitutions bad = excluded();
+  std::unique_ptr<epoch_feed> made = ready_feed({start, bad.bad()});
+  if (!made) made = make_feed(start, bad);
+  count_epoch();
+  ++ticket_;
+  handed_out_->samples = 0;
+  progress_ = begun;
+  std::unique_ptr<epoch_feed> ended = std::exchange(feed_, std::move(made));
+  corpus_.cache().set_next_use_from([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
+    return next_use(now, shard, from);
+  });
+  lies_aside_ = !corpus_.cache().limited();  // there, what it holds may be in this one's way
+  lies_aside_ ? next_.lay_aside(std::move(ended)) : next_.retire(std::move(ended));
+  feed_->wait_for(next_.others_gone());
+  feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
+  order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
+  return ticket_;
+}
+
+MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
+  require_current(ticket);
+  require_idle();
+  const detail::watch::call began = begin_call();
+  clear_away();
+  look_beyond();
+  if (!feed_->next(held_)) return false;
+  warn_of_limit();
+  handed_out_->samples += held_->samples;
+  if (handed_out_->watched) handed_out_->tell(began, *held_, totals(), feed_->ready());
+  return true;
+}
+
+MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr& failure,
+                                                       const detail::untyped_batch* got) {
+  if (admitted_) count_->outstanding = false;
+  if (failure) return;
+  count_->samples += got->samples;
+  if (count_->watched) count_->tell(began_, *got, sum_, 0);
+}
+
+MDSTREAM_INLINE std::shared_ptr<batch_engine::next_call> batch_engine::begin_async_next() const {
+  made_.require_here("loader");  // the failure could not be posted either
+  auto call = std::make_shared<next_call>();
+  call->count_ = handed_out_;
+  call->began_ = begin_call();
+  if (handed_out_->watched) call->sum_ = totals();
+  return call;
+}
+
+MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& call,
+                                              batch_ring::handler done) {
+  const auto last = std::make_shared<batch_ring::handler>(std::move(done));
+  try {
+    require_current(ticket);
+    require_idle();
+    handed_out_->outstanding = call.admitted_ = true;
+    warn_of_limit();
+    clear_away();
+    look_beyond();
+    feed_->async_next(call.stop.get_token(), [last](std::exception_ptr failure, batch_pointer got) {
+      (*last)(std::move(failure), std::move(got));
+    });
+  } catch (...) {
+    // Not on the caller's stack: a handler never runs inside its own initiation.
+    corpus_.threads().post([last, failure = std::current_exception()] { (*last)(failure, {}); });
+  }
+}
+
+MDSTREAM_INLINE run_state batch_engine::state() const {
+  made_.require_here("loader");
+  const resume_point at = progress_.state(handed_out_->samples * position_.num_ranks(), position_);
+  return {.at = at, .identity = identity(at), .substituted = excluded().bad()};
+}
+
+MDSTREAM_INLINE std::string batch_engine::python_state() const {
+  const run_state now = state();
+  static constexpr std::array<std::string_view, 6> python{"none", "naive", "py1s",
+                                                          "py2s", "py1br", "py1e"};
+  if (std::ranges::find(python, now.identity->shuffle) == python.end())
+    throw error(errc::unsupported, "Python has no shuffler \"" + now.identity->shuffle +
+                                       "\": it would go on in another order");
+  if (!now.substituted.empty())
+    throw error(errc::unsupported, "Python can not read other shards in place of bad ones");
+  if (now.identity->phase != 0) throw error(errc::unsupported, "Python has no mix schedule");
+  return to_text(run_state{.at = now.at});
+}
+
+MDSTREAM_INLINE bool batch_engine::load_state(const run_state& saved) {
+  made_.require_here("loader");
+  if (saved.identity) {
+    require_same_run(*saved.identity, identity(saved.at));
+    require_same("seed", saved.at.shuffle_seed, engine().options().shuffle_seed);
+    if (canonical_nodes_ != 0)
+      require_same("num_canonical_nodes", saved.at.num_canonical_nodes, canonical_nodes_);
+  }
+  resume_point at = saved.at;
+  if (saved.identity && at.epoch < 0) at.epoch = 0;  // saved before the first batch
+  progress loaded = progress_;
+  loaded.load(at, saved.identity && order_.is_finished(at));
+  if (loaded.loaded_is_stale()) {
+    if (handed_out_->watched)
+      handed_out_->watched->tell(
+          observe::stale_state{.epoch = at.epoch, .next_epoch = progress_.next_epoch()});
+    return false;
+  }
+  order_.check(position_, batch_size_, loaded);
+  substitutions bad = excluded();
+  for (const std::uint32_t shard : saved.substituted) bad.add(shard);
+  progress_ = loaded;
+  bad_ = std::move(bad);
+  return true;
+}
+
+MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::ready_feed(const epoch_key& key) {
+  // All that it makes are feeds.
+  return std::unique_ptr<epoch_feed>(static_cast<epoch_feed*>(next_.take(key).release()));
+}
+
+MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uint64_t saved,
+                                                std::uint64_t here) {
+  if (saved != here) detail::state_differs(field, std::to_string(saved), std::to_string(here));
+}
+
+MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
+  constexpr std::size_t requests = detail::most_calls + detail::most_calls / 4;
+  const std::uint64_t fetched =
+      keeps_busy_ ? std::max(predownload_, samples_of(requests)) : predownload_;
+  return {.delivery = {.predownload = fetched,
+                       .horizon = std::max<std::uint64_t>({8 * predownload_, fetched, 65536}),
+                       .requests = requests,
+                       .substitute = substitute_},
+          .ahead_bytes = ahead_};
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::samples_of(std::uint64_t shards) const noexcept {
+  const std::uint64_t samples = shards * (corpus_.samples() / corpus_.shards());
+  return std::min<std::uint64_t>(samples / position_.ranks_per_node, 262'144);
+}
+
+MDSTREAM_INLINE read_ahead::executor batch_engine::elsewhere() const {
+  if (corpus_.threads().threads() < 2) return {};
+  return [&threads = corpus_.threads()](unique_function<void()> work) {
+    threads.post(std::move(work));
+  };
+}
+
+MDSTREAM_INLINE const run_order::engine_type& batch_engine::engine() const noexcept {
+  return order_.engine(
+      order_.phase_of(static_cast<std::uint64_t>(std::max<std::int64_t>(progress_.epoch(), 0))));
+}
+
+MDSTREAM_INLINE substitutions batch_engine::excluded() const {
+  substitutions out = bad_;
+  if (feed_)
+    for (const std::uint32_t shard : feed_->excluded()) out.add(shard);
+  return out;
+}
+
+MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_start& start,
+                                                                    const substitutions& bad) {
+  auto part = order_.epoch(position_, batch_size_, start, plans_);
+  return std::make_unique<epoch_feed>(
+      corpus_, *builder_,
+      lookahead(corpus_.locate(), corpus_.shards(), std::move(part.order), position_, batch_size_,
+                {.in_stretches = builder_->about.in_stretches,
+                 .places = builder_->about.transforms,
+                 .most_batches = part.batches},
+                bad, elsewhere()),
+      epoch_seed{.seed = start.shuffle_seed,
+                 .epoch = start.epoch,
+                 .first_place = start.sample_in_epoch,
+                 .global_batch_size = global_batch_size()},
+      start.sample_in_epoch / global_batch_size(), limits(),
+      [this] { next_.want(readiness::built); },
+      [this](std::uint32_t shard) { next_.yield(shard); });
+}
+
+MDSTREAM_INLINE void batch_engine::look_beyond() {
+  const epoch_outlook now = feed_->outlook();
+  if (now == epoch_outlook::far) [[likely]]
+    return;
+  if (!next_.has_begun()) {
+    // A single worker is left to what this epoch still fetches.
+    if (now != epoch_outlook::all_fetched && corpus_.threads().threads() < 2) return;
+    begin_next();
+  }
+  if (now != epoch_outlook::all_fetched) return;
+  next_.want(readiness::fetched);
+  if (corpus_.cache().limited()) next_.fetch_on();
+}
+
+MDSTREAM_INLINE void batch_engine::warn_of_limit() {
+  if (warned_of_limit_ || !feed_->has_copied()) return;
+  warned_of_limit_ = true;
+  auto& cache = corpus_.cache();
+  corpus_.warn("the cache limit of " + std::to_string(cache.limit()) +
+               " bytes does not hold the shards of one batch: they are read one by one, and may "
+               "be fetched again and again; raise it to " +
+               std::to_string(cache.limit_to_hold(batch_size_, ranks_here_)));
+}
+
+MDSTREAM_INLINE void batch_engine::clear_away() {
+  if (!lies_aside_ || handed_out_->samples == 0) return;
+  lies_aside_ = false;
+  next_.clear();
+}
+
+MDSTREAM_INLINE void batch_engine::begin_next() {
+  try {
+    progress after = progress_;
+    const epoch_start start = after.begin_epoch(position_);
+    substitutions bad = excluded();
+    epoch_key key{start, bad.bad()};
+    next_.begin(std::move(key),
+                [this, start, bad = std::move(bad)] { return make_feed(start, bad); });
+  } catch (const error&) {
+    // Who begins that epoch meets the same failure.
+  }
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::next_use(const epoch_feed& now, std::uint32_t shard,
+                                                     std::uint64_t from) const {
+  const std::uint64_t use = now.next_use(shard, from);
+  if (use != never) return use;
+  const std::uint64_t batches = now.batches();
+  const std::uint64_t later = next_.next_use(shard, from - std::min(from, batches));
+  return later == never ? never : batches + later;
+}
+
+MDSTREAM_INLINE void batch_engine::count_epoch() {
+  stalled_before_ = stalled();
+  if (feed_) {
+    shards_before_.needed += feed_->counters().needed;
+    shards_before_.missed += feed_->counters().missed;
+  }
+  bad_ = excluded();
+}
+
+MDSTREAM_INLINE void batch_engine::require_idle() const {
+  made_.require_here("loader");
+  if (handed_out_->outstanding)
+    throw error(errc::invalid_argument, "another call for a batch has not completed yet");
+}
+
+MDSTREAM_INLINE detail::watch::call batch_engine::begin_call() const {
+  return handed_out_->watched ? detail::watch::begin(stalled()) : detail::watch::call{};
+}
+
+MDSTREAM_INLINE observe::totals batch_engine::totals() const {
+  const cache_counters cache = counters();
+  const shard_counters shards = feed_->counters();
+  return {.bytes_fetched = cache.bytes_fetched,
+          .requests = cache.shards_fetched + cache.attempts_failed,
+          .failures = cache.attempts_failed,
+          .evictions = cache.shards_evicted,
+          .needs = shards_before_.needed + shards.needed,
+          .misses = shards_before_.missed + shards.missed,
+          .stalled = stalled()};
+}
+
+MDSTREAM_INLINE void batch_engine::require_current(std::uint64_t ticket) const {
+  if (ticket != ticket_)
+    throw error(errc::invalid_argument, "another epoch has begun since this one");
+}
+
+MDSTREAM_INLINE run_identity batch_engine::identity(const resume_point& at) const {
+  const std::size_t phase =
+      order_.phase_of(static_cast<std::uint64_t>(std::max<std::int64_t>(at.epoch, 0)));
+  const auto& engine = order_.engine(phase);
+  const order_options& order = engine.options();
+  return {.dataset = order_.dataset_fingerprint(),
+          .mix = order_.mix_fingerprint(phase),
+          .epoch_size = engine.epoch_size(),
+          .global_batch_size = global_batch_size(),
+          .batching = std::string(mdstream::to_string(order.batching)),
+          .sampling = std::string(mdstream::to_string(order.sampling)),
+          .sampling_granularity = order.sampling_granularity,
+          .shuffle = order.shuffle ? std::string(engine.shuffler_model().name()) : "none",
+          .shuffle_block_size = progress_.block_size(at.num_canonical_nodes),
+          .source = corpus_.source(),
+          .phase = phase};
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/order/detail/fingerprint.hpp>
+#include <mdstream/stream/detail/run_order.hpp>
+#include <mdstream/version.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE run_order::run_order(std::span<const stream_shards> streams,
+                                     const order_options& options, std::vector<mix_phase> phases,
+                                     std::uint64_t global_batch_size,
+                                     detail::erased_shuffler shuffler)
+    : global_batch_size_(global_batch_size) {
+  if (phases.empty()) {
+    single_.emplace(streams, options, std::move(shuffler));
+    note(*single_);
+    return;
+  }
+  refuse_other_weights(streams);
+  for (mix_phase& phase : phases)
+    if (!phase.epoch_size) phase.epoch_size = options.epoch_size;
+  schedule_.emplace(streams, options, phases, global_batch_size, std::move(shuffler));
+  note(schedule_->engine(0));
+}
+
+MDSTREAM_INLINE run_order::epoch_part run_order::epoch(const world& parallel,
+                                                       std::uint64_t batch_size,
+                                                       const epoch_start& start,
+                                                       const plan_keeper& plans) const {
+  if (single_) {
+    epoch_order order = plans.open(*single_, parallel, batch_size, start);
+    return {std::move(order), std::numeric_limits<std::uint64_t>::max()};
+  }
+  const auto place = schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_);
+  return {schedule_->order(place, parallel, batch_size, start), place.batches_left};
+}
+
+MDSTREAM_INLINE bool run_order::is_finished(const resume_point& at) const {
+  if (!single_ || single_->options().batching != batching_method::random) return false;
+  const std::uint64_t samples = single_->epoch_size();
+  return at.sample_in_epoch >= positions_of_all(samples, at.num_canonical_nodes) &&
+         at.sample_in_epoch <= samples + at.num_canonical_nodes + 4 * global_batch_size_;
+}
+
+MDSTREAM_INLINE void run_order::check(const world& parallel, std::uint64_t batch_size,
+                                      progress run) const {
+  epoch_start start = run.begin_epoch(parallel);
+  if (start.finished || schedule_) start.sample_in_epoch = 0;
+  start.finished = false;
+  const std::size_t phases = single_ ? 1 : schedule_->phases();
+  for (std::size_t i = phase_of(start.epoch); i < phases; ++i)
+    engine(i).check(parallel, batch_size, start);
+}
+
+MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threads,
+                                        const world& parallel, std::uint64_t batch_size,
+                                        const progress& run) const {
+  if (single_ && threads.threads() > 1) plans.prepare(threads, *single_, parallel, batch_size, run);
+}
+
+MDSTREAM_INLINE void run_order::note(const engine_type& first) {
+  dataset_ = fingerprint(first.shards());
+  first_mix_ = fingerprint(first.mix());
+}
+
+MDSTREAM_INLINE void run_order::refuse_other_weights(std::span<const stream_shards> streams) {
+  if (std::ranges::any_of(streams, [](const stream_shards& each) {
+        return each.weight.proportion || each.weight.repeat || each.weight.choose;
+      }))
+    throw error(errc::invalid_argument,
+                "the weights of a mix schedule are those of its phases: streams have none");
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <mdstream/core/detail/mapped_files.hpp>
+#include <mdstream/format/detail/row_to_mds.hpp>
+#include <mdstream/stream/detail/sample_lookup.hpp>
+#include <mdstream/version.hpp>
+
+#include <thread>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE sample_lookup::sample_lookup(const dataset_options& given,
+                                             const corpus_policies& policies,
+                                             opened_streams* opened)
+    : corpus_(given, policies, opened) {
+  if (const std::uint64_t cost = given.range_request_cost.value; cost != 0)
+    ranges_.emplace(corpus_, cost);
+}
+
+MDSTREAM_INLINE sample_location sample_lookup::located(std::uint64_t i) const {
+  if (i >= corpus_.samples()) [[unlikely]]
+    fail_index(i);
+  return corpus_.locate()(i);
+}
+
+MDSTREAM_INLINE found_sample sample_lookup::find(sample_location at) const {
+  if (std::optional<shard_ref> shard = corpus_.cache().try_acquire(at.shard))
+    return found(*std::move(shard), at);
+  require_here();
+  if (ranges_ && ranges_->serves(at)) return found(ranges_->read(at), at);
+  return found(corpus_.cache().acquire(at.shard), at);
+}
+
+MDSTREAM_INLINE void sample_lookup::async_find(std::uint64_t i,
+                                               const std::shared_ptr<find_call>& call) const {
+  corpus_.threads().post([this, i, call] { start(i, call); });
+}
+
+MDSTREAM_INLINE found_sample sample_lookup::found(shard_ref shard, sample_location at) const {
+  const bytes_view bytes = corpus_.bytes(shard, at);
+  const sample_layout& layout = corpus_.layout(at.shard);
+  const shard_config* const config = corpus_.has_rows() ? corpus_.row_config(at.shard) : nullptr;
+  if (config == nullptr) return {std::move(shard), bytes, nullptr, &layout};
+  auto row = std::make_shared<sample_row>();
+  row->raw = bytes;
+  try {
+    read_mapped([&] { append_row_as_mds(*config, layout, bytes, row->mds); });
+  } catch (const error& e) {
+    diagnostics where = e.where();
+    where.sample = at.index;
+    throw error(e.code(), corpus_.placed(std::move(where), at.shard));
+  }
+  return {std::move(shard), {}, std::move(row), &layout};
+}
+
+MDSTREAM_INLINE found_sample sample_lookup::found(const bytes_ptr& bytes,
+                                                  sample_location at) const {
+  auto row = std::make_shared<sample_row>();
+  row->mds = std::move(*bytes);
+  row->raw = row->mds;
+  return {shard_ref(), {}, std::move(row), &corpus_.layout(at.shard)};
+}
+
+MDSTREAM_INLINE void sample_lookup::start(std::uint64_t i,
+                                          const std::shared_ptr<find_call>& call) const {
+  try {
+    const sample_location at = located(i);
+    const auto ended = [this, at, call](std::error_code failure, auto from) {
+      complete(*call, failure, [&] { return found(std::move(from), at); });
+    };
+    if (ranges_ && !corpus_.cache().try_acquire(at.shard) && ranges_->serves(at))
+      return ranges_->async_read(at, call->stop.get_token(), call->where, ended);
+    corpus_.cache().async_acquire(at.shard, call->stop.get_token(), call->where, ended);
+  } catch (...) {
+    call->done(std::current_exception(), std::nullopt);
+  }
+}
+
+MDSTREAM_INLINE void ends_off_own_threads::operator()(sample_lookup* gone) const {
+  if (gone->from().owns_threads() && gone->from().threads().runs_here())
+    std::thread([gone] { delete gone; }).detach();
+  else
+    delete gone;
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/stream/detail/waiting_call.hpp>
+#include <mdstream/version.hpp>
+
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE void waiting_call::wait_for_stop(std::stop_token stop,
+                                                 std::function<void()> cancel) {
+  stop_ = stop;
+  on_stop_.emplace(std::move(stop), std::move(cancel));
+}
+
+MDSTREAM_INLINE std::exception_ptr waiting_call::canceled() {
+  return std::make_exception_ptr(
+      error(errc::canceled, "the call was canceled before its batch was ready"));
+}
+
+}  // namespace mdstream::inline v0::detail

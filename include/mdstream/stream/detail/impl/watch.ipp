@@ -1,0 +1,33 @@
+#pragma once
+
+#include <mdstream/stream/detail/watch.hpp>
+#include <mdstream/version.hpp>
+
+#include <string>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE void watch::end(const call& began, observe::step what, const observe::totals& sum) {
+  what.begun = began.at;
+  what.took = std::chrono::steady_clock::now() - began.at;
+  what.stalled = sum.stalled - began.stalled_before;
+  what.sum = sum;
+  what.sum.samples = samples_ += what.samples;
+  const std::lock_guard lock(mutex_);
+  pass(what);
+}
+
+MDSTREAM_INLINE void watch::hear(std::shared_ptr<kept_warnings> from) {
+  warnings_ = std::move(from);
+  warnings_->pass_to([this](const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    pass(observe::warning{text});
+  });
+}
+
+MDSTREAM_INLINE void watch::tell(const observe::stale_state& what) {
+  const std::lock_guard lock(mutex_);
+  pass(what);
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,204 @@
+#pragma once
+
+/// What the policies do with every sample: reads rows, transforms, collates, stages.
+
+#include <mdstream/batch.hpp>
+#include <mdstream/collate/detail/measure.hpp>
+#include <mdstream/collate/detail/source.hpp>
+#include <mdstream/collate/transform.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/detail/row_to_mds.hpp>
+#include <mdstream/stream/detail/batch_builder.hpp>
+#include <mdstream/stream/detail/corpus.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// What went wrong with sample `i` on its way, named, with the exception at hand beneath.
+[[noreturn]] void rethrow_for_sample(const mapped_samples& of, std::size_t i, bool transforms);
+
+/// Keeps its memory from batch to batch.
+template <class Policies>
+class policy_batches final : public batch_builder {
+ public:
+  using schema = typename Policies::schema;
+  using transform_type = typename Policies::transform;
+  using collator = typename Policies::collator;
+  using stager = typename Policies::stager;
+  using batch_type = batch<batch_schema<Policies>, typename stager::slot, collator>;
+  using parts = batch_parts<typename stager::slot>;
+
+  explicit policy_batches(transform_type transform)
+      : batch_builder({.transforms = transforms,
+                       .in_stretches = collate::packs_groups<collator>,
+                       .batches_ahead = stage::batches_ahead<stager>}),
+        transform_(std::move(transform)) {}
+
+  /// The parts of a batch that a builder of these policies made.
+  [[nodiscard]] static parts& parts_of(untyped_batch& of) noexcept {
+    return static_cast<made&>(of).of;
+  }
+
+  void open(const sample_layout& layout) override {
+    if constexpr (transforms)
+      settle(transform_type::output::layout());
+    else
+      settle(layout);
+  }
+
+  [[nodiscard]] std::unique_ptr<untyped_batch> make() const override {
+    return std::make_unique<made>();
+  }
+
+  void prepare(const mapped_samples& of, prepared_samples& into,
+               std::size_t worker) const override {
+    into.work(worker,
+              [&](std::size_t i, std::vector<std::byte>& memory, std::vector<std::byte>& scratch) {
+                try {
+                  read_mapped([&] { prepare_one(of, i, memory, scratch); });
+                } catch (...) {
+                  rethrow_for_sample(of, i, transforms);
+                }
+              });
+  }
+
+  std::uint64_t build(std::span<const std::int64_t> ids,
+                      std::span<const collate::sample_bytes> samples,
+                      untyped_batch& into) override {
+    parts& out = parts_of(into);
+    out.columns = columns_;
+    out.ids.assign(ids.begin(), ids.end());
+    out.slot = {};  // given back before the next is taken, so that one buffer can serve a loop
+    const collate::detail::pack_result layout = lay_out(samples, out.outputs);
+    out.pack_rows = layout.rows;
+    out.slot = stage({.samples = samples.data(),
+                      .sample_count = samples.size(),
+                      .sources = columns_->sources.data(),
+                      .source_count = static_cast<std::uint32_t>(columns_->sources.size()),
+                      .variable_count = variable_count_,
+                      .outputs = out.outputs.data(),
+                      .output_count = static_cast<std::uint32_t>(out.outputs.size()),
+                      .slab_bytes = layout.slab_bytes,
+                      .segments = segments_.data(),
+                      .segment_count = segments_.size(),
+                      .pack_rows = layout.rows});
+    out.epoch = into.epoch;
+    out.number = into.number;
+    into.samples = ids.size();
+    return layout.slab_bytes;
+  }
+
+ private:
+  static constexpr bool transforms = !std::same_as<transform_type, transform::none>;
+
+  struct made final : untyped_batch {
+    parts of{};
+    void clear() override { of = {}; }
+  };
+
+  void settle(const sample_layout& layout) {
+    batch_columns columns{.sources = collate::detail::sources_of<collator>(layout),
+                          .layout = layout};
+    for (const column_layout& column : layout.columns()) {
+      columns.names.push_back(column.name);
+      columns.shapes.push_back(column.type.dims);
+    }
+    variable_count_ = static_cast<std::uint32_t>(layout.variable_columns());
+    measures_.resize(columns.sources.size());
+    columns_ = std::make_shared<const batch_columns>(std::move(columns));
+  }
+
+  /// Appends the prepared sample to `memory`. A row is put into MDS form first, in `scratch` where
+  /// it is transformed after that.
+  void prepare_one(const mapped_samples& of, std::size_t i, std::vector<std::byte>& memory,
+                   std::vector<std::byte>& scratch) const {
+    const std::uint32_t shard = of.batch.locations[i].shard;
+    const sample_layout& layout = of.from.layout(shard);
+    bytes_view sample = of.bytes[i];
+    if (const shard_config* const row = of.from.row_config(shard)) {
+      std::vector<std::byte>& form = transforms ? scratch : memory;
+      if (transforms) form.clear();
+      append_row_as_mds(*row, layout, sample, form);
+      sample = form;
+    }
+    if constexpr (transforms) {
+      const std::uint64_t place =
+          of.seed.first_place + of.batch.number * of.seed.global_batch_size + of.batch.places[i];
+      sample_generator random(of.seed.seed, of.seed.epoch, place);
+      const sample_view<schema> in(sample, layout);
+      sample_writer<typename transform_type::output> out(memory);
+      transform_(in, out, random);
+      if (!out.written()) throw error(errc::invalid_argument, "the transform wrote no sample");
+    }
+  }
+
+  [[nodiscard]] typename stager::slot stage(const collate::collate_plan& plan) {
+    try {
+      return stager_.stage(plan);
+    } catch (const std::bad_alloc&) {
+      throw error(errc::invalid_argument,
+                  "there is no memory for a batch of " + std::to_string(plan.sample_count) +
+                      " samples, which takes " + std::to_string(plan.slab_bytes) +
+                      " bytes: make batch_size smaller");
+    }
+  }
+
+  /// Checks the samples and decides where everything goes.
+  [[nodiscard]] collate::detail::pack_result lay_out(std::span<const collate::sample_bytes> samples,
+                                                     std::vector<collate::output_column>& outputs) {
+    const std::span<const collate::source_column> sources = columns_->sources;
+    if constexpr (collate::sample_collator<collator>) {
+      std::uint64_t bytes = 0;
+      for (const collate::sample_bytes& sample : samples) bytes += sample.size;
+      return {.slab_bytes = collator_.lay_out(bytes, samples.size(), outputs)};
+    } else {
+      collate::detail::measure(sources, variable_count_, samples, measures_);
+      refuse_overlong(samples);
+      if constexpr (collate::row_collator<collator>) {
+        lengths_.resize(samples.size());
+        collate::detail::measure_sequences(sources, variable_count_, samples, lengths_);
+        return collator_.pack(sources, measures_, lengths_, outputs, segments_);
+      } else {
+        return {.slab_bytes = collator_.lay_out(sources, measures_, samples.size(), outputs)};
+      }
+    }
+  }
+
+  void refuse_overlong(std::span<const collate::sample_bytes> samples) const {
+    constexpr std::uint64_t most = collate::longest_sequence<collator>;
+    if constexpr (most != 0) {
+      const auto found = collate::detail::find_longest(columns_->sources, variable_count_, samples);
+      if (found.elements > most)
+        throw collate::detail::bad_sample(found.index, found.byte,
+                                          "a sequence of " + std::to_string(found.elements) +
+                                              " elements is longer than a row of " +
+                                              std::to_string(most),
+                                          errc::out_of_range);
+    }
+  }
+
+  [[no_unique_address]] transform_type transform_;
+  std::shared_ptr<const batch_columns> columns_;
+  std::uint32_t variable_count_ = 0;
+  collator collator_;
+  stager stager_;
+  std::vector<collate::detail::column_measure> measures_;
+  std::vector<std::uint64_t> lengths_;           // where rows are packed
+  std::vector<collate::pack_segment> segments_;  // where rows are packed
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/policy_batches.ipp>
+#endif

@@ -1,0 +1,68 @@
+#pragma once
+
+/// The samples of a batch between their shards and the batch, where they are changed on several
+/// threads.
+
+#include <mdstream/core/bytes.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// The samples of one batch on their way through a transform. Workers take samples one by one.
+class prepared_samples {
+ public:
+  /// Begins anew, for `samples` samples and up to `workers` workers; memory is kept.
+  void begin(std::size_t samples, std::size_t workers);
+
+  /// Work of one worker: `prepare(i, memory, scratch)` for every sample that no other takes. After
+  /// a failure only samples before it are finished, so that the first one of the batch is what is
+  /// told.
+  template <class Prepare>
+  void work(std::size_t worker, const Prepare& prepare) {
+    std::vector<std::byte>& memory = memory_[worker];
+    for (std::size_t i = next_++; i < places_.size(); i = next_++) {
+      if (i > failed_at_.load(std::memory_order_relaxed)) return;
+      const std::size_t begin = memory.size();
+      try {
+        prepare(i, memory, scratch_[worker]);
+        places_[i] = {worker, begin, memory.size() - begin};
+      } catch (...) {
+        fail(i, std::current_exception());
+      }
+    }
+  }
+
+  /// Once all workers have returned.
+  [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
+  [[nodiscard]] bytes_view operator[](std::size_t i) const noexcept;
+
+ private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  struct place {
+    std::size_t worker = 0;
+    std::size_t begin = 0;
+    std::size_t size = 0;
+  };
+
+  void fail(std::size_t i, std::exception_ptr failure);
+
+  std::vector<std::vector<std::byte>> memory_, scratch_;  // a worker each
+  std::vector<place> places_;
+  std::atomic<std::size_t> next_{0};
+  std::atomic<std::size_t> failed_at_{none};
+  std::mutex mutex_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/prepared_samples.ipp>
+#endif

@@ -1,0 +1,86 @@
+#pragma once
+
+/// The order of a run: of one mix, or of a schedule of mixes.
+
+#include <mdstream/order/mix_schedule.hpp>
+#include <mdstream/order/order_engine.hpp>
+#include <mdstream/order/progress.hpp>
+#include <mdstream/stream/detail/plan_keeper.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// Immutable; any thread may ask.
+class run_order {
+ public:
+  using engine_type = plan_keeper::engine_type;
+
+  /// The rest of an epoch.
+  struct epoch_part {
+    epoch_order order{};
+    std::uint64_t batches = 0;  ///< of `order` that belong to it
+  };
+
+  /// `phases` empty: the streams' own weights, in epochs that end with a batch which may be short.
+  /// Throws `errc::invalid_argument` where streams and phases both have weights, and as
+  /// `order_engine` and `mix_schedule` do.
+  run_order(std::span<const stream_shards> streams, const order_options& options,
+            std::vector<mix_phase> phases, std::uint64_t global_batch_size,
+            detail::erased_shuffler shuffler);
+
+  /// Throws as `order_engine::epoch` does. Phases are short: their plans are not kept.
+  [[nodiscard]] epoch_part epoch(const world& parallel, std::uint64_t batch_size,
+                                 const epoch_start& start, const plan_keeper& plans = {}) const;
+
+  /// Whether every sample of the epoch comes before the place: then nothing is left of it in any
+  /// world. What a world repeats to deal all ranks the same is less than a few global batches.
+  [[nodiscard]] bool is_finished(const resume_point& at) const;
+
+  /// Throws `errc::invalid_argument` where the world is none for what `run` does next: the epoch
+  /// at hand, or the first one of a later phase.
+  void check(const world& parallel, std::uint64_t batch_size, progress run) const;
+
+  /// Makes the plan of the epoch after those of `run`, where it is one to keep; a single worker is
+  /// left to fetches, which would wait for the seconds that it takes.
+  void prepare(const plan_keeper& plans, runtime& threads, const world& parallel,
+               std::uint64_t batch_size, const progress& run) const;
+
+  /// A run that has not begun.
+  [[nodiscard]] progress begin_run() const { return engine(0).begin_run(); }
+
+  /// The phase that an epoch belongs to; 0 without a schedule.
+  [[nodiscard]] std::size_t phase_of(std::uint64_t epoch) const {
+    return single_ ? 0 : schedule_->in_epoch(epoch, 0).phase;
+  }
+  [[nodiscard]] const engine_type& engine(std::size_t phase) const {
+    return single_ ? *single_ : schedule_->engine(phase);
+  }
+  [[nodiscard]] std::uint64_t dataset_fingerprint() const noexcept { return dataset_; }
+  /// Of the mix up to a phase. The first one has that of a run without a schedule, which so can be
+  /// gone on with under one.
+  [[nodiscard]] std::uint64_t mix_fingerprint(std::size_t phase) const {
+    return phase == 0 ? first_mix_ : schedule_->fingerprint(phase);
+  }
+
+ private:
+  void note(const engine_type& first);
+
+  static void refuse_other_weights(std::span<const stream_shards> streams);
+
+  std::uint64_t global_batch_size_;
+  std::optional<engine_type> single_;
+  std::optional<mix_schedule<detail::erased_shuffler>> schedule_;
+  std::uint64_t dataset_ = 0;
+  std::uint64_t first_mix_ = 0;
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/stream/detail/impl/run_order.ipp>
+#endif

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""generate.py PAGE INTO: the code of docs/raw.md as tests. The section's lines stand as they are, but that URLs and paths go
+through `at`; each is a test of its format on the files that page.hpp makes."""
+import pathlib
+import re
+import sys
+
+text = pathlib.Path(sys.argv[1]).read_text()
+parts = []
+for section in re.split(r"^###? ", text, flags=re.M):
+    title = section.partition("\n")[0]
+    for code in re.findall(r"^```cpp\n(.*?)^```", section, flags=re.M | re.S):
+        if "struct policies" in code:
+            parts.append(re.sub(r"^#include.*\n", "", code, flags=re.M))
+        elif title == "Your own":
+            continue  # tests/raw reads that format
+        elif found := re.search(r"const auto (\w+) = first", code):
+            code = re.sub(r"(\.(?:remote|local) = )(\"[^\"]*\")", r"\1page.at(\2)", code)
+            parts.append(f'TEST_CASE("docs/raw.md: {title}") {{\n  const docs_raw::page page;\n{code}'
+                         f'  docs_raw::check_{title}(data, {found.group(1)});\n}}\n')
+        else:
+            sys.exit(f"generate.py does not know what to do with the code of '{title}'")
+if len(parts) != 8:
+    sys.exit(f"docs/raw.md has {len(parts)} examples")
+pathlib.Path(sys.argv[2]).write_text('#include "docs_raw/page.hpp"\n\nnamespace {\n\n' + "\n".join(parts) + "\n}  // namespace\n")

@@ -1,0 +1,77 @@
+// A build that is killed goes on to the same index.
+
+#include <mdstream/source/list_source.hpp>
+
+#include <unistd.h>
+
+#include "source/sources.hpp"
+#include "support/in_child.hpp"
+
+using namespace source_test;
+
+TEST_CASE("a build that was killed at any moment goes on to the same index") {
+  std::mt19937 random(support::test_seed());
+  const place at;
+  raw::options about{.format = "jsonl"};
+  about.shard_bytes = 20'000;
+  for (int i = 0; i < 30; ++i) {
+    std::string lines;
+    for (auto n = random() % 3000; n > 0; --n)
+      lines += "{\"a\": " + std::to_string(random()) + ", \"b\": \"text\"}\n";
+    const std::string how = i % 3 == 0 ? ".gz" : "";
+    at.put("part-" + std::to_string(100 + i) + ".jsonl" + how, packed(lines, how));
+  }
+  const raw::detail::row_index expected = at.build(about).index;
+  at.index.remove(raw::row_index_name);
+
+  int ended = 0;
+  std::uint64_t kept = 0;
+  for (int round = 0; round < 100 && ended == 0; ++round) {
+    const auto most = std::chrono::microseconds(random() % 40'000);
+    const pid_t child = support::fork_child([&] {
+      mds::runtime threads(2);
+      (void)raw::build_index(at.store.on(threads), decoders, raw_test::format_of(about),
+                             raw::list_source(at.store.on(threads), about.files), at.index,
+                             {.jobs = 2, .keep_every = mds::byte_size(1)});
+      return 0;
+    });
+    ::usleep(static_cast<useconds_t>(most.count()));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    ended += WIFEXITED(status) ? 1 : 0;
+    kept = std::max<std::uint64_t>(kept, at.index.list("scans/").size());
+    const auto index = raw::read_row_index(at.index);  // whole, or not there
+    if (index) CHECK(*index == expected);
+  }
+  const raw::made_index made = at.build(about);
+  CHECK(made.index == expected);
+  CHECK(kept > 0);
+  CHECK(at.index.list("scans/").empty());
+}
+
+TEST_CASE("a build goes on from the scans that a killed one has kept") {
+  const place at;
+  for (int i = 0; i < 9; ++i) at.put("a" + std::to_string(i) + ".jsonl", "{\"x\": 1}\n");
+  const raw::options about{.format = "jsonl"};
+  const int status = support::in_child([&] {
+    mds::runtime threads(2);
+    const auto store = at.store.on(threads);
+    auto listing = raw::list_source(store, "");
+    mds::detail::kept_scans kept(at.index, about, 1);
+    raw::find_versions(store, listing, 1);
+    const auto format = raw_test::format_of(about);
+    const raw::detail::index_builder builder(format, listing);
+    for (std::size_t i = 0; i < 5; ++i)
+      kept.add(mds::detail::scan_stretch(store, decoders, {&format, &builder.objects()[i]},
+                                         {.infers = true}, {}),
+               1);
+    ::_exit(0);
+    return 0;
+  });
+  REQUIRE(status == 0);
+  at.put("a1.jsonl", "{\"x\": 1}\n{\"x\": 2}\n");  // of another version by now
+  const raw::made_index made = at.build(about);
+  CHECK(made.resumed == 4);
+  CHECK(made.index.samples() == 10);
+}

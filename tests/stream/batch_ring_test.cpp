@@ -1,0 +1,81 @@
+#include <mdstream/stream/detail/batch_ring.hpp>
+
+#include <future>
+#include <latch>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "support/catch.hpp"
+
+// Batches ahead over a scripted source.
+
+namespace mds = mdstream;
+
+namespace batch_ring_test {
+
+struct numbered final : mds::detail::untyped_batch {
+  void clear() override {}
+};
+
+/// Batches of one sample. The worker of the first one stays inside `prepare` until the ring is told
+/// to stop, and the ring does not get beyond that before the call for the batch is answered.
+class stopped_while_preparing final : public mds::detail::batch_source {
+ public:
+  std::latch inside{1};
+  std::promise<void> answered;
+
+  void announce(std::stop_token stop, mds::detail::unique_function<bool()> take,
+                mds::detail::unique_function<void(std::exception_ptr)> done) override {
+    if (!told_) told_.emplace(std::move(stop), told{this});
+    take();
+    done(nullptr);
+  }
+  bool take(mds::detail::batch_job& into) override {
+    into.samples.assign(1, {});
+    return true;
+  }
+  void prepare(mds::detail::batch_job&, std::size_t) const override {
+    const_cast<std::latch&>(inside).count_down();
+    stopping_.get_future().wait();
+  }
+  std::uint64_t finish(mds::detail::batch_job& of) override {
+    of.batch = std::make_unique<numbered>();
+    return 1;
+  }
+
+ private:
+  struct told {
+    stopped_while_preparing* of;
+    void operator()() const {
+      of->stopping_.set_value();
+      of->answered.get_future().wait();
+    }
+  };
+
+  mutable std::promise<void> stopping_;
+  std::optional<std::stop_callback<told>> told_;
+};
+
+TEST_CASE("a call for a batch that is under way when its ring ends is canceled") {
+  mds::runtime threads(2);
+  stopped_while_preparing source;
+  std::exception_ptr failure;
+  bool has_batch = false;
+  {
+    mds::detail::batch_ring ring(source, threads, 1,
+                                 {.bytes = 1, .batches = 1, .one_at_a_time = true});
+    ring.async_next({}, [&](std::exception_ptr why, mds::detail::batch_ring::batch_pointer got) {
+      failure = std::move(why);
+      has_batch = got != nullptr;
+      source.answered.set_value();
+    });
+    source.inside.wait();
+  }
+  CHECK(!has_batch);
+  REQUIRE(failure);
+  CHECK(mds::code_of(failure) == make_error_code(mds::errc::canceled));
+}
+
+}  // namespace batch_ring_test
