@@ -101,7 +101,7 @@ TEST_CASE("a bucket's files are streamed by ranges of one version") {
   CHECK(data[9999].get<std::int64_t>("n") == 4999);
 
   // changed in mid-epoch: what was read stays, what was not is refused by name, with both tags
-  at.fake.put("data/train/a.jsonl", lines.substr(0, lines.size() - 3) + "9}\n");
+  at.fake.put("data/train/a.jsonl", lines.substr(0, lines.size() - 3) + "8}\n");
   CHECK(data[3000].get<std::int64_t>("n") == 3000);
   support::expect_error([&] { (void)data[0]; }, mds::errc::corrupt,
                         {"data/train/a.jsonl", "has changed since it was indexed", "the tag"});
