@@ -735,7 +735,7 @@ TEST_CASE("creations pass through every adapter", "[store]") {
   check([&](auto store) {
     return mds::retrying(threads, mds::fault_injecting(threads, store, {}), quickly(2));
   });
-  const mds::any_async_store uncreating = without_create(threads, memory_without_create());
+  const mds::any_async_store uncreating(without_create(threads, memory_without_create()));
   expect_error([&] { create(uncreating, "x", ""); }, errc::unsupported, {"x"});
 }
 
