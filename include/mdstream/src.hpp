@@ -82,7 +82,6 @@
 #include <mdstream/store/detail/impl/operations.ipp>
 #include <mdstream/store/detail/impl/patient_store.ipp>
 #include <mdstream/store/detail/impl/s3/messages.ipp>
-#include <mdstream/store/detail/impl/s3/options.ipp>
 #include <mdstream/store/detail/impl/s3/refusal.ipp>
 #include <mdstream/store/detail/impl/sftp/listing.ipp>
 #include <mdstream/store/detail/impl/shared_retry_budget.ipp>
@@ -129,6 +128,7 @@
 #include <mdstream/store/detail/impl/cloud/part_digests.ipp>
 #include <mdstream/store/detail/impl/oci/access.ipp>
 #include <mdstream/store/detail/impl/s3/access.ipp>
+#include <mdstream/store/detail/impl/s3/options.ipp>
 #include <mdstream/store/detail/impl/s3/part_tags.ipp>
 #endif
 #endif

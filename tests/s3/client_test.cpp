@@ -58,6 +58,75 @@ TEST_CASE("every request has a signature that stands up to a strict server", "[s
   }
 }
 
+bool is_in(const fake_s3::scripted_request& asked, const std::string& text) {
+  return asked.target.find(text) != std::string::npos;
+}
+
+TEST_CASE("uploads say how they are stored, encrypted and tagged; all requests who owns the bucket",
+          "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  s3_options options = options_for(fake);
+  options.storage_class = "STANDARD_IA";
+  options.server_side_encryption = "aws:kms";
+  options.kms_key_id = "arn:aws:kms:eu-west-1:1:key/a";
+  options.tags = {{"team", "a b"}, {"run", "7&8"}};
+  options.headers = {{"x-amz-expected-bucket-owner", "123456789012"}};
+  options.part_bytes = {5U << 20U};
+  const s3 store(threads, fake.s3_url(), options);
+  mds::store_write(store, "small", mds::as_bytes("1"));
+  CHECK(mds::read_all(store, "small").size() == 1);
+  mds::store_write(store, "large", std::vector<std::byte>(6U << 20U));
+  std::size_t begun = 0;
+  for (const auto& each : fake.requests()) {
+    INFO(each.method << ' ' << each.target);
+    const bool begins = is_in(each, "uploads=") || (each.method == "PUT" && !is_in(each, "?"));
+    begun += begins ? 1U : 0U;
+    const auto says = [&](const std::string& name, const std::string& value) {
+      CHECK(each.header(name) == (begins ? value : ""));
+    };
+    CHECK(each.header("x-amz-expected-bucket-owner") == "123456789012");
+    says("x-amz-storage-class", "STANDARD_IA");
+    says("x-amz-server-side-encryption", "aws:kms");
+    says("x-amz-server-side-encryption-aws-kms-key-id", options.kms_key_id);
+    says("x-amz-tagging", "team=a%20b&run=7%268");
+  }
+  CHECK(begun == 2);
+}
+
+TEST_CASE("a customer's key goes along with what reads or writes an object, and into no message",
+          "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  s3_options options = options_for(fake);
+  options.customer_key = "0123456789abcdefghijklmnopqrstuv";
+  options.part_bytes = {5U << 20U};
+  const s3 store(threads, fake.s3_url(), options);
+  const std::string prefix = "x-amz-server-side-encryption-customer-";
+  const std::string text = "MDEyMzQ1Njc4OWFiY2RlZmdoaWprbG1ub3BxcnN0dXY=";
+  mds::store_write(store, "a", std::vector<std::byte>(6U << 20U));
+  CHECK(mds::read_all(store, "a").size() == 6U << 20U);
+  CHECK(mds::store_list(store, "").size() == 1);
+  mds::store_remove(store, "a");
+  for (const auto& each : fake.requests()) {
+    INFO(each.method << ' ' << each.target);
+    const bool of_object = is_in(each, "/bucket/a") && each.method != "DELETE";
+    CHECK(each.header(prefix + "key") == (of_object ? text : ""));
+    CHECK(each.header(prefix + "algorithm") == (of_object ? "AES256" : ""));
+    CHECK(each.header(prefix + "key-md5") == (of_object ? "qkvGcbTBx6OOKYAPUO9jRg==" : ""));
+  }
+  fake.instead = [&](const question&) -> std::optional<answer> {
+    return answer{403,
+                  "<Error><Code>AccessDenied</Code><Message>not " + text + "</Message></Error>"};
+  };
+  const auto failure = error_of([&] { (void)mds::read_all(store, "a"); });
+  REQUIRE(failure);
+  CHECK(std::string(failure->what()).find("not ") != std::string::npos);
+  CHECK(std::string(failure->what()).find(text) == std::string::npos);
+  expect_error([&] { (void)store.presigned_url("a", std::chrono::seconds(5)); }, errc::unsupported,
+               {"customer_key"});
+}
+
 TEST_CASE("temporary keys send their token, signed", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;

@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "net/keys.hpp"
 #include "support/catch.hpp"
@@ -23,6 +25,14 @@ s3_settings resolve(const std::string& url, variables values = {}, s3_options op
 
 std::string request_url(const s3_settings& settings, const std::string& key) {
   return place_of(settings, settings.region, key).url(settings);
+}
+
+std::string value_of(const std::vector<mdstream::net::http_header>& headers,
+                     const std::string& name) {
+  for (const auto& each : headers) {
+    if (each.name == name) return each.value;
+  }
+  return "";
 }
 
 TEST_CASE("an s3:// URL is bucket and prefix, literal", "[s3]") {
@@ -106,7 +116,77 @@ TEST_CASE("who pays and who may read are said by the environment", "[s3]") {
   CHECK_FALSE(resolve("s3://buck", payers).requester_pays);
   CHECK_FALSE(resolve("s3://bucket", payers, {.requester_pays = false}).requester_pays);
   CHECK(resolve("s3://b", {}, {.requester_pays = true}).requester_pays);
-  CHECK(resolve("s3://b", {{"S3_CANNED_ACL", "public-read"}}).canned_acl == "public-read");
+  CHECK(value_of(resolve("s3://b", {{"S3_CANNED_ACL", "public-read"}}).upload_headers,
+                 "x-amz-acl") == "public-read");
+}
+
+TEST_CASE("AWS's hosts are those of access points, of both kinds of address, of FIPS", "[s3]") {
+  const std::string point = "s3://arn:aws:s3:eu-west-1:123456789012:accesspoint/my-point";
+  const s3_settings at_point = resolve(point + "/a/b", {{"AWS_REGION", "us-east-1"}});
+  CHECK(at_point.root == "a/b");
+  CHECK(request_url(at_point, "a/b/k") ==
+        "https://my-point-123456789012.s3-accesspoint.eu-west-1.amazonaws.com/a/b/k");
+  const std::string by_colon = "s3://arn:aws:s3:eu-west-1:123456789012:accesspoint:my-point";
+  CHECK(request_url(resolve(by_colon), "k") == request_url(resolve(point), "k"));
+  CHECK(request_url(resolve(point, {}, {.dual_stack = true, .fips = true}), "k") ==
+        "https://my-point-123456789012.s3-accesspoint-fips.dualstack.eu-west-1.amazonaws.com/k");
+  const variables both{{"AWS_USE_DUALSTACK_ENDPOINT", "true"}, {"AWS_USE_FIPS_ENDPOINT", "True"}};
+  CHECK(request_url(resolve("s3://b", both), "k") ==
+        "https://b.s3-fips.dualstack.us-east-1.amazonaws.com/k");
+  CHECK(request_url(resolve("s3://b", both, {.dual_stack = false, .fips = false}), "k") ==
+        "https://b.s3.us-east-1.amazonaws.com/k");
+  for (const char* arn :
+       {"arn:aws:s3:::bucket", "arn:aws:s3::123456789012:accesspoint/multi.mrap",
+        "arn:aws:s3:eu-west-1:123456789012:accesspoint/", "arn:aws:s3:eu-west-1:x:accesspoint/a",
+        "arn:aws:s3-outposts:eu-west-1:1:outpost/o/accesspoint/a", "arn:", "arn:aws:s3"}) {
+    INFO(arn);
+    expect_error([&] { (void)resolve(std::string("s3://") + arn + "/x"); }, errc::invalid_argument,
+                 {"access point"});
+  }
+  expect_error([] { (void)resolve("s3://data--usw2-az1--x-s3/x"); }, errc::invalid_argument,
+               {"directory buckets"});
+}
+
+TEST_CASE(
+    "a profile says how buckets are addressed, which authorities are trusted, what S3's "
+    "endpoint is",
+    "[s3]") {
+  const keys::home home("",
+                        "[default]\nca_bundle = /etc/ca.pem\nservices = mine\nendpoint_url = "
+                        "http://127.0.0.1:2\ns3 =\n  addressing_style = virtual\n"
+                        "[services mine]\ns3 =\n  endpoint_url = http://h:3\n");
+  s3_options options;
+  options.variables = keys::variables({{"HOME", home.path()}});
+  CHECK(place_of(resolve_s3("s3://b", options), "r", "k").host == "b.h:3");
+  CHECK(options.http.ca_file == "/etc/ca.pem");
+  const variables ignored{{"HOME", home.path()}, {"AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true"}};
+  CHECK(request_url(resolve("s3://b", ignored), "k") == "https://b.s3.us-east-1.amazonaws.com/k");
+  CHECK(request_url(resolve("s3://b?addressing=path", {{"HOME", home.path()}}), "k") ==
+        "http://h:3/b/k");
+}
+
+TEST_CASE("what cannot go along with requests is refused", "[s3]") {
+  const std::string key(32, 'k');
+  const auto refused = [](s3_options options, const std::string& why,
+                          const std::string& url = "s3://b") {
+    INFO(why);
+    expect_error([&] { (void)resolve(url, {}, options); }, errc::invalid_argument, {why});
+  };
+  refused({.server_side_encryption = "kms"}, "aws:kms");
+  refused({.kms_key_id = "k"}, "kms_key_id");
+  refused({.customer_key = "short"}, "32 bytes");
+  refused({.server_side_encryption = "AES256", .customer_key = key}, "customer_key or");
+  refused({.endpoint = "http://store.example", .customer_key = key}, "over http");
+  refused({.customer_key = key}, "URL names", "s3://b?endpoint=https%3A%2F%2Fstore.example");
+  refused({.tags = std::vector<std::pair<std::string, std::string>>(11)}, "ten tags");
+  refused({.storage_class = "A\r\nB"}, "x-amz-storage-class");
+  for (const char* name : {"Host", "authorization", "content-length", "", "a b", "a:b"}) {
+    refused({.headers = {{name, "v"}}}, "no header");
+  }
+  refused({.headers = {{"x-a", "1\r\nx-b: 2"}}}, "no header");
+  // On the way within this machine nobody listens.
+  CHECK(resolve("s3://b", {}, {.endpoint = "http://127.0.0.1:1", .customer_key = key})
+            .object_headers.size() == 3);
 }
 
 }  // namespace s3_options_test

@@ -17,6 +17,7 @@ struct aws_config {
   std::string config_file{}, credentials_file{};  ///< where they were looked for
   ini_sections profiles{};
   ini_sections sso_sessions{};
+  ini_sections services{};      ///< by the name that a profile's `services` has
   std::string profile{};        ///< the one that is used
   bool profile_chosen = false;  ///< it was asked for by name
 
@@ -24,6 +25,9 @@ struct aws_config {
   [[nodiscard]] const ini_section* active() const;
   /// A setting of the profile that is used.
   [[nodiscard]] std::optional<std::string> get(std::string_view name) const;
+  /// A setting that the profile's `services` section has for one service, such as `s3`.
+  [[nodiscard]] std::optional<std::string> get(std::string_view service,
+                                               std::string_view name) const;
 };
 
 /// Reads AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE (default: ~/.aws/config and

@@ -6,6 +6,7 @@
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/environment.hpp>
+#include <mdstream/net/http_headers.hpp>
 #include <mdstream/net/http_message.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -14,6 +15,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::store {
 
@@ -36,7 +39,8 @@ enum class s3_payload : std::uint8_t {
 /// before the profile.
 struct s3_options {
   /// `http[s]://host[:port][/path]`. Unset: S3_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
-  /// the profile's endpoint_url, else AWS.
+  /// the `s3` settings of the profile's `services`, its endpoint_url, else AWS. Those of AWS's
+  /// tools do not count where AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true.
   std::string endpoint{};
   /// Unset: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1. A bucket that says that
   /// it is elsewhere is believed.
@@ -47,19 +51,42 @@ struct s3_options {
   /// Who supplies the keys of this store. Unset: the environment, the profile, else nobody: then
   /// requests are not signed, as public buckets want them.
   std::optional<net::any_aws_credentials> credentials{};
+  /// `automatic`: the profile's s3.addressing_style, if set.
   s3_addressing addressing = s3_addressing::automatic;
+  /// AWS's hosts with addresses of IPv6 as well. Unset: AWS_USE_DUALSTACK_ENDPOINT, the profile's
+  /// use_dualstack_endpoint.
+  std::optional<bool> dual_stack{};
+  /// AWS's hosts with FIPS 140 modules. Unset: AWS_USE_FIPS_ENDPOINT, the profile's
+  /// use_fips_endpoint.
+  std::optional<bool> fips{};
   /// Whether requests pay (x-amz-request-payer). Unset: when the comma-separated
   /// MOSAICML_STREAMING_AWS_REQUESTER_PAYS names the bucket.
   std::optional<bool> requester_pays{};
   /// x-amz-acl of uploads. Unset: S3_CANNED_ACL.
   std::string canned_acl{};
+  /// x-amz-storage-class of uploads, `INTELLIGENT_TIERING` say. Unset: the bucket's default.
+  std::string storage_class{};
+  /// x-amz-server-side-encryption of uploads: `AES256`, `aws:kms` or `aws:kms:dsse`. Unset: as the
+  /// bucket is configured.
+  std::string server_side_encryption{};
+  /// ID or ARN of the KMS key that encrypts uploads, with `aws:kms` or `aws:kms:dsse`. Unset: the
+  /// account's own.
+  std::string kms_key_id{};
+  /// 32 bytes by which S3 encrypts uploads and decrypts what is read, and which it does not keep
+  /// (SSE-C): objects that were written with it are read with it alone. It is sent with each
+  /// request, over https only (or to this machine), and appears in no message.
+  std::string customer_key{};
+  /// Tags of uploaded objects by name, at most ten.
+  std::vector<std::pair<std::string, std::string>> tags{};
+  /// Headers of every request, signed: x-amz-expected-bucket-owner say.
+  std::vector<std::pair<std::string, std::string>> headers{};
   s3_payload payload = s3_payload::automatic;
   /// Larger objects are uploaded in parts of at least this size (S3 wants 5 MiB and takes 10,000
   /// parts), so many at a time, each repeated as `part_retry` says.
   byte_size part_bytes = 16_MiB;
   unsigned parallel_parts = 4;
   retry_policy part_retry = patient_parts;
-  /// `ca_file` unset: AWS_CA_BUNDLE.
+  /// `ca_file` unset: AWS_CA_BUNDLE, the profile's ca_bundle.
   net::http_client_options http{};
   net::environment variables = net::process_environment();
   /// Told of a file of keys that everybody may read, when the store is opened.
@@ -68,15 +95,20 @@ struct s3_options {
 
 /// What `s3_options`, URL and environment come down to.
 struct s3_settings {
-  std::string bucket{};
-  std::string root{};  ///< prefix of all keys; empty, or without a slash at either end
+  std::string bucket{};  ///< as the URL names it: an access point's ARN, too
+  std::string label{};   ///< how hosts and paths name it
+  std::string root{};    ///< prefix of all keys; empty, or without a slash at either end
   net::uri endpoint{};
   bool aws = false;  ///< the endpoint is AWS's own, whose host has the region in it
+  bool access_point = false, dual_stack = false, fips = false;
   bool bucket_in_host = false;
   std::string region{};
   bool requester_pays = false;
-  std::string canned_acl{};
-  std::string scheme = "s3://", service = "S3";  ///< for messages
+  std::vector<net::http_header> all_headers{};     ///< of every request
+  std::vector<net::http_header> object_headers{};  ///< of requests that read or write an object
+  std::vector<net::http_header> upload_headers{};  ///< of requests that begin a write
+  std::vector<std::string> secrets{};              ///< of these headers: never in a message
+  std::string scheme = "s3://", service = "S3";    ///< for messages
 };
 
 }  // namespace mdstream::inline v0::store
@@ -84,6 +116,18 @@ struct s3_settings {
 namespace mdstream::inline v0::detail::s3 {
 
 [[nodiscard]] bool is_bucket_name(std::string_view name) noexcept;
+
+/// An access point by its ARN, `arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME`.
+struct access_point {
+  std::string region{}, account{}, name{};
+};
+
+/// Nothing where the text is no such ARN; `left` is what follows the name.
+[[nodiscard]] std::optional<access_point> parse_access_point(std::string_view text,
+                                                             std::string_view& left);
+
+/// S3 Express: its requests belong to sessions, which this store does not open.
+[[nodiscard]] bool is_directory_bucket(std::string_view name) noexcept;
 
 /// Takes `s3://bucket/prefix?name=value&…` apart: bucket and prefix go into the settings, the
 /// parameters into the options. Bucket and prefix are literal, nothing in them is an escape.
@@ -100,12 +144,16 @@ void apply_s3_url(std::string_view url, store::s3_settings& out, store::s3_optio
 
 [[nodiscard]] net::uri parse_endpoint(const std::string& text);
 
+/// The host of AWS's S3 in a region, as the settings want it.
+[[nodiscard]] std::string aws_host(const store::s3_settings& settings, std::string_view region);
+
+/// Puts the headers that the options ask for into the settings. `endpoint_of_url`: the dataset's
+/// URL names the endpoint.
+void apply_headers(const store::s3_options& options, bool endpoint_of_url, store::s3_settings& out);
+
 }  // namespace mdstream::inline v0::detail::s3
 
 namespace mdstream::inline v0::store {
-
-/// The host of AWS's S3 in a region.
-[[nodiscard]] std::string aws_s3_host(std::string_view region);
 
 /// The settings for a URL; completes `options` by its parameters and by what the environment says.
 /// Throws `errc::invalid_argument` for what can not be right.

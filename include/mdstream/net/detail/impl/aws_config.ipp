@@ -20,6 +20,13 @@ MDSTREAM_INLINE std::optional<std::string> aws_config::get(std::string_view name
   return section == nullptr ? std::nullopt : setting(*section, name);
 }
 
+MDSTREAM_INLINE std::optional<std::string> aws_config::get(std::string_view service,
+                                                           std::string_view name) const {
+  const auto at = services.find(get("services").value_or(""));
+  if (at == services.end()) return std::nullopt;
+  return setting(at->second, std::string(service).append(".").append(name));
+}
+
 }  // namespace mdstream::inline v0::net
 
 namespace mdstream::inline v0::net::detail {
@@ -37,14 +44,19 @@ MDSTREAM_INLINE std::string aws_section_name(std::string_view title, std::string
 MDSTREAM_INLINE void add_aws_sections(aws_config& out, const ini_sections& sections,
                                       bool is_config) {
   for (const auto& [title, settings] : sections) {
-    constexpr std::string_view profile_mark = "profile ", session_mark = "sso-session ";
+    constexpr std::string_view profile_mark = "profile ", session_mark = "sso-session ",
+                               services_mark = "services ";
     const std::string_view name = title;
     if (is_config && name.starts_with(session_mark)) {
       out.sso_sessions[aws_section_name(name, session_mark)] = settings;
       continue;
     }
+    if (is_config && name.starts_with(services_mark)) {
+      out.services[aws_section_name(name, services_mark)] = settings;
+      continue;
+    }
     const bool marked = is_config && name.starts_with(profile_mark);
-    if (is_config && !marked && name != "default") continue;  // services and what is yet to come
+    if (is_config && !marked && name != "default") continue;  // kinds that are yet to come
     ini_section& profile =
         out.profiles[marked ? aws_section_name(name, profile_mark) : std::string(name)];
     for (const auto& [key, value] : settings) profile[key] = value;

@@ -29,6 +29,11 @@ MDSTREAM_INLINE void s3::async_presigned_url(std::string key, std::chrono::secon
     where = {.what = wrong, .url = url(key)};
     return done(errc::invalid_argument, {});
   }
+  if (!api().has_plain_requests()) {
+    where = {.what = "objects with a customer_key cannot be read or written by their URL alone",
+             .url = url(key)};
+    return done(errc::unsupported, {});
+  }
   client().async_find_keys(
       whole(key), std::move(stop), where,
       [from = *this, key, lifetime, method = std::move(method), &where, done = std::move(done)](

@@ -14,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -61,8 +62,10 @@ class s3_signer {
 /// AWS's keys as what lets a store's requests in.
 class s3_access {
  public:
-  s3_access(net::any_aws_credentials keys, std::shared_ptr<s3_signer> signer)
-      : keys_(std::move(keys)), signer_(std::move(signer)) {}
+  /// `secrets` are further texts of the requests that no message may hold.
+  s3_access(net::any_aws_credentials keys, std::shared_ptr<s3_signer> signer,
+            std::vector<std::string> secrets = {})
+      : keys_(std::move(keys)), signer_(std::move(signer)), secrets_(std::move(secrets)) {}
 
   void async_find(std::stop_token stop, diagnostics& where, net::access_handler done) const;
 
@@ -72,6 +75,7 @@ class s3_access {
 
   net::any_aws_credentials keys_;
   std::shared_ptr<s3_signer> signer_;
+  std::vector<std::string> secrets_;
 };
 
 }  // namespace mdstream::inline v0::detail

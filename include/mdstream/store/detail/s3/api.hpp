@@ -40,6 +40,9 @@ class s3_api final : public cloud_api {
   [[nodiscard]] cloud_call request(std::string method, const std::string& key,
                                    const std::vector<net::name_value>& query = {}) const;
 
+  /// Whether a URL is all that a request for an object needs.
+  [[nodiscard]] bool has_plain_requests() const { return settings_.object_headers.empty(); }
+
   /// A request of which nothing but its URL is sent.
   [[nodiscard]] net::http_request bare_request(std::string method, const std::string& key) const;
 

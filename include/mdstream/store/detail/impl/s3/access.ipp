@@ -105,10 +105,12 @@ MDSTREAM_INLINE net::v4_signing_key s3_signer::signing_key(const net::aws_creden
 MDSTREAM_INLINE void s3_access::async_find(std::stop_token stop, diagnostics& where,
                                            net::access_handler done) const {
   keys_.async_find(std::move(stop), where,
-                   [signer = signer_, done = std::move(done)](
+                   [signer = signer_, secrets = secrets_, done = std::move(done)](
                        std::error_code code, std::optional<net::aws_credentials> found) mutable {
                      if (code || !found) return done(code, std::nullopt);
-                     done({}, access_of(*std::move(found), signer));
+                     net::access out = access_of(*std::move(found), signer);
+                     out.secrets.insert(out.secrets.end(), secrets.begin(), secrets.end());
+                     done({}, std::move(out));
                    });
 }
 

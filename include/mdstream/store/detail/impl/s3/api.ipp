@@ -43,6 +43,11 @@ MDSTREAM_INLINE cloud_call s3_api::request(std::string method, const std::string
   out.url = store::place_of(settings_, out.region, key).url(settings_);
   if (!query.empty()) out.url += '?' + net::v4_query(query);
   if (settings_.requester_pays) out.headers.push_back({"x-amz-request-payer", "requester"});
+  const auto add = [&out](const std::vector<net::http_header>& headers) {
+    out.headers.insert(out.headers.end(), headers.begin(), headers.end());
+  };
+  add(settings_.all_headers);
+  if (!key.empty() && out.method != "DELETE") add(settings_.object_headers);
   return out;
 }
 
@@ -118,7 +123,8 @@ MDSTREAM_INLINE cloud_call s3_api::page_call(const std::string& prefix,
 MDSTREAM_INLINE cloud_call s3_api::making(std::string method, const std::string& key,
                                           const std::vector<net::name_value>& query) const {
   cloud_call out = request(std::move(method), key, query);
-  if (!settings_.canned_acl.empty()) out.headers.push_back({"x-amz-acl", settings_.canned_acl});
+  out.headers.insert(out.headers.end(), settings_.upload_headers.begin(),
+                     settings_.upload_headers.end());
   return out;
 }
 
@@ -245,7 +251,7 @@ MDSTREAM_INLINE cloud_client s3_client(runtime& threads, const store::s3_setting
                                    signer),
           options.http,
           s3_access(options.credentials ? *options.credentials : default_s3_keys(threads, options),
-                    signer)};
+                    signer, settings.secrets)};
 }
 
 }  // namespace mdstream::inline v0::detail

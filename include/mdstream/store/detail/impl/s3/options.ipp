@@ -1,12 +1,16 @@
 #pragma once
 
+#include <mdstream/core/detail/base64.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/aws_config.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/http_url.hpp>
 #include <mdstream/net/percent.hpp>
+#include <mdstream/store/detail/cloud/checksums.hpp>
 #include <mdstream/store/s3/options.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -20,6 +24,33 @@ MDSTREAM_INLINE bool is_bucket_name(std::string_view name) noexcept {
     before = c;
   }
   return true;
+}
+
+MDSTREAM_INLINE bool is_directory_bucket(std::string_view name) noexcept {
+  return name.ends_with("--x-s3");
+}
+
+MDSTREAM_INLINE std::optional<access_point> parse_access_point(std::string_view text,
+                                                               std::string_view& left) {
+  // arn : partition : service : region : account : accesspoint, then : or / and the name
+  const auto next = [&text](std::string_view ends) {
+    const std::string_view part = text.substr(0, text.find_first_of(ends));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    return part;
+  };
+  const bool is_arn = next(":") == "arn" && next(":").starts_with("aws") && next(":") == "s3";
+  access_point out;
+  out.region = next(":");
+  out.account = next(":");
+  if (!is_arn || next(":/") != "accesspoint") return std::nullopt;
+  out.name = text.substr(0, text.find('/'));
+  left = text.substr(out.name.size());
+  const auto consists_of = [](std::string_view word, std::string_view allowed) {
+    return !word.empty() && word.find_first_not_of(allowed) == std::string_view::npos;
+  };
+  const bool fits = is_region(out.region) && consists_of(out.account, "0123456789") &&
+                    consists_of(out.name, "abcdefghijklmnopqrstuvwxyz0123456789-");
+  return fits ? std::optional(std::move(out)) : std::nullopt;
 }
 
 MDSTREAM_INLINE void apply_s3_url(std::string_view url, store::s3_settings& out,
@@ -37,13 +68,29 @@ MDSTREAM_INLINE void apply_s3_url(std::string_view url, store::s3_settings& out,
   const std::size_t question = place.find('?');
   std::string_view query = question == std::string_view::npos ? "" : place.substr(question + 1);
   place = place.substr(0, question);
-  const std::size_t slash = place.find('/');
-  out.bucket = place.substr(0, slash);
-  if (!is_bucket_name(out.bucket)) fail("an s3:// URL begins with the name of a bucket");
-  if (slash != std::string_view::npos)
-    place.remove_prefix(slash);
-  else
-    place = {};
+  if (place.starts_with("arn:")) {
+    std::string_view left;
+    const auto point = parse_access_point(place, left);
+    if (!point) {
+      fail(
+          "an ARN in an s3:// URL is that of an access point in one region, "
+          "arn:aws:s3:REGION:ACCOUNT:accesspoint/NAME");
+    }
+    out.access_point = true;
+    out.bucket = place.substr(0, place.size() - left.size());
+    out.label = point->name + '-' + point->account;
+    options.region = point->region;
+    place = left;
+  } else {
+    out.bucket = out.label = place.substr(0, place.find('/'));
+    if (!is_bucket_name(out.bucket)) fail("an s3:// URL begins with the name of a bucket");
+    if (is_directory_bucket(out.bucket)) {
+      fail(
+          "directory buckets (S3 Express One Zone) are not supported; use a bucket of another "
+          "kind");
+    }
+    place.remove_prefix(out.bucket.size());
+  }
   while (place.starts_with('/')) place.remove_prefix(1);
   while (place.ends_with('/')) place.remove_suffix(1);
   if (place.find('\0') != std::string_view::npos) fail("the prefix holds a NUL");
@@ -114,47 +161,137 @@ MDSTREAM_INLINE net::uri parse_endpoint(const std::string& text) {
   return *endpoint;
 }
 
+MDSTREAM_INLINE std::string aws_host(const store::s3_settings& settings, std::string_view region) {
+  std::string out = settings.access_point ? "s3-accesspoint" : "s3";
+  if (settings.fips) out += "-fips";
+  if (settings.dual_stack) out += ".dualstack";
+  out.append(".").append(region).append(".amazonaws.com");
+  return region.starts_with("cn-") ? out + ".cn" : out;
+}
+
+MDSTREAM_INLINE void apply_headers(const store::s3_options& options, bool endpoint_of_url,
+                                   store::s3_settings& out) {
+  const auto fail = [](std::string what) { throw error(errc::invalid_argument, std::move(what)); };
+  const auto is_header_text = [](std::string_view text) {
+    return std::ranges::none_of(text, [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+  };
+  for (const auto& [name, value] : options.headers) {
+    const std::string lower = net::detail::to_lower(name);
+    const bool is_ours = lower == "host" || lower == "authorization" || lower == "content-length" ||
+                         lower == "transfer-encoding";
+    const bool is_name = !name.empty() && std::ranges::all_of(name, [](char c) {
+      return net::is_unreserved(c) && c != '.' && c != '~';
+    });
+    if (!is_name || is_ours || !is_header_text(value)) {
+      fail("\"" + net::percent_encode(name, "") + "\" is no header that S3 requests may be given");
+    }
+    out.all_headers.push_back({name, value});
+  }
+  const auto upload = [&](const char* name, const std::string& value) {
+    if (value.empty()) return;
+    if (!is_header_text(value)) fail(std::string("a value for ") + name + " has several lines");
+    out.upload_headers.push_back({name, value});
+  };
+  upload("x-amz-acl", options.canned_acl);
+  upload("x-amz-storage-class", options.storage_class);
+  const std::string& encryption = options.server_side_encryption;
+  const bool by_kms = encryption == "aws:kms" || encryption == "aws:kms:dsse";
+  if (!encryption.empty() && !by_kms && encryption != "AES256") {
+    fail("server_side_encryption is AES256, aws:kms or aws:kms:dsse, not \"" + encryption + '"');
+  }
+  if (!options.kms_key_id.empty() && !by_kms) {
+    fail("kms_key_id goes with server_side_encryption aws:kms or aws:kms:dsse");
+  }
+  upload("x-amz-server-side-encryption", encryption);
+  upload("x-amz-server-side-encryption-aws-kms-key-id", options.kms_key_id);
+  if (options.tags.size() > 10) fail("an object of S3 has at most ten tags");
+  std::string tagging;
+  for (const auto& [name, value] : options.tags) {
+    if (!tagging.empty()) tagging += '&';
+    tagging += net::percent_encode(name, "") + '=' + net::percent_encode(value, "");
+  }
+  upload("x-amz-tagging", tagging);
+  const std::string& key = options.customer_key;
+  if (key.empty()) return;
+  if (key.size() != 32) fail("customer_key is a key of 32 bytes, as they are, not as text");
+  if (!encryption.empty()) fail("objects are encrypted by customer_key or server_side_encryption");
+  if (!out.aws && !net::detail::is_private(out.endpoint)) {
+    fail("customer_key is not sent over http, where everybody on the way could read it; use https");
+  }
+  if (endpoint_of_url) {
+    fail(
+        "customer_key is not sent to an endpoint that the dataset's URL names; if you trust it, "
+        "name it by AWS_ENDPOINT_URL_S3 or the store's option endpoint");
+  }
+  const std::string text = to_base64(as_bytes(key));
+  const std::string digest = cloud::content_md5(as_bytes(key), {}).value;
+  if (digest.empty()) fail("customer_key needs MD5, which this OpenSSL refuses");
+  const std::string prefix = "x-amz-server-side-encryption-customer-";
+  out.object_headers = {
+      {prefix + "algorithm", "AES256"}, {prefix + "key", text}, {prefix + "key-MD5", digest}};
+  out.secrets = {key, text};
+}
+
 }  // namespace mdstream::inline v0::detail::s3
 
 namespace mdstream::inline v0::store {
 
-MDSTREAM_INLINE std::string aws_s3_host(std::string_view region) {
-  return "s3." + std::string(region) + ".amazonaws.com" + (region.starts_with("cn-") ? ".cn" : "");
-}
-
 MDSTREAM_INLINE s3_settings resolve_s3(std::string_view url, s3_options& options) {
   s3_settings out;
+  const std::string named = std::exchange(options.endpoint, {});
   detail::s3::apply_s3_url(url, out, options);
+  const bool endpoint_of_url = named.empty() && !options.endpoint.empty();
+  if (!named.empty()) options.endpoint = named;
   const net::environment& variables = options.variables;
   const net::aws_config config = net::load_aws_config(variables, options.profile, options.warn);
   const auto or_else = [](std::string& value, std::optional<std::string> other) {
     if (value.empty() && other) value = *std::move(other);
   };
-  or_else(options.endpoint, net::first_set(variables, {"S3_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-                                                       "AWS_ENDPOINT_URL"}));
-  or_else(options.endpoint, config.get("endpoint_url"));
+  or_else(options.endpoint, variables("S3_ENDPOINT_URL"));
+  if (net::detail::to_lower(variables("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").value_or("")) !=
+      "true") {
+    or_else(options.endpoint,
+            net::first_set(variables, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}));
+    or_else(options.endpoint, config.get("s3", "endpoint_url"));
+    or_else(options.endpoint, config.get("endpoint_url"));
+  }
   or_else(options.region, net::first_set(variables, {"AWS_REGION", "AWS_DEFAULT_REGION"}));
   or_else(options.region, config.get("region"));
   or_else(options.region, "us-east-1");
   or_else(options.canned_acl, variables("S3_CANNED_ACL"));
   or_else(options.http.ca_file, variables("AWS_CA_BUNDLE"));
+  or_else(options.http.ca_file, config.get("ca_bundle"));
   if (!detail::s3::is_region(options.region)) {
     throw error(errc::invalid_argument, "the S3 region \"" + options.region + "\" is none");
   }
   out.region = options.region;
-  out.canned_acl = options.canned_acl;
   out.requester_pays = options.requester_pays.value_or(detail::s3::list_has(
       variables("MOSAICML_STREAMING_AWS_REQUESTER_PAYS").value_or(""), out.bucket));
   out.aws = options.endpoint.empty();
   out.endpoint =
       out.aws ? net::uri{.scheme = "https"} : detail::s3::parse_endpoint(options.endpoint);
+  const auto is_set = [&](std::optional<bool> given, const char* variable, const char* setting) {
+    if (given) return *given;
+    const auto text = variables(variable);
+    return net::detail::to_lower(text ? *text : config.get(setting).value_or("")) == "true";
+  };
+  out.dual_stack =
+      is_set(options.dual_stack, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint");
+  out.fips = is_set(options.fips, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
+  detail::s3::apply_headers(options, endpoint_of_url, out);
+  const std::string style = config.get("s3.addressing_style").value_or("");
+  if (options.addressing == s3_addressing::automatic && style == "path") {
+    options.addressing = s3_addressing::path;
+  } else if (options.addressing == s3_addressing::automatic && style == "virtual") {
+    options.addressing = s3_addressing::virtual_host;
+  }
   // A certificate for *.s3.… does not cover names with further dots.
   const bool can_be_in_host =
       !detail::s3::is_address(out.endpoint.host) &&
       (out.endpoint.scheme != "https" || out.bucket.find('.') == std::string::npos) &&
       net::detail::to_lower(out.bucket) == out.bucket;
   const bool at_aws = out.aws || detail::s3::is_aws_host(out.endpoint.host);
-  out.bucket_in_host = options.addressing == s3_addressing::virtual_host ||
+  out.bucket_in_host = out.access_point || options.addressing == s3_addressing::virtual_host ||
                        (options.addressing == s3_addressing::automatic && at_aws && can_be_in_host);
   return out;
 }
@@ -166,15 +303,15 @@ MDSTREAM_INLINE std::string s3_place::url(const s3_settings& settings) const {
 MDSTREAM_INLINE s3_place place_of(const s3_settings& settings, std::string_view region,
                                   std::string_view key) {
   net::uri at = settings.endpoint;
-  if (settings.aws) at.host = aws_s3_host(region);
+  if (settings.aws) at.host = detail::s3::aws_host(settings, region);
   const bool default_port = !at.port || *at.port == (at.scheme == "https" ? 443 : 80);
   std::string host = default_port ? at.host : at.authority();
   std::string path = at.path;
   while (path.ends_with('/')) path.pop_back();
   if (settings.bucket_in_host) {
-    host.insert(0, settings.bucket + '.');
+    host.insert(0, settings.label + '.');
   } else {
-    path += '/' + settings.bucket;
+    path += '/' + settings.label;
   }
   if (!key.empty()) path += '/' + net::percent_encode(key, "/");
   if (path.empty()) path = "/";
