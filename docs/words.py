@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""docs/words.py [PAGE...]: whether pages use one word for one thing, and plain ones. Without pages: all of docs/, README and CONTRIBUTING.
+"""docs/words.py [PAGE...]: whether pages use one word for one thing, and short sentences. Without pages: all of docs/, README, CONTRIBUTING.
 
-Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and what to say instead.
+Notes and tables may have long sentences. Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and what to say instead.
 """
 import pathlib
 import re
@@ -43,6 +43,7 @@ INSTEAD = {
     r"of one's own": "of your own",
     r"there(by|of|upon|to)|where(by|upon|of)": "two sentences",
 }
+LONGEST = 34  # words of a sentence
 FOUND = re.compile("|".join(f"(?P<w{number}>\\b(?:{words})\\b)" for number, words in enumerate(INSTEAD)), re.I)
 ADVICE = list(INSTEAD.values())
 
@@ -60,6 +61,11 @@ def findings(page):
     for found in FOUND.finditer(text):
         line = text[:found.start()].count("\n") + 1
         yield f"{page.relative_to(root)}:{line}: \"{found[0]}\": say: {ADVICE[int(found.lastgroup[1:])]}"
+    for paragraph in re.finditer(r"(?:^(?!\||\s*$|#|:).*\n?)+", text, re.M):
+        for sentence in re.split(r"(?<=[.:;?!·])\s|^\s*(?:[-*]|\d+\.)\s", paragraph[0], flags=re.M):
+            if len(sentence.split()) > LONGEST:
+                line = text[:paragraph.start()].count("\n") + 1
+                yield f"{page.relative_to(root)}:{line}: a sentence of {len(sentence.split())} words: {' '.join(sentence.split()[:8])} ..."
 
 
 def main():
