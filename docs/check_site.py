@@ -24,6 +24,8 @@ pages = {
     "reference/stores.html": "Objects beneath a prefix of a bucket",
     "search.html?q=py1e": "order.html",
     "search.html?q=checkpoint_saver": "reference/checkpoints.html",
+    "own-data.html": "the same loss",
+    "search.html?q=egress": "costs.html",
     "search.html?q=proportion": "reference/load.html",
 }
 
