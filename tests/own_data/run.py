@@ -23,11 +23,10 @@ with tempfile.TemporaryDirectory() as name:
     (work / "bin" / "mdstream").symlink_to(program)
     (work / "CMakeLists.txt").write_text(re.search(r"^```cmake\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8")
     (work / "trainer.cpp").write_text(re.search(r"^```cpp\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8")
-    around = {"PATH": f"{work / 'bin'}:{os.environ['PATH']}", "BUCKET": "s3://test/own-data"}
-    # The page's build is an optimised one, which takes minutes.
-    compiler = work / "bin" / "c++"
-    compiler.write_text('#!/bin/sh\nexec g++ "$@" -O0\n', encoding="utf-8")
+    compiler = work / "bin" / "not-optimising"  # the page's build is an optimised one, which takes minutes
+    compiler.write_text('#!/bin/sh\nexec c++ "$@" -O0\n', encoding="utf-8")
     compiler.chmod(0o755)
+    around = {"PATH": f"{work / 'bin'}:{os.environ['PATH']}", "BUCKET": "s3://test/own-data", "CXX": str(compiler)}
     if ccache := shutil.which("ccache"):
         around |= {"CMAKE_CXX_COMPILER_LAUNCHER": ccache}
     mpi = f"source {source / 'examples/quickstart/local_mpi.sh'}\n"  # several ranks on few cores
