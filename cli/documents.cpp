@@ -101,7 +101,7 @@ std::string man_page(const CLI::App& program) {
       "Credentials, endpoints, regions, proxies and certificates come from the variables that the "
       "services' own tools read: AWS_PROFILE, AWS_REGION, S3_ENDPOINT_URL, "
       "GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, HF_TOKEN, https_proxy and so "
-      "on; docs/stores.md lists them. The world of mdstream stream is that of RANK, WORLD_SIZE and "
+      "on; docs/stores/ lists them. The world of mdstream stream is that of RANK, WORLD_SIZE and "
       "LOCAL_WORLD_SIZE, or of MPI or Slurm. Large copies from store to store go through a file "
       "without a name in TMPDIR [/var/tmp].\n"
       ".SH EXAMPLES\n.nf\n"

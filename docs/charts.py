@@ -8,6 +8,8 @@ import pathlib
 import re
 import sys
 
+import svg
+
 docs = pathlib.Path(__file__).resolve().parent
 target = docs / "images" / "loader.svg"
 UNITS = {"k": 1e3, "M": 1e6}
@@ -30,27 +32,21 @@ def drawn(rows, libraries):
     left, width, bar, gap = 190, 430, 15, 22
     low, high = 3.3, 7.6  # powers of ten
     at = lambda rate: left + width * (math.log10(rate) - low) / (high - low)
-    out, y = [], 44
+    out, y = svg.drawing("Samples a second in one process, shuffled, from a warm page cache (logarithmic)", 720), 48
     for case, rates in rows:
-        out.append(f'<text class="case" x="12" y="{y}">{case}</text>')
+        out.text(14, y, case, "strong")
         y += 8
         for library in libraries:
             if library not in rates:
                 continue
             rate = rates[library]
             shown = f"{rate / 1e6:.3g} M" if rate >= 1e6 else f"{rate / 1e3:.3g} k"
-            kind = "own" if library == "mdstream" else "peer"
-            out.append(f'<text x="{left - 8}" y="{y + 12}" text-anchor="end">{library}</text>')
-            out.append(f'<rect class="{kind}" x="{left}" y="{y}" width="{at(rate) - left:.1f}" height="{bar}"/>')
-            out.append(f'<text x="{at(rate) + 6:.1f}" y="{y + 12}">{shown}/s</text>')
+            out.text(left - 8, y + 12, library, anchor="end")
+            out.rect(left, y, at(rate) - left, bar, "bar" if library == "mdstream" else "peer")
+            out.text(at(rate) + 6, y + 12, f"{shown}/s")
             y += bar + 4
         y += gap
-    style = ("text{font:12px sans-serif;fill:#57606a}.title{font-size:14px;font-weight:600}.case{font-weight:600}"
-             ".own{fill:#1f6feb}.peer{fill:#9aa4af}")
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{y - 8}" viewBox="0 0 720 {y - 8}" role="img">\n'
-            f"<style>{style}</style>\n"
-            '<text class="title" x="12" y="20">Samples a second in one process, shuffled, from a warm page cache (logarithmic)</text>\n'
-            + "\n".join(out) + "\n</svg>\n")
+    return out.done(y - 8)
 
 
 cases = {"iteration, 1 KiB": "samples of 1 KiB", "iteration, 2048 uint16": "2,048 tokens",
@@ -59,9 +55,4 @@ rows = [(cases[case], rates) for case, rates in table() if case in cases]
 picture = drawn(rows, ["mdstream", "mlx-data", "litdata", "webdataset", "mosaicml-streaming"])
 if len(rows) != len(cases):
     sys.exit("docs/charts.py: docs/performance.md has not all of the cases")
-if "--check" in sys.argv:
-    if not target.exists() or target.read_text(encoding="utf-8") != picture:
-        sys.exit("docs/charts.py: docs/images/loader.svg is not what the table says; run docs/charts.py")
-else:
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(picture, encoding="utf-8")
+svg.keep({target: picture})

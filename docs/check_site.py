@@ -2,11 +2,12 @@
 """check_site.py SITE: opens pages of the built site in a headless browser, from file:// URLs, and searches.
 
 Fails where a page does not show its heading, where a search does not find the page that it has to, or where a link
-between pages leads nowhere.
+between pages, or of the README and its like to a file, leads nowhere.
 """
 
 import html.parser
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -18,11 +19,13 @@ site = pathlib.Path(sys.argv[1]).resolve()
 # Page -> a text that it has to show. The search pages are filled in by JavaScript.
 pages = {
     "index.html": "streams training datasets",
-    "stores.html": "AWS_ACCESS_KEY_ID",
+    "stores/s3.html": "AWS_ACCESS_KEY_ID",
     "reference/load.html": "Every full global batch holds the same samples",
     "reference/stores.html": "Objects beneath a prefix of a bucket",
     "search.html?q=py1e": "order.html",
     "search.html?q=checkpoint_saver": "reference/checkpoints.html",
+    "own-data.html": "the same loss",
+    "search.html?q=egress": "costs.html",
     "search.html?q=proportion": "reference/load.html",
 }
 
@@ -66,7 +69,15 @@ def check_links():
                 yield f"{page.relative_to(site)}: {href} names no place in that page"
 
 
-failures = list(check_links())
+def check_files():
+    root = pathlib.Path(__file__).resolve().parent.parent
+    for page in root.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            if not (root / target).exists():
+                yield f"{page.name}: there is no {target}"
+
+
+failures = [*check_links(), *check_files()]
 for page, text in pages.items():
     if text not in shown(page):
         failures.append(f"{page} does not show '{text}'")

@@ -7,7 +7,7 @@ A page of the reference names the headers of its subject, one a line:
     ```
 
 In its place come the names of each header with their comments. The build fails where a header of docs/api.txt stands
-on no page or on two, and where a public name has no comment.
+on no page or on two, where a public name has no comment, and where docs/troubleshooting.md lacks an error code.
 """
 
 import pathlib
@@ -104,6 +104,11 @@ def check(app, _environment):
         raise ExtensionError(f"on no page of the reference: {', '.join(sorted(app.public_names_left))}")
     if app.public_names_silent:
         raise ExtensionError(f"public names without a comment: {', '.join(sorted(app.public_names_silent))}")
+    header = (docs.parent / "include/mdstream/core/error.hpp").read_text(encoding="utf-8")
+    codes = re.findall(r"^  (\w+)(?: = \d+)?,", header.partition("enum class errc {")[2].partition("};")[0], re.MULTILINE)
+    page = (docs / "troubleshooting.md").read_text(encoding="utf-8")
+    if missing := [code for code in codes if f"| `errc::{code}` |" not in page]:
+        raise ExtensionError(f"docs/troubleshooting.md has no row for {', '.join(missing)}")
 
 
 def setup(app):

@@ -4,7 +4,7 @@
 # on this machine: prose (/usr/share) and code (/usr/include), or the folders given. Then the same training once
 # more: on three ranks, killed, resumed on one, killed, resumed on two; it has to be the same run.
 # Everything lies in build/quickstart; with QUICKSTART_STORE=s3://bucket/prefix the datasets and checkpoints
-# in that bucket (keys and endpoint as docs/stores.md has them).
+# in that bucket (credentials and endpoint as docs/stores/s3.md has them).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -130,7 +130,7 @@ TEST_CASE("models lie at the root of the Hub, datasets beneath a name of their o
                  {"hf://<org>/<name>", "hf://datasets/<org>/<name>"});
 }
 
-TEST_CASE("calls to the Hub cost as many requests as docs/stores.md tells", "[clouds]") {
+TEST_CASE("calls to the Hub cost as many requests as docs/stores/hf.md says", "[clouds]") {
   const std::string regular(20, 'r'), large(200, 'l');
   const auto whole = [](const scripted_request& request, const std::string& body) {
     const std::string size = std::to_string(body.size());

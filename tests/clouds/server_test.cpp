@@ -239,7 +239,7 @@ std::ptrdiff_t requests() {
   return std::count(std::istreambuf_iterator<char>(noted), {}, '\n');
 }
 
-TEST_CASE("calls cost as many requests as docs/stores.md tells", "[clouds][server]") {
+TEST_CASE("calls cost as many requests as the pages on stores say", "[clouds][server]") {
   struct cost {
     std::ptrdiff_t size, read, list, write, large;  // `large` is a write of 17 MiB
   };

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the lines of docs/stores.md rely on, and where their URLs lie in a test.
+// What the lines of the pages on stores rely on, and where their URLs lie in a test.
 
 #include <mdstream/full.hpp>
 #include <mdstream/launch/environment.hpp>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""run.py PROGRAM [SCRIPTED_HUB]: runs the sections of docs/stores.md that the server of tests/servers/with.sh is for; without one
+"""run.py PROGRAM [SCRIPTED_HUB]: runs the blocks of the pages on stores that the server of tests/servers/with.sh is for; without one
 those that need none of them, and checks that no section is left out."""
 import os
 import pathlib
@@ -8,13 +8,13 @@ import sys
 import tempfile
 
 SECTIONS = {
-    "": ["local_paths", "web_servers", "hugging_face"],
-    "seaweedfs": ["s3_and_what_speaks_its_protocol", "s3_and_what_speaks_its_protocol_signed_url", "the_cache_dataset"],
-    "azurite": ["azure"],
-    "testbench": ["google_cloud_storage"],
-    "oci": ["oracle_cloud_infrastructure"],
-    "dbfs": ["databricks"],
-    "sshd": ["sftp"],
+    "": ["local_1", "http_1", "hf_1"],
+    "seaweedfs": ["s3_1", "s3_2", "cache_1", "cache_2", "retries_1"],
+    "azurite": ["azure_1"],
+    "testbench": ["gs_1"],
+    "oci": ["oci_1"],
+    "dbfs": ["dbfs_1"],
+    "sshd": ["sftp_1"],
 }
 program = sys.argv[1]
 server = os.environ.get("MDSTREAM_TEST_SERVER", "")

@@ -222,17 +222,17 @@ def _(here):
     return here.s3(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.")
 
 
-@mistake("Keys that may not read here")
+@mistake("Credentials without the right to read here")
 def _(here):
     return here.s3(403, "AccessDenied", "Access Denied")
 
 
-@mistake("No keys at all")
+@mistake("No credentials at all")
 def _(here):
     return here.s3(403, "AccessDenied", "Access Denied", variables={})
 
 
-@mistake("Keys that nobody knows")
+@mistake("Credentials that the service does not know")
 def _(here):
     return here.s3(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
 

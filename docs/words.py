@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""docs/words.py [PAGE...]: whether pages use one word for one thing, and short sentences. Without pages: all of docs/, README, CONTRIBUTING.
+
+Notes and tables may have long sentences. Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and what to say instead.
+"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(__file__).resolve().parent.parent
+
+# What is not to appear -> what to say.
+INSTEAD = {
+    r"who(m)?ever": "the process that, the program that",
+    r"who (lets in|has to|wants|gives|unmaps|asks|reads|calls|needs|maps|supplied)": "name the program, thread or person",
+    r"(may|might|will) pass": "a transient error",
+    r"what (helps|does not help)": "a permanent error",
+    r"(no|new|old|your|whose|their|have|has|gets|gave|send|which|with) keys( that)?": "credentials",
+    r"keys (that|which|may|of nobody)": "credentials",
+    r"key supply|lets? in": "credentials, a credentials provider",
+    r"(put|puts|putting) together": "build a batch, batch assembly",
+    r"(got|get|gets|getting) ready|made ready": "prefetch, prepare",
+    r"filling": "padding",
+    r"overlong": "longer than the row",
+    r"crew": "thread pool",
+    r"journeys?": "fetch",
+    r"let go|lets go": "evict, release",
+    r"lies? there|as (it|they) lies?|lies? (here|near)|lay there": "cached, on disk, in memory, as it is",
+    r"where there is (one|none)|in the making": "optional, if set; temporary",
+    r"unset": "not set, the default is",
+    r"processor (seconds|time)": "CPU time",
+    r"(is|are|was|be) told( of| about)?(?! apart)": "gets, receives",
+    r"can not": "cannot",
+    r"(is|are|be|was) none": "say what it is instead",
+    r"may so|can so|are so as": "therefore",
+    r"for ever|as ever": "always, as before",
+    r"in mid-\w+": "during",
+    r"believes?|believed": "accept, check",
+    r"at hand": "current",
+    r"out of order for a quarter": "unavailable for 15 minutes",
+    r"comes? about": "is made",
+    r"counted round": "cyclically",
+    r"of one's own": "of your own",
+    r"there(by|of|upon|to)|where(by|upon|of)": "two sentences",
+}
+LONGEST = 34  # words of a sentence
+FOUND = re.compile("|".join(f"(?P<w{number}>\\b(?:{words})\\b)" for number, words in enumerate(INSTEAD)), re.I)
+ADVICE = list(INSTEAD.values())
+
+
+def prose(text):
+    """The text with everything that is code, a link's target or a comment blanked out, line by line."""
+    blank = lambda found: re.sub(r"[^\n]", " ", found[0])
+    for code in (r"^(`{3,}|~{3,}).*?^\1$", r"<!--.*?-->", r"`[^`]+`", r"\]\([^)]*\)"):
+        text = re.sub(code, blank, text, flags=re.M | re.S)
+    return text
+
+
+def findings(page):
+    text = prose(page.read_text(encoding="utf-8"))
+    for found in FOUND.finditer(text):
+        line = text[:found.start()].count("\n") + 1
+        yield f"{page.relative_to(root)}:{line}: \"{found[0]}\": say: {ADVICE[int(found.lastgroup[1:])]}"
+    for paragraph in re.finditer(r"(?:^(?!\||\s*$|#|:).*\n?)+", text, re.M):
+        for sentence in re.split(r"(?<=[.:;?!·])\s|^\s*(?:[-*]|\d+\.)\s", paragraph[0], flags=re.M):
+            if len(sentence.split()) > LONGEST:
+                line = text[:paragraph.start()].count("\n") + 1
+                yield f"{page.relative_to(root)}:{line}: a sentence of {len(sentence.split())} words: {' '.join(sentence.split()[:8])} ..."
+
+
+def main():
+    pages = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
+    pages = pages or [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    failures = [line for page in pages if "notes" not in page.parts for line in findings(page)]
+    print("\n".join(failures) or f"mdstream: {len(pages)} pages use the words of the glossary")
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""run.py PAGE SOURCE MDSTREAM: does what docs/own-data.md says, by its files and commands alone, in a new directory.
+
+The page's CMakeLists.txt and trainer.cpp are written as they stand there; its shell blocks run in their order, each by a bash
+that ends at the first error, but for those that a comment `not run` stands before. `mdstream` is the folder SOURCE and the
+command MDSTREAM, $BUCKET a place of the server that tests/servers/with.sh has started.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+page, source, program = map(pathlib.Path, sys.argv[1:])
+text = page.read_text(encoding="utf-8")
+
+with tempfile.TemporaryDirectory() as name:
+    work = pathlib.Path(name)
+    (work / "mdstream").symlink_to(source)
+    (work / "bin").mkdir()
+    (work / "bin" / "mdstream").symlink_to(program)
+    (work / "CMakeLists.txt").write_text(re.search(r"^```cmake\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8")
+    (work / "trainer.cpp").write_text(re.search(r"^```cpp\n(.*?)^```$", text, re.M | re.S)[1], encoding="utf-8")
+    compiler = work / "bin" / "not-optimising"  # the page's build is an optimised one, which takes minutes
+    compiler.write_text('#!/bin/sh\nexec c++ "$@" -O0\n', encoding="utf-8")
+    compiler.chmod(0o755)
+    around = {"PATH": f"{work / 'bin'}:{os.environ['PATH']}", "BUCKET": "s3://test/own-data", "CXX": str(compiler)}
+    if ccache := shutil.which("ccache"):
+        around |= {"CMAKE_CXX_COMPILER_LAUNCHER": ccache}
+    mpi = f"source {source / 'examples/quickstart/local_mpi.sh'}\n"  # several ranks on few cores
+    said = ""
+    for excuse, block in re.findall(r"^(<!-- not run: .*-->\n)?```sh\n(.*?)^```$", text, re.M | re.S):
+        if not excuse:
+            print(block, flush=True)
+            said = subprocess.run(["bash", "-euo", "pipefail", "-c", mpi + block], cwd=work, env=os.environ | around, check=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+            print(said, flush=True)
+    if said != "the same loss\n":
+        sys.exit("the last block of the page does not say that the losses are the same")
