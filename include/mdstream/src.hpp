@@ -309,6 +309,7 @@
 #include <mdstream/hash/detail/impl/hash_set.ipp>
 #include <mdstream/image/detail/impl/image.ipp>
 #include <mdstream/launch/detail/impl/environment.ipp>
+#include <mdstream/launch/detail/impl/stop_request.ipp>
 #include <mdstream/source/detail/impl/block_reader.ipp>
 #include <mdstream/source/detail/impl/build_index.ipp>
 #include <mdstream/source/detail/impl/each_shard.ipp>
