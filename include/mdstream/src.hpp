@@ -309,6 +309,7 @@
 #include <mdstream/hash/detail/impl/hash_set.ipp>
 #include <mdstream/image/detail/impl/image.ipp>
 #include <mdstream/launch/detail/impl/environment.ipp>
+#include <mdstream/launch/detail/impl/loss_guard.ipp>
 #include <mdstream/launch/detail/impl/step_pace.ipp>
 #include <mdstream/launch/detail/impl/stop_request.ipp>
 #include <mdstream/launch/detail/impl/thread_stacks.ipp>
