@@ -27,6 +27,8 @@ needs = {
     "mosaic": (lambda: any(peers.glob("mosaic*/bin/python")), "tools/install-mosaic.sh"),
     "torch": (lambda: subprocess.run(["dpkg-query", "-W", "libtorch-dev"], capture_output=True).returncode == 0,
               "libtorch, which Debian has"),
+    "launchers": (lambda: all(map(shutil.which, ("mpirun.openmpi", "mpiexec.hydra", "slurmd", "torchrun"))),
+                  "tools/install-deps.sh launchers"),
 }
 
 
@@ -40,6 +42,8 @@ def needed_by(name):
         return ["nvcc"]
     if name.startswith(("interop", "checkpoint_reference")):
         return ["mosaic"]
+    if name in ("launch_openmpi", "launch_hydra", "launch_torchrun", "launch_slurm"):
+        return ["launchers"]
     if name == "example_libtorch":
         return ["torch"]
     return []

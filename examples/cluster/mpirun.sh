@@ -1,16 +1,34 @@
 #!/usr/bin/env bash
-# The quickstart's trainer on several machines with mpirun. What you change: the hosts file, WORK, the number of ranks.
+# The quickstart's trainer on several machines with Open MPI. What you change: the hosts file, STORE, the number of ranks.
 #
-# WORK holds the object store and the logs here, so it has to be a path that every machine sees. A trainer of
-# your own reads from s3:// or another remote store, keeps checkpoints there, and gives each machine a cache
-# directory on its own disk (`.local` of the loader): ranks of one machine share it.
+# Datasets and checkpoints lie in an object store; nothing has to be a path that machines share. Each machine has a
+# cache on its own disk, which its ranks share. A run that was killed goes on from its last checkpoint, also on another
+# number of ranks.
+#
+# SIGTERM to this script asks the ranks to save and end (mpirun passes SIGUSR1 on, while SIGTERM would kill them); the
+# status is then 75, on which whoever started this script starts it again: a batch system, or systemd with
+# RestartForceExitStatus=75. Failures are tried again here.
 set -euo pipefail
 
-WORK=${WORK:-/shared/quickstart}     # the same path on all machines
+export QUICKSTART_STORE=${STORE:-s3://YOUR_BUCKET/quickstart}
 RANKS=${RANKS:-6}                    # 1, 2, 3 or 6 for sums in canonical order
 HOSTFILE=${HOSTFILE:-hosts}          # one line a machine: "node1 slots=3"
 PROGRAM=${PROGRAM:-build/quickstart/bin/quickstart}
+MOST_RESTARTS=${MOST_RESTARTS:-10}   # after failures
 
-# A run that was killed goes on from its last checkpoint, also on another number of ranks.
-exec mpirun -n "$RANKS" --hostfile "$HOSTFILE" --map-by slot \
-  "$PROGRAM" train --work "$WORK" --run cluster
+asked=
+trap 'asked=yes; kill -USR1 "$mpirun" 2>/dev/null || true' TERM USR1
+for ((restarts = 0; ; ++restarts)); do
+  mpirun -n "$RANKS" --hostfile "$HOSTFILE" --map-by slot -x QUICKSTART_STORE \
+    "$PROGRAM" train --work "/tmp/quickstart-$(id -un)" --run cluster &
+  mpirun=$!
+  status=0
+  wait "$mpirun" || status=$?
+  while kill -0 "$mpirun" 2>/dev/null; do  # a signal has ended the waiting
+    status=0
+    wait "$mpirun" || status=$?
+  done
+  if [ -n "$asked" ] || [ "$status" -eq 0 ] || [ "$status" -eq 75 ] || [ "$restarts" -ge "$MOST_RESTARTS" ]; then
+    exit "$status"
+  fi
+done

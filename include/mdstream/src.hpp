@@ -309,6 +309,11 @@
 #include <mdstream/hash/detail/impl/hash_set.ipp>
 #include <mdstream/image/detail/impl/image.ipp>
 #include <mdstream/launch/detail/impl/environment.ipp>
+#include <mdstream/launch/detail/impl/loss_guard.ipp>
+#include <mdstream/launch/detail/impl/step_pace.ipp>
+#include <mdstream/launch/detail/impl/stop_request.ipp>
+#include <mdstream/launch/detail/impl/thread_stacks.ipp>
+#include <mdstream/launch/detail/impl/watchdog.ipp>
 #include <mdstream/source/detail/impl/block_reader.ipp>
 #include <mdstream/source/detail/impl/build_index.ipp>
 #include <mdstream/source/detail/impl/each_shard.ipp>

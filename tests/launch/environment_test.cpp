@@ -61,6 +61,54 @@ TEST_CASE("each launcher tells the same world in its own words", "[launch]") {
                   {"SLURM_NNODES", "2"}}) == rank_5_of_8);
 }
 
+TEST_CASE("pods and nodes of clouds have one rank each", "[launch]") {
+  const world rank_3_of_4{.nodes = 4, .rank = 3};
+  CHECK(world_of({{"JOB_COMPLETION_INDEX", "3"}, {"WORLD_SIZE", "4"}}) == rank_3_of_4);
+  CHECK(world_of({{"AWS_BATCH_JOB_NODE_INDEX", "3"}, {"AWS_BATCH_JOB_NUM_NODES", "4"}}) ==
+        rank_3_of_4);
+  // What runs inside of a pod has ranks of its own.
+  variables env = torchrun;
+  env = with(env, "JOB_COMPLETION_INDEX", "1");
+  CHECK(world_of(env) == rank_5_of_8);
+  // A lone pod; of several, all but the first would be worlds of one.
+  CHECK(world_of({{"JOB_COMPLETION_INDEX", "0"}}) == world{});
+  refuse({{"JOB_COMPLETION_INDEX", "1"}}, {"JOB_COMPLETION_INDEX is set, but not WORLD_SIZE"});
+  refuse({{"AWS_BATCH_JOB_NODE_INDEX", "1"}}, {"AWS_BATCH_JOB_NUM_NODES"});
+}
+
+TEST_CASE("a step of a Slurm job counts, and not what the job asked for", "[launch]") {
+  const variables step{{"SLURM_PROCID", "1"},  {"SLURM_NTASKS", "2"},
+                       {"SLURM_LOCALID", "1"}, {"SLURM_NTASKS_PER_NODE", "3"},
+                       {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "1"},
+                       {"SLURM_NNODES", "2"}};
+  CHECK(world_of(step) == world{.nodes = 1, .ranks_per_node = 2, .rank = 1});
+  refuse(with(step, "SLURM_STEP_NUM_NODES", "4"), {"2 ranks", "3 ranks each"});
+  // The batch script has the number of the first task and is none.
+  const variables script{{"SLURM_PROCID", "0"},
+                         {"SLURM_LOCALID", "0"},
+                         {"SLURM_NTASKS", "6"},
+                         {"SLURM_NTASKS_PER_NODE", "3"},
+                         {"SLURM_NNODES", "2"}};
+  CHECK(world_of(script) == world{});
+  CHECK(world_of(with(script, "SLURM_STEP_ID", "0")) == world{.nodes = 2, .ranks_per_node = 3});
+}
+
+TEST_CASE("Slurm says how many ranks a node has where MPICH's protocol does not", "[launch]") {
+  const variables pmi2{{"PMI_RANK", "1"},      {"PMI_SIZE", "2"},
+                       {"SLURM_PROCID", "1"},  {"SLURM_NTASKS", "2"},
+                       {"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_NODES", "1"}};
+  CHECK(world_of(pmi2) == world{.nodes = 1, .ranks_per_node = 2, .rank = 1});
+  // mpiexec inside of a step of one task for each node.
+  refuse(with(pmi2, "SLURM_PROCID", "0"), {"MPICH", "MPI_LOCALNRANKS"});
+}
+
+TEST_CASE("PMIx names no number of ranks in the environment", "[launch]") {
+  refuse({{"PMIX_RANK", "1"}}, {"PMIX_RANK is set, but nothing says how many ranks there are"});
+  CHECK(world_of({{"PMIX_RANK", "0"}}) == world{});
+  variables env = torchrun;
+  CHECK(world_of(with(env, "PMIX_RANK", "2")) == rank_5_of_8);
+}
+
 TEST_CASE("torchrun's names without a local size mean one rank a node, as for Python", "[launch]") {
   CHECK(world_of({{"RANK", "1"}, {"WORLD_SIZE", "2"}}) == world{.nodes = 2, .rank = 1});
 }
@@ -116,6 +164,8 @@ TEST_CASE("values that are no numbers, and half a world, are errors", "[launch]"
   refuse({{"SLURM_PROCID", "3"}}, {"SLURM_PROCID", "SLURM_NTASKS"});
   refuse({{"RANK", "0"}, {"WORLD_SIZE", "0"}}, {"WORLD_SIZE=0", "at least one"});
   refuse({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "8"}, {"SLURM_NNODES", "0"}}, {"SLURM_NNODES=0"});
+  variables mpi{{"OMPI_COMM_WORLD_RANK", "0"}, {"OMPI_COMM_WORLD_SIZE", "1"}};
+  CHECK(world_of(with(mpi, "RANK", "3")) == world{});
   // A batch script, and the shell of an allocation.
   CHECK(world_of({{"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}) == world{});
   CHECK(world_of({{"SLURM_NTASKS", "8"}, {"SLURM_NNODES", "2"}}) == world{});

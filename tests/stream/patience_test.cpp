@@ -14,6 +14,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "store/scratch.hpp"
@@ -182,4 +183,33 @@ TEST_CASE("a distant store is asked by many requests at a time, whatever the num
   loader one = here.open(options);
   read_epoch(one);
   CHECK(most > 6);  // it was four
+}
+
+TEST_CASE("a loader says what its next batch waits for, while another thread waits for it") {
+  using namespace patience_test;
+  setting here;
+  std::atomic<bool> released = false;
+  here.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
+    while (request.target == "/data/shard.00001.mds" && !released) to.wait(5ms);
+    return false;
+  };
+  loader one = here.open(here.options());
+  CHECK(one.waits_for() == "nothing: no epoch has begun");
+  std::size_t batches = 0;
+  std::atomic<bool> ended = false;
+  std::thread reader([&] {
+    for (const auto& batch : one.epoch()) batches += batch.size() == 10 ? 1 : 0;
+    ended = true;
+  });
+  const std::string waits = "batch 1 of epoch 0: 1 of its 1 shards are on their way; ";
+  std::string said;
+  while (!ended && !said.starts_with(waits)) said = one.waits_for();
+  released = true;
+  reader.join();
+  INFO(said);
+  CHECK(said.starts_with(waits));
+  CHECK(said.find(", shard 1, ") != std::string::npos);
+  CHECK(said.find("/shard.00001.mds") != std::string::npos);
+  CHECK(batches == 10);
+  CHECK(one.waits_for() == "nothing: no batch is asked for");
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The world of a run from the environment that its launcher set: torchrun, Slurm, Open MPI or
-/// MPICH.
+/// The world of a run from the environment that its launcher set: torchrun, Slurm, Open MPI, MPICH,
+/// AWS Batch or Kubernetes.
 
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/world.hpp>
@@ -29,17 +29,55 @@ namespace detail {
 /// The names under which a launcher tells its numbers. An empty name: it does not tell.
 struct launcher {
   std::string_view name;
-  std::string_view rank, num_ranks, local_rank, ranks_per_node, nodes;
+  std::string_view rank, num_ranks, local_rank{}, ranks_per_node{};
+  std::string_view nodes{};     ///< that the ranks run on
+  std::string_view machines{};  ///< that were allocated, where `nodes` is not told
+  std::string_view task{};      ///< only processes that it started as ranks have this
+  /// Where it does not tell how many ranks a node has, there is one.
+  bool one_on_each_node = false;
+  /// What it started may be another launcher, whose ranks are others, or a script and no rank.
+  bool may_start_others = false;
 };
 
-/// The one that started the process itself first: torchrun and mpirun run inside of Slurm's jobs.
-inline constexpr std::array<launcher, 4> launchers{{
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", ""},
-    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", ""},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", ""},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE",
-     "SLURM_NNODES"},
+/// The one that started the process itself first: torchrun and mpirun run inside of Slurm's jobs
+/// and of pods.
+inline constexpr std::array<launcher, 7> launchers{{
+    {.name = "torchrun",
+     .rank = "RANK",
+     .num_ranks = "WORLD_SIZE",
+     .local_rank = "LOCAL_RANK",
+     .ranks_per_node = "LOCAL_WORLD_SIZE",
+     .one_on_each_node = true},
+    {.name = "Open MPI",
+     .rank = "OMPI_COMM_WORLD_RANK",
+     .num_ranks = "OMPI_COMM_WORLD_SIZE",
+     .local_rank = "OMPI_COMM_WORLD_LOCAL_RANK",
+     .ranks_per_node = "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {.name = "MPICH",
+     .rank = "PMI_RANK",
+     .num_ranks = "PMI_SIZE",
+     .local_rank = "MPI_LOCALRANKID",
+     .ranks_per_node = "MPI_LOCALNRANKS"},
+    {.name = "Slurm",
+     .rank = "SLURM_PROCID",
+     .num_ranks = "SLURM_NTASKS",
+     .local_rank = "SLURM_LOCALID",
+     .ranks_per_node = "SLURM_NTASKS_PER_NODE",
+     .nodes = "SLURM_STEP_NUM_NODES",
+     .machines = "SLURM_NNODES",
+     .task = "SLURM_STEP_ID",
+     .may_start_others = true},
+    {.name = "AWS Batch",
+     .rank = "AWS_BATCH_JOB_NODE_INDEX",
+     .num_ranks = "AWS_BATCH_JOB_NUM_NODES",
+     .one_on_each_node = true,
+     .may_start_others = true},
+    {.name = "Kubernetes",
+     .rank = "JOB_COMPLETION_INDEX",
+     .num_ranks = "WORLD_SIZE",
+     .one_on_each_node = true,
+     .may_start_others = true},
+    {.name = "PMIx", .rank = "PMIX_RANK", .num_ranks = "", .may_start_others = true},
 }};
 
 /// What one launcher said, and the names under which it did.
@@ -82,13 +120,25 @@ template <class Getenv>
             .local_rank = number(lookup, from.local_rank),
             .ranks_per_node = count(lookup, from.ranks_per_node)};
   const std::optional<std::uint64_t> nodes = count(lookup, from.nodes);
-  if (out.num_ranks && !out.ranks_per_node && nodes && *out.num_ranks % *nodes == 0)
+  const std::optional<std::uint64_t> machines = count(lookup, from.machines);
+  // Slurm's number for each node is what the job asked for; a step may have fewer ranks.
+  if (out.num_ranks && nodes && *out.num_ranks % *nodes == 0)
     out.ranks_per_node = *out.num_ranks / *nodes;
+  else if (out.num_ranks && !out.ranks_per_node && machines && *out.num_ranks % *machines == 0)
+    out.ranks_per_node = *out.num_ranks / *machines;
+  // The batch script is no rank, though it has the first one's number.
+  if (out.rank == std::uint64_t{0} && !from.task.empty() && !number(lookup, from.task))
+    out.rank.reset();
   return out;
 }
 
 /// Half a world would silently be a world of one rank.
-void refuse_half(const claim& told);
+[[nodiscard]] bool is_half(const claim& told) noexcept;
+[[noreturn]] void refuse_half(const claim& told);
+
+/// Takes from the launcher that started another one how many ranks a node has, where that one does
+/// not tell and both mean the same ranks: Slurm's, of those that it started by MPICH's protocol.
+void complete_nodes(claim& chosen, const claim& outer);
 
 void check_agreement(std::string_view a, std::string_view b, const std::optional<std::uint64_t>& x,
                      const std::optional<std::uint64_t>& y);
@@ -101,17 +151,20 @@ void check_agreement(const claim& a, const claim& b);
 template <class Getenv>
 [[nodiscard]] claim claim_of_environment(const Getenv& lookup) {
   claim chosen;
+  std::optional<claim> half;
   for (const launcher& from : launchers) {
-    // Slurm's rank is that of the job's step, which started the other launcher, not this process.
-    if (from.name == "Slurm" && chosen.complete()) break;
     const claim next = ask(lookup, from);
-    if (!chosen.complete()) refuse_half(next);
-    if (!next.complete()) continue;
-    if (chosen.complete())
-      check_agreement(chosen, next);
-    else
+    if (!next.complete()) {
+      if (!half && is_half(next)) half = next;
+    } else if (!chosen.complete()) {
       chosen = next;
+    } else if (from.may_start_others) {
+      complete_nodes(chosen, next);
+    } else {
+      check_agreement(chosen, next);
+    }
   }
+  if (half && !chosen.complete()) refuse_half(*half);
   return chosen;
 }
 
@@ -119,9 +172,10 @@ template <class Getenv>
 
 /// The world of this process. `lookup` is called with a name and answers its value or null, as
 /// `std::getenv` does. Options come first, then torchrun's names (RANK, WORLD_SIZE, LOCAL_RANK,
-/// LOCAL_WORLD_SIZE), Open MPI's, MPICH's and Slurm's; with none of them it is one rank on one
-/// node. A number of ranks without a number for each node means one on each for torchrun, as for
-/// Python, and is an error for the others.
+/// LOCAL_WORLD_SIZE), Open MPI's, MPICH's, Slurm's, those of AWS Batch, and a Kubernetes Job's
+/// index with WORLD_SIZE; with none of them it is one rank on one node. A number of ranks without a
+/// number for each node means one on each for torchrun, as for Python, for AWS Batch and
+/// Kubernetes, and is an error for the others.
 ///
 /// Throws `errc::invalid_argument` for values that are no numbers, a rank without the number of
 /// ranks or the other way round, launchers that contradict each other, a rank outside the world,
@@ -135,7 +189,7 @@ template <class Getenv>
     told = detail::claim_of_environment(lookup);
   const std::uint64_t ranks = options.num_ranks.value_or(told.num_ranks.value_or(1));
   const std::uint64_t rank = options.rank.value_or(told.rank.value_or(0));
-  const bool unclear = told.complete() && *told.num_ranks > 1 && told.from.name != "torchrun";
+  const bool unclear = told.complete() && *told.num_ranks > 1 && !told.from.one_on_each_node;
   if (!options.ranks_per_node && !told.ranks_per_node && unclear)
     refuse("environment: " + std::string(told.from.name) + " tells " + std::to_string(ranks) +
            " ranks, but not how many a node has (" + std::string(told.from.ranks_per_node) + ")");

@@ -192,6 +192,11 @@ class loader {
   /// Time that calls of `next` have waited for shards, in total.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return engine_->stalled(); }
 
+  /// What the next batch waits for, in words for a log: which shards are on their way, from where,
+  /// or why nothing is waited for. Any thread may ask while another waits for a batch, such as a
+  /// `launch::watchdog`'s. Microseconds.
+  [[nodiscard]] std::string waits_for() const { return engine_->waits_for(); }
+
   /// Where the run is, counting the batches that were handed out, or the state that was loaded for
   /// the next epoch: one line of JSON below 4,096 bytes. After the same number of full batches it
   /// is the same on every rank, but for `device_per_stream` batching. Microseconds.

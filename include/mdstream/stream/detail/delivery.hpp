@@ -115,6 +115,15 @@ class delivery {
   /// What became of the shards of the batches so far. Any thread.
   [[nodiscard]] shard_counters counters() const;
 
+  /// What the next batch waits for.
+  struct awaited {
+    std::uint64_t number = 0;              ///< of the batch, as `upcoming_batch::number`
+    std::size_t needs = 0;                 ///< shards
+    std::vector<std::uint32_t> missing{};  ///< those that were asked for and are not there yet
+  };
+  /// Nothing where no batch was asked for, or none is left. Any thread.
+  [[nodiscard]] std::optional<awaited> waits_for() const;
+
   /// Leaves the first batch behind and fetches on.
   void pop();
 

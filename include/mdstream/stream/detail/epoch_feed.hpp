@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,8 @@ class epoch_feed final : public epoch_steps, private batch_source {
   [[nodiscard]] bool is_idle() const override {
     return (!ring_ || ring_->is_idle()) && delivery_.is_idle();
   }
+  /// What the next batch waits for, in words. Any thread.
+  [[nodiscard]] std::string waits_for() const;
   [[nodiscard]] epoch_outlook outlook() const noexcept { return delivery_.outlook(); }
   [[nodiscard]] std::uint64_t batches() const noexcept { return delivery_.batches(); }
   [[nodiscard]] shard_counters counters() const { return delivery_.counters(); }

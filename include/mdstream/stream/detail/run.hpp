@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -83,6 +84,9 @@ class batch_engine {
   [[nodiscard]] bool owns_threads() const noexcept { return corpus_.owns_threads(); }
   [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept;
+
+  /// Any thread, while this lives.
+  [[nodiscard]] std::string waits_for() const;
 
   /// Begins the next epoch and returns its ticket; an epoch at hand ends.
   std::uint64_t begin_epoch();
@@ -153,6 +157,9 @@ class batch_engine {
   /// its first shards when those of this one have all been asked for, so that the fetching goes on.
   void look_beyond();
 
+  /// Puts the next epoch in the place of the one at hand, which is returned.
+  [[nodiscard]] std::unique_ptr<epoch_feed> exchange_feed(std::unique_ptr<epoch_feed> next);
+
   /// Says once that a batch did not fit beneath the cache limit, and what limit suits any batch.
   void warn_of_limit();
 
@@ -196,6 +203,7 @@ class batch_engine {
   std::unique_ptr<detail::batch_builder> builder_;
   std::uint64_t ahead_;
   next_epoch next_;
+  mutable std::mutex feed_changes_;   // for `waits_for`
   std::unique_ptr<epoch_feed> feed_;  // the epoch at hand; goes first, because it tells `next_`
   batch_pointer held_;                // the batch that is handed out next
   bool lies_aside_ = false;           // perhaps, the epoch before

@@ -17,15 +17,27 @@ MDSTREAM_INLINE std::uint64_t parse_number(std::string_view name, std::string_vi
   return value;
 }
 
+MDSTREAM_INLINE bool is_half(const claim& told) noexcept {
+  if (told.rank.has_value() == told.num_ranks.has_value()) return false;
+  // A script that is no rank, or a lone process, has the first rank's number or none.
+  return !told.from.may_start_others || told.rank.value_or(0) != 0;
+}
+
 MDSTREAM_INLINE void refuse_half(const claim& told) {
-  // Outside of any task, Slurm tells how many there will be, or that the batch script is rank 0.
-  if (told.from.name == "Slurm" && told.rank.value_or(0) == 0) return;
-  if (told.rank.has_value() == told.num_ranks.has_value()) return;
   const std::string_view there = told.rank ? told.from.rank : told.from.num_ranks;
   const std::string_view missing = told.rank ? told.from.num_ranks : told.from.rank;
+  const std::string which = "say in the program which world it is";
+  if (missing.empty())
+    mdstream::detail::refuse("environment: " + std::string(there) +
+                             " is set, but nothing says how many ranks there are: " + which);
   mdstream::detail::refuse("environment: " + std::string(there) + " is set, but not " +
-                           std::string(missing) +
-                           ": set both or neither, or say in the program which world it is");
+                           std::string(missing) + ": set both or neither, or " + which);
+}
+
+MDSTREAM_INLINE void complete_nodes(claim& chosen, const claim& outer) {
+  if (chosen.ranks_per_node || chosen.rank != outer.rank || chosen.num_ranks != outer.num_ranks)
+    return;
+  chosen.ranks_per_node = outer.ranks_per_node;
 }
 
 MDSTREAM_INLINE void check_agreement(std::string_view a, std::string_view b,

@@ -121,6 +121,16 @@ MDSTREAM_INLINE shard_counters delivery::counters() const {
   return counters_;
 }
 
+MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
+  const std::lock_guard lock(mutex_);
+  if (!gathered_ || ahead_.order().empty()) return std::nullopt;
+  const upcoming_batch& batch = ahead_.front();
+  awaited out{.number = batch.number, .needs = batch.own_needs};
+  for (std::size_t i = 0; i < batch.own_needs && missing_ != 0; ++i)
+    if (!has(batch.needs[i].shard)) out.missing.push_back(batch.needs[i].shard);
+  return out;
+}
+
 MDSTREAM_INLINE void delivery::pop() {
   std::vector<shard_ref> released;  // goes after the lock
   std::unique_lock lock(mutex_);

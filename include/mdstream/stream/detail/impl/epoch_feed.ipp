@@ -49,6 +49,24 @@ MDSTREAM_INLINE void epoch_feed::async_next(std::stop_token stop, batch_ring::ha
       });
 }
 
+MDSTREAM_INLINE std::string epoch_feed::waits_for() const {
+  if (const std::size_t count = ready(); count != 0)
+    return "nothing: " + std::to_string(count) + (count == 1 ? " batch is" : " batches are") +
+           " ready and not asked for";
+  const std::optional<delivery::awaited> next = delivery_.waits_for();
+  if (!next) return "nothing: no batch is asked for";
+  std::string out = "batch " + std::to_string(first_number_ + next->number) + " of epoch " +
+                    std::to_string(seed_.epoch) + ": ";
+  if (next->missing.empty())
+    return out + "its " + std::to_string(next->needs) + " shards are here, it is being built";
+  out += std::to_string(next->missing.size()) + " of its " + std::to_string(next->needs) +
+         " shards are on their way";
+  constexpr std::size_t most = 4;
+  for (std::size_t i = 0; i < std::min(most, next->missing.size()); ++i)
+    out += "; " + corpus_.placed({}, next->missing[i]).where();
+  return next->missing.size() > most ? out + "; ..." : out;
+}
+
 MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
   const upcoming_batch& from = delivery_.front();
   try {

@@ -61,7 +61,7 @@ MDSTREAM_INLINE batch_engine::~batch_engine() {
 MDSTREAM_INLINE void batch_engine::async_end(unique_function<void()> ended) {
   corpus_.cache().set_next_use_from(nullptr);
   next_.retire(next_.take_any());  // first: it asks the epoch at hand what that needs
-  next_.retire(std::move(feed_));
+  next_.retire(exchange_feed(nullptr));
   next_.when_others_gone(std::move(ended));
 }
 
@@ -81,7 +81,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   ++ticket_;
   handed_out_->samples = 0;
   progress_ = begun;
-  std::unique_ptr<epoch_feed> ended = std::exchange(feed_, std::move(made));
+  std::unique_ptr<epoch_feed> ended = exchange_feed(std::move(made));
   corpus_.cache().set_next_use_from([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
     return next_use(now, shard, from);
   });
@@ -91,6 +91,20 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
   order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
   return ticket_;
+}
+
+MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::exchange_feed(
+    std::unique_ptr<epoch_feed> next) {
+  const std::lock_guard lock(feed_changes_);
+  return std::exchange(feed_, std::move(next));
+}
+
+MDSTREAM_INLINE std::string batch_engine::waits_for() const {
+  const std::lock_guard lock(feed_changes_);
+  if (!feed_) return "nothing: no epoch has begun";
+  const std::uint64_t failed = counters().attempts_failed;
+  return feed_->waits_for() +
+         (failed == 0 ? "" : "; so far " + std::to_string(failed) + " attempts have failed");
 }
 
 MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {

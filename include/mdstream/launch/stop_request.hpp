@@ -1,0 +1,105 @@
+#pragma once
+
+/// A signal that asks the training loop to save and end, and the exit status on which the launcher
+/// queues the job again: pre-emption, time limits, drained nodes.
+
+#include <chrono>
+#include <concepts>
+#include <csignal>
+#include <vector>
+
+namespace mdstream::inline v0::launch {
+
+/// The exit status that says "saved, start me again" (EX_TEMPFAIL of sysexits.h). What makes each
+/// launcher act on it is in docs/distributed.md, section Signals.
+inline constexpr int requeue_status = 75;
+
+/// A signal that asks for the end, and how long after it the process is killed.
+struct stop_signal {
+  int number = SIGTERM;
+  std::chrono::nanoseconds warning = std::chrono::seconds(30);
+};
+
+/// Which signals ask for the end, and what becomes of the process.
+struct stop_options {
+  /// 30 s is what Kubernetes (terminationGracePeriodSeconds) and Slurm (KillWait) leave by default,
+  /// 60 s what Slurm's `--signal=USR1` does.
+  std::vector<stop_signal> signals{{SIGTERM, std::chrono::seconds(30)},
+                                   {SIGUSR1, std::chrono::seconds(60)}};
+  /// Launchers send one request to a process, to its group and by its parent: what comes within
+  /// this time after the first signal is the same request.
+  std::chrono::nanoseconds repeats_within = std::chrono::seconds(1);
+  int exit_status = requeue_status;
+};
+
+/// Hears the signals that ask for the end, while it lives. The loop looks at it between steps:
+///
+///     mds::launch::stop_request stop;
+///     for (auto& batch : loader.epoch()) {
+///       train_step(batch);
+///       if (stop.requested([&](bool here) { return all_reduce_max(here); })) break;
+///     }
+///     saver.save(step, tensors, {.loader_state = loader.state()});
+///     saver.finish();
+///     return stop.exit_status();
+///
+/// The first signal is only noted. The next one, later than `repeats_within`, ends the process at
+/// once, as if it had never been caught.
+///
+/// Lifetime: one at a time in a process; the destructor gives the signals back to who had them.
+/// Thread safety: any number of threads may call all members. Errors: the constructor throws
+/// `errc::invalid_argument` while another one lives, and for a signal that can not be caught.
+/// Cost: reading an atomic.
+class stop_request {
+ public:
+  explicit stop_request(const stop_options& options = {});
+  stop_request(const stop_request&) = delete;
+  stop_request& operator=(const stop_request&) = delete;
+  ~stop_request();
+
+  /// Whether this process was asked to end. A signal reaches ranks at different times, or one
+  /// alone: where they have to end at the same step, use the other form.
+  [[nodiscard]] bool requested() const noexcept;
+
+  /// Whether any rank was asked. `any_rank` is called with this rank's answer and returns whether
+  /// any rank's is true, by whatever the ranks talk: all have to call it at the same steps.
+  template <std::predicate<bool> AnyRank>
+  [[nodiscard]] bool requested(AnyRank&& any_rank) {
+    if (!any_rank(requested())) return false;
+    request();
+    return true;
+  }
+
+  /// Asks without a signal: for another rank that had one, or a notice of the cloud that the
+  /// program reads itself. The process is taken to be killed after `warning`.
+  void request(std::chrono::nanoseconds warning) noexcept;
+  /// With the shortest warning of the options. Changes nothing where the end was asked for before.
+  void request() noexcept;
+
+  /// The first signal; 0: none.
+  [[nodiscard]] int signal() const noexcept;
+
+  /// Time until the process is killed; below zero when that is past. `nanoseconds::max()` unless
+  /// requested.
+  [[nodiscard]] std::chrono::nanoseconds time_left() const noexcept;
+
+  /// What `main` returns once all is saved: `options.exit_status` if the end was asked for, else 0.
+  [[nodiscard]] int exit_status() const noexcept { return requested() ? exit_status_ : 0; }
+
+ private:
+  void give_back() noexcept;
+
+  struct replaced {
+    int number;
+    struct sigaction action;
+  };
+  std::vector<replaced> before_;
+  std::chrono::nanoseconds shortest_;
+  int exit_status_;
+};
+
+}  // namespace mdstream::inline v0::launch
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/launch/detail/impl/stop_request.ipp>
+#endif

@@ -1,0 +1,101 @@
+#pragma once
+
+/// Ends a process whose training loop stands still, so that its launcher starts it again, and
+/// writes what every thread was doing.
+
+#include <mdstream/core/detail/process.hpp>
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace mdstream::inline v0::launch {
+
+/// The exit status of a process that stood still (EX_SOFTWARE of sysexits.h): a failure, which
+/// launchers count against the number of restarts, unlike `requeue_status`.
+inline constexpr int hung_status = 70;
+
+/// How long a step may take, and what is done when it takes longer.
+struct watchdog_options {
+  /// A step may take so many times the median of the last 64.
+  double factor = 20;
+  /// And as long as this in any case: longer than a store's outage that the loader waits out
+  /// (`patience`).
+  std::chrono::nanoseconds least = std::chrono::minutes(20);
+  /// Whose account goes to the log, too: what the loader waits for. Called on the watchdog's thread
+  /// while the loop stands still; a call that does not return is given up.
+  std::function<std::string()> waits_for{};
+  int log = fileno(stderr);  ///< a descriptor
+  int exit_status = hung_status;
+};
+
+namespace detail {
+
+class watching;
+
+struct end_watching {
+  void operator()(watching* gone) const;
+};
+
+}  // namespace detail
+
+/// Watches the steps of a training loop.
+///
+///     mds::launch::watchdog dog({.waits_for = [&] { return loader.waits_for(); }});
+///     for (auto& batch : loader.epoch()) {
+///       train_step(batch);
+///       dog.step();
+///       if (step % 1000 == 0) {
+///         const auto pause = dog.pause(std::chrono::hours(1));
+///         evaluate();
+///       }
+///     }
+///
+/// Nothing is overdue before the first step has ended, however long opening, compiling and the
+/// first step take. Time in which the whole process was stopped does not count.
+///
+/// When a step is overdue, the stacks of all threads and what `waits_for` says go to the log, and
+/// the process ends at once, without destructors, with `exit_status`.
+///
+/// Lifetime: the destructor ends its thread. In a forked child nothing is watched.
+/// Thread safety: any number of threads may call `step` and `pause`. Errors: the constructor
+/// throws `errc::invalid_argument` for a factor or time that is not above zero, and
+/// `errc::unavailable` where no thread can be started. Cost: a step locks a mutex.
+class watchdog {
+ public:
+  explicit watchdog(watchdog_options options = {});
+
+  /// A step has ended.
+  void step();
+
+  /// While it lives, no step is expected.
+  class pause_guard {
+   public:
+    pause_guard(const pause_guard&) = delete;
+    pause_guard& operator=(const pause_guard&) = delete;
+    ~pause_guard();
+
+   private:
+    friend class watchdog;
+    explicit pause_guard(watchdog& of) noexcept : of_(of) {}
+    watchdog& of_;
+  };
+
+  /// For what is no step, such as evaluating or compiling; it may take `most`. A pause within a
+  /// pause changes nothing, and its end ends both.
+  [[nodiscard]] pause_guard pause(std::chrono::nanoseconds most = std::chrono::nanoseconds::max());
+
+ private:
+  template <class Change>
+  void note(const Change& change);
+
+  mdstream::detail::unique_where_made<detail::watching, detail::end_watching> watching_;
+};
+
+}  // namespace mdstream::inline v0::launch
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/launch/detail/impl/watchdog.ipp>
+#endif

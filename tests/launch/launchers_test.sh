@@ -1,0 +1,172 @@
+#!/usr/bin/env bash
+# launchers_test.sh LAUNCHER PROGRAM EXAMPLES: a real launcher starts `launched`, which has to find its place, and to be
+# started again after a signal where that is the launcher's work. Status 77 where the launcher is not installed.
+set -euo pipefail
+
+launcher=$1 program=$2 examples=$3
+work=$(mktemp -d)
+pids=()
+finish() {
+  local pid
+  for pid in "${pids[@]}"; do
+    kill -KILL "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+  rm -rf "$work"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+cd "$work"
+
+need() {
+  command -v "$1" >/dev/null || { echo "mdstream: SKIPPED: no $1; tools/install-deps.sh launchers installs it" >&2; exit 77; }
+}
+fail() { echo "mdstream: FAILED: $*" >&2; tail -n 40 "$work"/*.log >&2 || true; exit 1; }
+# A file holds so many lines of this kind, within a minute.
+await() {
+  local file=$1 count=$2 pattern=$3
+  for _ in $(seq 600); do
+    if [ -e "$file" ] && [ "$(grep -cE "$pattern" "$file" || true)" -ge "$count" ]; then return; fi
+    sleep 0.1
+  done
+  fail "$file has no $count lines '$pattern'"
+}
+# The lines of a world of two ranks on one node.
+check_world() {
+  local rank
+  for rank in 0 1; do
+    grep -qE "rank $rank of 2, 2 on a node, token $1" "$2" || fail "no rank $rank of a world of 2, token $1"
+  done
+}
+# check_signal SIGNAL COMMAND...: a launcher that is sent this signal ends with the status of its ranks, which have saved.
+check_signal() {
+  local signal=$1
+  shift
+  "$@" >train.log 2>&1 &
+  local pid=$! status=0
+  pids+=("$pid")
+  await train.log 2 ' trains'
+  kill "-$signal" "$pid"
+  wait "$pid" || status=$?
+  await train.log 2 ' saves'
+  [ "$status" = 75 ] || fail "$1 ended with status $status, not 75"
+}
+
+# One Slurm on this machine, with daemons, keys and state of its own.
+start_slurm() {
+  local user host daemon ports
+  user=$(id -un) host=$(hostname -s)
+  read -ra ports < <(python3 -c 'import socket; s = [socket.socket() for _ in range(2)]
+for each in s: each.bind(("127.0.0.1", 0))
+print(*(each.getsockname()[1] for each in s))')
+  mkdir -m 700 munge state spool
+  (umask 077 && head -c 128 /dev/urandom >munge/key)
+  cat >slurm.conf <<CONF
+ClusterName=mdstream
+SlurmctldHost=$host(127.0.0.1)
+SlurmctldPort=${ports[0]}
+SlurmdPort=${ports[1]}
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+SlurmUser=$user
+SlurmdUser=$user
+StateSaveLocation=$work/state
+SlurmdSpoolDir=$work/spool
+SlurmctldPidFile=$work/slurmctld.pid
+SlurmdPidFile=$work/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SlurmdParameters=config_overrides
+ReturnToService=2
+KillWait=2
+NodeName=$host NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
+PartitionName=all Nodes=ALL Default=YES State=UP
+CONF
+  export SLURM_CONF=$work/slurm.conf
+  for daemon in "munged --foreground --force --key-file=$work/munge/key --socket=$work/munge/socket --pid-file=$work/munge/pid
+      --log-file=$work/munged.log --seed-file=$work/munge/seed" "slurmctld -D -c" "slurmd -D -c"; do
+    PATH=$PATH:/usr/sbin $daemon >"$work/${daemon%% *}.log" 2>&1 &
+    pids+=("$!")
+    [[ $daemon != munged* ]] || for _ in $(seq 100); do [ ! -S "$work/munge/socket" ] || break; sleep 0.1; done
+  done
+  for _ in $(seq 300); do
+    if [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]; then return; fi
+    sleep 0.1
+  done
+  echo "mdstream: SKIPPED: Slurm does not start here" >&2
+  tail -n 20 "$work"/*.log >&2
+  exit 77
+}
+
+case $launcher in
+  openmpi)
+    need mpirun.openmpi
+    mpirun=(mpirun.openmpi --allow-run-as-root --oversubscribe -n 2)
+    "${mpirun[@]}" "$program" >world.log
+    check_world PMIX_NAMESPACE=. world.log
+    check_signal USR1 "${mpirun[@]}" "$program" train
+    rm train.log
+    echo "localhost slots=2" >hosts
+    # The template, which passes SIGTERM on as SIGUSR1.
+    check_signal TERM env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
+      "$examples/mpirun.sh"
+    ;;
+  hydra)
+    need mpiexec.hydra
+    mpiexec.hydra -n 2 "$program" >world.log
+    check_world '$' world.log
+    check_signal USR1 mpiexec.hydra -n 2 "$program" train
+    ;;
+  torchrun)
+    need torchrun
+    # -r and -t: without redirection Debian's torchrun of version 1.13 fails in Python 3.11.
+    torchrun=(torchrun --nnodes 1 --nproc_per_node 2 --rdzv_backend c10d --rdzv_endpoint 127.0.0.1:0 --rdzv_id run-7
+      --max_restarts 1 -r 1 -t 1 --log_dir "$work/log" --no_python)
+    "${torchrun[@]}" "$program" >world.log 2>&1 || fail "torchrun failed"
+    check_world 'TORCHELASTIC_RUN_ID=run-7 TORCHELASTIC_RESTART_COUNT=0' world.log
+    # One rank is asked to end, torchrun ends the other and starts both again.
+    "${torchrun[@]}" "$program" train >train.log 2>&1 &
+    torchrun_pid=$!
+    pids+=("$torchrun_pid")
+    await train.log 2 ' trains'
+    kill -USR1 "$(sed -nE 's/.*rank 1 .* trains, process ([0-9]+)$/\1/p' train.log)"
+    wait "$torchrun_pid" || fail "torchrun did not start the ranks again"
+    await train.log 2 ' goes on'
+    ;;
+  slurm)
+    for each in munged slurmctld slurmd; do PATH=$PATH:/usr/sbin need $each; done
+    start_slurm
+    srun -n 2 "$program" >world.log
+    check_world 'SLURM_JOB_ID=1 SLURM_STEP_ID=0' world.log
+    for kind in pmi2 pmix; do
+      ! srun --mpi=list 2>&1 | grep -qw $kind || srun --mpi=$kind -n 2 "$program" >$kind.log
+      [ ! -e $kind.log ] || check_world 'SLURM_JOB_ID=' $kind.log
+    done
+    # A step of two tasks where the job has three for each node, and the batch script itself, which is no rank.
+    cat >small.sbatch <<SCRIPT
+#!/usr/bin/env bash
+srun -n 2 "$program"
+"$program"
+SCRIPT
+    sbatch -W -n 3 --ntasks-per-node=3 -o "$work/small.log" small.sbatch
+    check_world SLURM_JOB_ID= small.log
+    grep -q "rank 0 of 1, 1 on a node, token SLURM_JOB_ID" small.log || fail "the batch script took itself for a rank"
+    # The template: asked to end, the ranks save and the job is queued again.
+    job=$(PROGRAM=$program STORE=none sbatch --parsable --nodes=1 --ntasks-per-node=2 --cpus-per-task=1 \
+      -o "$work/train.log" "$examples/slurm.sbatch")
+    await train.log 2 ' trains'
+    scancel --signal=USR1 "$job"
+    await train.log 2 ' saves'
+    # Slurm lets what was queued again wait for two minutes.
+    for _ in $(seq 300); do
+      if [ "$(squeue -h -j "$job" -o %T)" = PENDING ]; then break; fi
+      sleep 0.1
+    done
+    scontrol update JobId="$job" StartTime=now
+    await train.log 2 ' goes on'
+    ;;
+esac
+echo "mdstream: $launcher starts ranks that know their place"
