@@ -35,6 +35,8 @@ for page in map(pathlib.Path, sys.argv[2:]):
             code = re.sub(r'(mds::store::\w+)( \w+\(threads, )("[^"]*")', r"\1\2at<\1>(\3)", code)
             parts.append(f"void {name}() {{\n  mds::runtime threads;\n{code}  fetch(threads, url);\n}}\n")
             names.append(name)
+        elif "s3_options" in code:  # of AWS alone
+            parts.append(f"void {name}(mds::runtime& threads) {{\n{code}  (void)bucket;\n}}\n")
         elif "mds::retrying" in code:
             parts.append(f"void {name}(mds::runtime& threads, const mds::any_async_store& s3) {{\n{code}  (void)store;\n}}\n")
         else:
