@@ -175,6 +175,34 @@ TEST_CASE("what is no Parquet file, or one that lies, is named", "[parquet]") {
                         {"shorter than its listing"});
 }
 
+TEST_CASE("a schema that nests for ever is refused before anything follows it", "[parquet]") {
+  using namespace parquet_test;
+  for (const std::size_t depth : {100U, 300U, 100'000U}) {
+    // FileMetaData: version, schema (a root, groups of one child, a leaf), no rows, no row groups
+    const std::size_t count = depth + 2;
+    std::string footer("\x15\x02\x19\xfc", 4);
+    for (std::size_t rest = count; rest > 0; rest >>= 7)
+      footer += static_cast<char>((rest & 127) | (rest > 127 ? 128 : 0));
+    footer.append("\x48\x01r\x15\x02\x00", 6);
+    for (std::size_t i = 0; i < depth; ++i)
+      footer.append(
+          "\x35\x00\x18\x01"
+          "a\x15\x02\x00",
+          8);
+    footer.append(
+        "\x15\x02\x25\x00\x18\x01"
+        "b\x00\x16\x00\x19\x0c\x00",
+        13);
+    const auto size = static_cast<std::uint32_t>(footer.size());
+    const std::string file =
+        "PAR1" + footer + std::string(reinterpret_cast<const char*>(&size), 4) + "PAR1";
+    if (depth == 100)
+      CHECK(read({{"x", file}}).samples.empty());
+    else
+      refuse({{"x", file}}, {}, errc::unsupported, {"x", "200 levels"});
+  }
+}
+
 TEST_CASE("a Parquet file that is cut or changed anywhere is read or refused", "[parquet]") {
   using namespace parquet_test;
   const auto seed = support::test_seed();

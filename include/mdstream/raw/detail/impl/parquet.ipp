@@ -90,9 +90,130 @@ MDSTREAM_INLINE std::pair<std::uint64_t, std::uint64_t> extent_of(
   return {begin, std::min(end + 100, footer)};
 }
 
+/// Walks through the values of a footer (Thrift's compact protocol) and counts how deep its schema
+/// nests, which Arrow follows by recursion however deep it is.
+class schema_depth {
+ public:
+  static constexpr std::uint64_t most = 200;
+
+  /// Throws errc::unsupported for a schema that is nested deeper, errc::corrupt for what ends
+  /// early.
+  static void check(bytes_view footer) {
+    schema_depth in(footer);
+    in.for_each_field([&](std::uint64_t field, unsigned type) {
+      field == 2 && type == list ? in.read_schema() : in.skip(type, 0);
+    });
+  }
+
+ private:
+  enum : unsigned { byte = 3, real = 7, binary = 8, list = 9, set = 10, map = 11, structure = 12 };
+
+  explicit schema_depth(bytes_view footer) : rest_(footer) {}
+
+  std::uint64_t next() {
+    if (rest_.empty()) throw error(errc::corrupt, "the footer is cut short");
+    const auto out = static_cast<std::uint64_t>(rest_.front());
+    rest_ = rest_.subspan(1);
+    return out;
+  }
+  std::uint64_t number() {
+    std::uint64_t out = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint64_t part = next();
+      out |= (part & 127) << shift;
+      if (part < 128) return out;
+    }
+    throw error(errc::corrupt, "the footer has a number that does not end");
+  }
+  std::uint64_t zigzag() {
+    const std::uint64_t coded = number();
+    return (coded >> 1) ^ (0 - (coded & 1));
+  }
+  void jump(std::uint64_t bytes) {
+    if (bytes > rest_.size()) throw error(errc::corrupt, "the footer is cut short");
+    rest_ = rest_.subspan(static_cast<std::size_t>(bytes));
+  }
+
+  template <class Use>
+  void for_each_field(Use&& use) {
+    std::uint64_t field = 0;
+    while (const std::uint64_t head = next()) {
+      field = head >> 4 != 0 ? field + (head >> 4) : zigzag();
+      use(field, static_cast<unsigned>(head & 15));
+    }
+  }
+
+  /// Elements of a list, and their type.
+  std::pair<std::uint64_t, unsigned> list_head() {
+    const std::uint64_t head = next();
+    return {head >> 4 == 15 ? number() : head >> 4, static_cast<unsigned>(head & 15)};
+  }
+
+  void skip(unsigned type, unsigned depth) {
+    if (depth > 64) throw error(errc::corrupt, "the footer's values nest too deep");
+    switch (type) {
+      case byte: return jump(1);
+      case real: return jump(8);
+      case binary: return jump(number());
+      case list:
+      case set: {
+        const auto [count, element] = list_head();
+        for (std::uint64_t i = 0; i < count; ++i) skip_element(element, depth + 1);
+        return;
+      }
+      case map: {
+        const std::uint64_t count = number();
+        const std::uint64_t types = count == 0 ? 0 : next();
+        for (std::uint64_t i = 0; i < count; ++i) {
+          skip_element(static_cast<unsigned>(types >> 4), depth + 1);
+          skip_element(static_cast<unsigned>(types & 15), depth + 1);
+        }
+        return;
+      }
+      case structure:
+        return for_each_field([&](std::uint64_t, unsigned of) { skip(of, depth + 1); });
+      case 4:
+      case 5:
+      case 6: return void(number());
+      case 1:
+      case 2: return;  // the field's head tells which
+      default: throw error(errc::corrupt, "the footer has a value of no type");
+    }
+  }
+  /// Booleans have a byte of their own there.
+  void skip_element(unsigned type, unsigned depth) {
+    type == 1 || type == 2 ? jump(1) : skip(type, depth);
+  }
+
+  /// The elements come depth first, each with the number of its children.
+  void read_schema() {
+    const auto [count, type] = list_head();
+    if (type != structure) throw error(errc::corrupt, "the footer's schema is none");
+    std::vector<std::uint64_t> left;  // children to come, of each element that is open
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t children = 0;
+      for_each_field([&](std::uint64_t field, unsigned of) {
+        if (field == 5 && of == 5)
+          children = zigzag();
+        else
+          skip(of, 0);
+      });
+      while (!left.empty() && left.back() == 0) left.pop_back();
+      if (!left.empty()) --left.back();
+      left.push_back(children);
+      if (left.size() > most)
+        throw error(errc::unsupported,
+                    "the file's columns nest deeper than " + std::to_string(most) + " levels");
+    }
+  }
+
+  bytes_view rest_;
+};
+
 /// The footer that the last bytes of an object have: all of it, up to the object's end.
 MDSTREAM_INLINE std::shared_ptr<::parquet::FileMetaData> footer_of(bytes_view tail) {
   auto size = static_cast<std::uint32_t>(tail.size() - 8);
+  schema_depth::check(tail.first(size));
   return ::parquet::FileMetaData::Make(tail.data(), &size);
 }
 
