@@ -29,28 +29,29 @@ namespace mdstream::inline v0::raw::detail {
   throw error(code, diagnostics{.what = std::move(what), .byte = byte});
 }
 
+[[noreturn]] MDSTREAM_INLINE void fail_arrow(std::uint64_t byte, const std::exception& e,
+                                             errc code = errc::corrupt) {
+  const std::string_view text = e.what();
+  throw error(code, diagnostics{.what = "the Parquet file cannot be read",
+                                .byte = byte,
+                                .cause = std::string(text.substr(0, text.find('\n')))});
+}
+
 /// Runs `f`. What Arrow throws is an error that names the byte.
 template <class F>
-decltype(auto) by_arrow(std::uint64_t byte, F&& f) {
-  const auto fail = [byte](const std::exception& e, errc code) {
-    const std::string_view text = e.what();
-    throw error(code, diagnostics{.what = "the Parquet file cannot be read",
-                                  .byte = byte,
-                                  .cause = std::string(text.substr(0, text.find('\n')))});
-  };
+void by_arrow(std::uint64_t byte, F&& f) {
   try {
-    return std::forward<F>(f)();
+    std::forward<F>(f)();
   } catch (const error&) {
     throw;
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const ::parquet::ParquetStatusException& e) {
     if (e.status().IsOutOfMemory()) throw std::bad_alloc();
-    fail(e, e.status().IsNotImplemented() ? errc::unsupported : errc::corrupt);
+    fail_arrow(byte, e, e.status().IsNotImplemented() ? errc::unsupported : errc::corrupt);
   } catch (const std::exception& e) {
-    fail(e, errc::corrupt);
+    fail_arrow(byte, e);
   }
-  throw;  // not reached: `fail` throws
 }
 
 /// The row groups of a cut and where they lie: what its `extra` tells.
