@@ -2,11 +2,11 @@
 
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/full.hpp>
-#include <mdstream/raw/formats.hpp>
 #include <mdstream/source/detail/each_shard.hpp>
 #include <mdstream/writer/writer.hpp>
 
 #include "command.hpp"
+#include "formats.hpp"
 #include "patience.hpp"
 #include "progress_bar.hpp"
 #include "raw_source.hpp"
@@ -37,7 +37,7 @@ struct convert_arguments {
 void convert_until(const std::stop_token& stop, const convert_arguments& args) {
   const raw_source source(args.from, args.raw.options(), stop);
   mds::raw::detail::row_index index = index_of(source, args.raw, args.jobs, stop);
-  const mds::raw::source_format format = mds::raw::plain_formats::open(index.options);
+  const mds::raw::source_format format = formats::open(index.options);
   mds::writer_options options;
   options.out = args.to;
   for (const mds::raw::column& each : index.options.columns)

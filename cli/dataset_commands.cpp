@@ -2,13 +2,13 @@
 
 #include <mdstream/format/row_values.hpp>
 #include <mdstream/launch/environment.hpp>
-#include <mdstream/raw/formats.hpp>
 #include <mdstream/source/first_rows.hpp>
 #include <mdstream/source/raw_rows.hpp>
 
 #include "command.hpp"
 #include "dataset_arguments.hpp"
 #include "dataset_files.hpp"
+#include "formats.hpp"
 #include "raw_source.hpp"
 #include "values.hpp"
 
@@ -49,7 +49,7 @@ mds::raw::source_format format_of_first_rows(const output_arguments& args,
                                              const raw_source& source) {
   mds::raw::options about = source.about();
   if (args.raw.shard_bytes == 0) about.shard_bytes = mds::byte_size(std::uint64_t{1} << 16);
-  return mds::raw::plain_formats::open(about);
+  return formats::open(about);
 }
 
 // The rows of files that are no dataset: by their index where there is one and no option says how
@@ -69,7 +69,7 @@ void cat_files(const output_arguments& args, const raw_source& source) {
   };
   if (left == 0) return;
   if (auto index = args.raw.given() || source.is_one_file() ? std::nullopt : find_index(source)) {
-    const auto format = mds::raw::plain_formats::open(index->options);
+    const auto format = formats::open(index->options);
     mds::detail::raw_rows rows(format, *std::move(index), source.store(), decoders());
     for (; number < rows.size() && left > 0; --left) show(rows.layout(), rows.at(number).bytes);
     return;

@@ -1,9 +1,9 @@
 // mdstream index: the row index of foreign files.
 
-#include <mdstream/raw/formats.hpp>
 #include <mdstream/source/build_index.hpp>
 
 #include "command.hpp"
+#include "formats.hpp"
 #include "progress_bar.hpp"
 #include "raw_source.hpp"
 #include "stop_signals.hpp"
@@ -96,7 +96,7 @@ void index_until(const std::stop_token& stop, const index_arguments& args) {
   std::optional<progress_bar> bar;
   bar.emplace([&](double seconds) { return text_of(progress, seconds); });
   const mds::raw::made_index made = mds::raw::build_index(
-      source.store(), decoders(), mds::raw::plain_formats::open(source.about()), source.listing(),
+      source.store(), decoders(), formats::open(source.about()), source.listing(),
       source.open(where),
       {.jobs = args.jobs, .known = known ? &*known : nullptr, .progress = &progress, .stop = stop});
   bar.reset();

@@ -5,11 +5,11 @@
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/raw/detail/guess_format.hpp>
 #include <mdstream/raw/files.hpp>
-#include <mdstream/raw/formats.hpp>
 #include <mdstream/source/build_index.hpp>
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include "formats.hpp"
 #include "progress_bar.hpp"
 
 #include <algorithm>
@@ -44,8 +44,9 @@ void raw_arguments::add_to(CLI::App& command, const std::string& group) {
     all_.push_back(option);
   };
   add(command
-          .add_option("--format", about.format,
-                      "jsonl, text, csv, webdataset, files, images or tokens [by the names]")
+          .add_option(
+              "--format", about.format,
+              "jsonl, text, csv, parquet, webdataset, files, images or tokens [by the names]")
           ->type_name("NAME"));
   add(command
           .add_option("--files", about.files,
@@ -131,9 +132,8 @@ mds::raw::detail::row_index index_of(const raw_source& source, const raw_argumen
     return "looking for rows: " + binary_size(static_cast<double>(progress.bytes)) + " of " +
            binary_size(static_cast<double>(progress.bytes_expected));
   });
-  return mds::raw::build_index(source.store(), decoders(),
-                               mds::raw::plain_formats::open(source.about()), source.listing(),
-                               mds::store::memory(),
+  return mds::raw::build_index(source.store(), decoders(), formats::open(source.about()),
+                               source.listing(), mds::store::memory(),
                                {.jobs = jobs, .progress = &progress, .stop = stop})
       .index;
 }

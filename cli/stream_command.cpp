@@ -6,6 +6,7 @@
 #include <mdstream/store/local.hpp>
 
 #include "command.hpp"
+#include "formats.hpp"
 #include "patience.hpp"
 
 #include <algorithm>
@@ -26,9 +27,9 @@ namespace cli {
 
 namespace {
 
-using loader = mds::loader<mds::full_policies>;
+using loader = mds::loader<policies>;
 using stream = mds::stream_options;
-using dataset = mds::dataset<mds::full_policies>;
+using dataset = mds::dataset<policies>;
 
 struct stream_arguments {
   std::string config, state, save_state;

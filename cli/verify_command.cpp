@@ -3,12 +3,12 @@
 #include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/cache/detail/describe_streams.hpp>
 #include <mdstream/cache/detail/registered_streams.hpp>
-#include <mdstream/raw/formats.hpp>
 #include <mdstream/source/raw_rows.hpp>
 #include <mdstream/store/detail/sftp/session.hpp>
 
 #include "command.hpp"
 #include "dataset_arguments.hpp"
+#include "formats.hpp"
 #include "raw_source.hpp"
 #include "verification.hpp"
 
@@ -50,7 +50,7 @@ void verify_dataset(const verify_arguments& args) {
 // Every row is read as a stream would.
 void verify_files(const raw_source& source, const raw_arguments& given) {
   const mds::raw::detail::row_index index = index_of(source, given, 0);
-  const mds::raw::source_format format = mds::raw::plain_formats::open(index.options);
+  const mds::raw::source_format format = formats::open(index.options);
   mds::detail::raw_rows rows(format, index, source.store(), decoders());
   const std::vector<mds::raw::detail::shard_place> places = index.places();
   std::size_t faults = 0;

@@ -18,7 +18,7 @@ endfunction()
 
 mdstream_install_target(mdstream mdstream-core)
 mdstream_install_target(mdstream_full mdstream-full)
-foreach(component IN LISTS mdstream_components mdstream_device_components)
+foreach(component IN LISTS mdstream_components mdstream_separate_components)
   mdstream_install_target(mdstream_${component} mdstream-${component})
 endforeach()
 

@@ -59,10 +59,24 @@ foreach(cloud IN ITEMS s3 azure gs oci hf)
   mdstream_component(${cloud} mdstream::curl_library mdstream::crypto_library)
 endforeach()
 
+# Components that are no part of mdstream::full.
+set(mdstream_separate_components "")
+
+# Parquet files, for raw/parquet.hpp: Arrow's C++ libraries, which Debian and Ubuntu have no packages of.
+mdstream_find(parquet)
+if(mdstream_missing)
+  message(STATUS "mdstream: component parquet is left out, not found: ${mdstream_missing} (tools/install-arrow.sh)")
+else()
+  add_library(mdstream_parquet INTERFACE)
+  add_library(mdstream::parquet ALIAS mdstream_parquet)
+  set_property(TARGET mdstream_parquet PROPERTY EXPORT_NAME parquet)
+  target_link_libraries(mdstream_parquet INTERFACE mdstream mdstream::arrow_library mdstream::parquet_library)
+  list(APPEND mdstream_separate_components parquet)
+endif()
+
 # The GPU's component, for stage/pinned.hpp and stage/cuda.hpp, adds the CUDA runtime: the one that nvcc
 # links into the program, by CMake's default the static one, because two of them would not know of each
-# other. It is no part of mdstream::full, whose programs run without.
-set(mdstream_device_components "")
+# other. The programs of mdstream::full run without.
 set(mdstream_cuda_runtime
   $<IF:$<STREQUAL:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>,Shared>,CUDA::cudart,CUDA::cudart_static>)
 mdstream_find(cuda)
@@ -73,11 +87,11 @@ else()
   add_library(mdstream::cuda ALIAS mdstream_cuda)
   set_property(TARGET mdstream_cuda PROPERTY EXPORT_NAME cuda)
   target_link_libraries(mdstream_cuda INTERFACE mdstream ${mdstream_cuda_runtime})
-  list(APPEND mdstream_device_components cuda)
+  list(APPEND mdstream_separate_components cuda)
 endif()
 
 # JPEG files decoded by the GPU's engines, for image/nvjpeg.hpp: nvJPEG, and libjpeg for what they do not
-# take. No part of mdstream::full either.
+# take.
 mdstream_find(nvjpeg)
 if(mdstream_missing)
   message(STATUS "mdstream: component nvjpeg is left out, not found: ${mdstream_missing}")
@@ -87,7 +101,7 @@ else()
   set_property(TARGET mdstream_nvjpeg PROPERTY EXPORT_NAME nvjpeg)
   target_link_libraries(mdstream_nvjpeg INTERFACE mdstream mdstream::nvjpeg_library mdstream::jpeg_library
     ${mdstream_cuda_runtime})
-  list(APPEND mdstream_device_components nvjpeg)
+  list(APPEND mdstream_separate_components nvjpeg)
 endif()
 include(MdstreamKernels)
 

@@ -24,6 +24,7 @@ needs = {
     "device": (lambda: pathlib.Path("/dev/nvidia0").exists(), "a GPU"),
     "nvcc": (lambda: bool(shutil.which("nvcc")) or os.access("/usr/local/cuda/bin/nvcc", os.X_OK), "a CUDA toolkit"),
     "nvidia": (lambda: (peers / "nvidia" / "complete-1").exists(), "tools/install-nvidia.sh"),
+    "arrow": (lambda: (peers / "arrow" / "complete-1").exists(), "tools/install-arrow.sh"),
     "mosaic": (lambda: any(peers.glob("mosaic*/bin/python")), "tools/install-mosaic.sh"),
     "torch": (lambda: subprocess.run(["dpkg-query", "-W", "libtorch-dev"], capture_output=True).returncode == 0,
               "libtorch, which Debian has"),
@@ -40,6 +41,8 @@ def needed_by(name):
         return ["nvcc", "nvidia"]
     if name.startswith(("cuda_linked", "cuda_architectures", "consumer_cuda")):
         return ["nvcc"]
+    if name.startswith(("parquet", "docs_parquet")):
+        return ["arrow"]
     if name.startswith(("interop", "checkpoint_reference")):
         return ["mosaic"]
     if name in ("launch_openmpi", "launch_hydra", "launch_torchrun", "launch_slurm"):
@@ -124,6 +127,7 @@ def main():
         failures.append(f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it")
     compiled = compiled_in(build)
     conditional = ("cuda", "image", "rmm") if not needs["nvcc"][0]() or not needs["nvidia"][0]() else ()
+    conditional += () if needs["arrow"][0]() else ("parquet",)
     for file in sorted(tests.rglob("*_test.cpp")):
         module = file.relative_to(tests).parts[0]
         if file not in compiled and module not in conditional:

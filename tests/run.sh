@@ -28,6 +28,9 @@ fi
 if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia.sh
   export NVJPEG_ROOT=${NVJPEG_ROOT:-${PEERS:-/opt/peers}/nvidia}
 fi
+if [ -e "${PEERS:-/opt/peers}/arrow/complete-1" ]; then  # tools/install-arrow.sh
+  export ARROW_ROOT=${ARROW_ROOT:-${PEERS:-/opt/peers}/arrow}
+fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 
 # run_tests CHECK WORD...: ctest with these words; then whether all that has to run did (tests/check_run.py).

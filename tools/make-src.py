@@ -20,6 +20,7 @@ LIBRARIES = {
     r"curl/": "CURL", r"openssl/": "OPENSSL", r"zstd\.h": "ZSTD", r"zlib\.h": "GZ", r"bzlib\.h": "BZ2",
     r"brotli/": "BR", r"snappy-c\.h": "SNAPPY", r"xxhash\.h": "XXHASH", r"jpeglib\.h": "JPEG", r"png\.h": "PNG",
     r"cuda(_runtime_api)?\.h": "CUDA", r"nvjpeg\.h": "NVJPEG",
+    r"(arrow|parquet)/": "PARQUET",
 }
 
 HEAD = """\

@@ -192,6 +192,10 @@
 #include <mdstream/writer/detail/impl/index_text.ipp>
 #include <mdstream/writer/detail/impl/merge_index.ipp>
 #include <mdstream/writer/detail/impl/options.ipp>
+#if defined(MDSTREAM_WITH_PARQUET)
+#include <mdstream/raw/detail/impl/arrow_values.ipp>
+#include <mdstream/raw/detail/impl/parquet.ipp>
+#endif
 #endif
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 4

@@ -116,6 +116,21 @@ TEST_CASE("errors of the Hub name the revision", "[clouds]") {
                {"hf://datasets/o/n@v1/x/a"});
 }
 
+TEST_CASE("URLs of the Hub name references that have parts", "[clouds]") {
+  const auto resolved = [](const char* url) {
+    const auto out = mds::store::hf::resolved(url, {});
+    return out.repo + ' ' + out.revision + ' ' + out.root;
+  };
+  CHECK(resolved("hf://datasets/o/n@refs/convert/parquet/default/train") ==
+        "o/n refs/convert/parquet default/train");
+  CHECK(resolved("hf://datasets/o/n@refs/pr/7") == "o/n refs/pr/7 ");
+  CHECK(resolved("hf://datasets/o/n@~parquet/default/train") ==
+        "o/n refs/convert/parquet default/train");
+  CHECK(resolved("hf://datasets/o/n?revision=~parquet") == "o/n refs/convert/parquet ");
+  CHECK(resolved("hf://datasets/o/n@refs/x") == "o/n refs x");
+  CHECK(resolved("hf://datasets/o/n/a@refs/pr/7") == "o/n main a@refs/pr/7");
+}
+
 TEST_CASE("models lie at the root of the Hub, datasets beneath a name of their own", "[clouds]") {
   hub one([](auto& out, const scripted_request&) { out.answer("404 Not Found", ""); },
           "hf://o/n@v1/x");

@@ -41,6 +41,9 @@ class page {
     for (std::uint16_t i = 0; i < 2049; ++i)
       tokens.append(reinterpret_cast<const char*>(&i), sizeof i);
     put("fineweb/train.bin", tokens);
+    std::filesystem::create_directories(files_ / "rows");
+    std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/pyarrow-v2.parquet",
+                          files_ / "rows/0000.parquet");
   }
 
   /// Where the files of a URL lie, and a place for the cache.

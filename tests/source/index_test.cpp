@@ -78,6 +78,23 @@ TEST_CASE("objects are decompressed on the way") {
                         mds::errc::unsupported, {"mdstream::codec::gz"});
 }
 
+TEST_CASE("what pigz and pzstd have compressed in parallel is read") {
+  for (const char* key : {"pigz.jsonl.gz", "pzstd.jsonl.zst"}) {
+    CAPTURE(key);
+    const place at;
+    std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/" + std::string(key),
+                          at.files.path() / std::filesystem::path(key));
+    raw::options about{.format = "jsonl", .columns = {{"n", "int"}}};
+    about.shard_bytes = 500'000;
+    const raw::made_index made = at.build(about);
+    CHECK(made.index.shards() == 5);
+    REQUIRE(made.index.samples() == 28000);
+    mds::detail::raw_rows reader(raw_test::format_of(about), made.index, at.async, decoders);
+    for (std::uint64_t i = 0; i < 28000; i += 501)
+      CHECK(number_in(reader, reader.at(i).bytes) == static_cast<std::int64_t>(i % 4));
+  }
+}
+
 TEST_CASE("files are chosen by a pattern and the format is guessed by their names") {
   const place at;
   at.put({{"en/a.jsonl", "{\"x\": 1}\n"},

@@ -66,6 +66,14 @@ struct cut {
   friend bool operator==(const cut&, const cut&) = default;
 };
 
+/// A range of an object's plain bytes.
+struct byte_range {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+
+  friend bool operator==(const byte_range&, const byte_range&) = default;
+};
+
 /// Takes the samples that a format finds in an object and makes cuts of them.
 class cut_sink {
  public:
@@ -83,6 +91,9 @@ class cut_sink {
   /// `count` samples of `size` bytes each, one every `step` bytes from `begin` on; they may
   /// overlap.
   bool run(std::uint64_t begin, std::uint64_t step, std::uint64_t size, std::uint64_t count);
+
+  /// `count` samples that can only be read together lie at [begin, end).
+  bool group(std::uint64_t begin, std::uint64_t end, std::uint64_t count);
 
   /// The bytes that are cut are not the samples', so that they make no checksums.
   void without_checksums() noexcept { without_sums_ = true; }
@@ -169,10 +180,12 @@ using detail::sample_sink;       ///< what `transcode` of a format adds samples 
 /// - `infer(const window&, column_inference&)`: the columns, from an object's first bytes; that
 ///   hold less than a row add none, and more of them are given;
 /// - `look_behind` and `resync(window, from)`, by which stretches of one object are cut in
-/// parallel:
-///   where the first sample at or after `from` begins, if the window, which has so many bytes
-///   before `from`, shows it. See `jsonl`.
-///
+///   parallel: where the first sample at or after `from` begins, if the window, which has so many
+///   bytes before `from`, shows it. See `jsonl`;
+/// - `tail_bytes(const window&)`, where an object's end tells what it holds: how many of its last
+///   bytes `cut` and `infer` need, seen from the last ones. They get these and no others;
+/// - `ranges(const cut&)`: where a cut's bytes lie in the object, if not where its offset says.
+///   `transcode` gets a part for each;
 /// - `sums = true`, where `cut` tells a sample only when it has all its bytes: cuts get checksums.
 ///
 /// `cut` gets an object's bytes from where it left off, and returns how many of them are done; 0:
@@ -217,6 +230,11 @@ class erased_format {
   [[nodiscard]] virtual std::uint64_t look_behind() const = 0;
   [[nodiscard]] virtual std::optional<std::uint64_t> resync(const window& in,
                                                             std::uint64_t from) const = 0;
+  /// Objects are read from their end; else from their beginning.
+  [[nodiscard]] virtual bool reads_tail() const = 0;
+  [[nodiscard]] virtual std::uint64_t tail_bytes(const window& in) const = 0;
+  /// Nothing where a cut's bytes lie at its offset.
+  [[nodiscard]] virtual std::optional<std::vector<byte_range>> ranges(const raw::cut& of) const = 0;
 };
 
 template <row_format F>
@@ -269,8 +287,23 @@ class erased final : public erased_format {
     else
       return std::nullopt;
   }
+  bool reads_tail() const override { return tells_tail; }
+  std::uint64_t tail_bytes(const window& in) const override {
+    if constexpr (tells_tail)
+      return F::tail_bytes(in);
+    else
+      return in.bytes.size();
+  }
+  std::optional<std::vector<byte_range>> ranges(const raw::cut& of) const override {
+    if constexpr (requires { F::ranges(of); })
+      return F::ranges(of);
+    else
+      return std::nullopt;
+  }
 
  private:
+  static constexpr bool tells_tail = requires(const window& in) { F::tail_bytes(in); };
+
   F format_;
 };
 
@@ -300,6 +333,10 @@ class source_format {
 ///     using format = mds::raw::any_format<mds::raw::jsonl, records>;
 template <row_format... Formats>
 struct any_format {
+  /// These and more: `mds::raw::plain_formats::with<mds::raw::parquet>`.
+  template <row_format... More>
+  using with = any_format<Formats..., More...>;
+
   /// The format that the options name. Throws errc::unsupported where it is none of the list, and
   /// errc::invalid_argument for options that cannot be right.
   [[nodiscard]] static source_format open(options about) {

@@ -37,7 +37,8 @@ struct column {
 /// How foreign files are read. What a format does not know it ignores, except where its page in
 /// docs/raw.md says otherwise.
 struct options {
-  std::string format{};  ///< "jsonl", "text", "csv", "webdataset", "files", "images", "tokens", own
+  std::string format{};  ///< "jsonl", "text", "csv", "parquet", "webdataset", "files", "images",
+                         ///< "tokens", own
   std::string files{};   ///< a pattern for keys below the URL: `en/*.json.gz`; empty: all
   std::vector<column> columns{};  ///< empty: inferred
   /// JSON text of the value that stands for null and for what is missing: `""`, `0`. Not set: a

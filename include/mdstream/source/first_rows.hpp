@@ -33,7 +33,7 @@ class first_rows_run {
   /// Files as samples: nothing is cut.
   void read_files();
 
-  /// Token files: to find the samples costs a header.
+  /// Token files and those that are read from their end: to find the samples costs little.
   void read_scanned(const indexed_object& object);
 
   void read_streamed(const indexed_object& object);

@@ -57,7 +57,7 @@ class raw_rows {
       std::size_t number, const std::stop_token& stop);
 
   [[nodiscard]] std::vector<std::byte> read(const raw::detail::listed_object& from,
-                                            const raw::detail::byte_range& range,
+                                            const raw::byte_range& range,
                                             const std::stop_token& stop);
 
   [[nodiscard]] std::size_t read_range(const raw::detail::listed_object& from, std::uint64_t offset,
@@ -65,7 +65,7 @@ class raw_rows {
 
   [[nodiscard]] std::vector<std::byte> read_packed(const raw::detail::listed_object& from,
                                                    std::unique_ptr<stream_decoder> decoder,
-                                                   const raw::detail::byte_range& range,
+                                                   const raw::byte_range& range,
                                                    const std::stop_token& stop);
 
   /// Throws if the object is another by now.

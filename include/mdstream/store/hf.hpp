@@ -24,7 +24,8 @@ struct hf_options : detail::cloud_options {
 
 /// Files beneath `hf://datasets/<org>/<name>/<path>`, of a dataset, or `hf://<org>/<name>/<path>`,
 /// of a model; `<name>@<revision>`, or `?revision=`, is a
-/// branch, tag or commit other than `main`. The token is that of HF_TOKEN or of a login
+/// branch, tag or commit other than `main`; `refs/convert/parquet`, or `~parquet` for short, has
+/// datasets as Parquet files that the Hub has made. The token is that of HF_TOKEN or of a login
 /// (`huggingface-cli login`), and goes to the Hub alone, not to where it redirects or has large
 /// objects uploaded. Thread-safe; copies share connections, keys and commits. The runtime has to
 /// outlive the calls.

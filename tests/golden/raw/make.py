@@ -6,7 +6,7 @@
     pip download --no-deps megatron-core==0.16.1, and unpack the wheel
     venv/bin/python make.py LLM_C_DIRECTORY MEGATRON_DIRECTORY
 
-GNU tar makes four of the archives. expected.json has what the formats' own readers read.
+GNU tar makes four of the archives, pigz and pzstd (Debian's pigz and zstd) compress lines. expected.json has what the formats' own readers read.
 """
 
 import csv
@@ -53,6 +53,11 @@ with open(at("excel.csv"), "w", newline="", encoding="utf-8-sig") as out:
 for name, encoding in [("pandas.csv", "utf-8"), ("excel.csv", "utf-8-sig")]:
     with open(at(name), newline="", encoding=encoding) as text:
         expected[name] = list(csv.DictReader(text))
+
+lines = "".join('{"n": %d, "text": "a line that comes again and again, so that it takes no room"}\n' % (i % 4) for i in range(28000))
+for name, command in [("pigz.jsonl.gz", "pigz -9 -p 3 -n"), ("pzstd.jsonl.zst", "pzstd -q -p 4 -1 -c")]:
+    with open(at(name), "wb") as out:
+        subprocess.run(command.split(), input=lines.encode(), stdout=out, check=True)
 
 # --- archives -------------------------------------------------------------------------------------
 long_directory = "a-directory-with-a-long-name/" * 6

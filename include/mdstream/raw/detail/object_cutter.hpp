@@ -13,14 +13,6 @@
 
 namespace mdstream::inline v0::raw::detail {
 
-/// A range of an object's plain bytes.
-struct byte_range {
-  std::uint64_t offset = 0;
-  std::uint64_t bytes = 0;
-
-  friend bool operator==(const byte_range&, const byte_range&) = default;
-};
-
 /// What was found in an object, or in a stretch of it.
 struct object_cuts {
   std::vector<cut> cuts{};
@@ -30,7 +22,8 @@ struct object_cuts {
 };
 
 /// Cuts one object, or the stretch [from, to) of it: the samples that begin there. The result does
-/// not depend on how the bytes are fed. Not for two threads at once.
+/// not depend on how the bytes are fed. What is wanted next may lie before what was fed, of formats
+/// that read an object's end. Not for two threads at once.
 ///
 ///     object_cutter cutter(format, key, size);
 ///     while (const auto wanted = cutter.next())
@@ -39,6 +32,7 @@ struct object_cuts {
 class object_cutter {
  public:
   static constexpr std::uint64_t window_bytes = std::uint64_t{1} << 20;
+  static constexpr std::uint64_t first_tail_bytes = std::uint64_t{1} << 16;
 
   /// All of the object. `key` is what errors name; `object_bytes`: of all of it, where it is known.
   object_cutter(const source_format& format, std::string key,
@@ -65,6 +59,9 @@ class object_cutter {
 
  private:
   void take(const window& in);
+
+  /// Of a format that reads the object's end.
+  void take_tail(const window& in);
 
   static void check_end(const window& in, std::uint64_t used);
 

@@ -15,7 +15,8 @@
 namespace mdstream::inline v0::detail {
 
 /// Bytes before those that were asked for last are forgotten, so that memory is bounded by what is
-/// asked for at a time. Not for two threads at once.
+/// asked for at a time; those of a compressed object cannot be asked for again. Not for two threads
+/// at once.
 class plain_bytes {
  public:
   static constexpr std::uint64_t no_end = std::numeric_limits<std::uint64_t>::max();
@@ -45,6 +46,8 @@ class plain_bytes {
  private:
   [[nodiscard]] bytes_view held() const noexcept { return bytes_view(buffer_).subspan(front_); }
   [[nodiscard]] std::uint64_t end() const noexcept { return begin_ + buffer_.size() - front_; }
+
+  void go_back(std::uint64_t offset);
 
   void forget_until(std::uint64_t offset);
 

@@ -17,7 +17,12 @@ MDSTREAM_INLINE cut_sink::cut_sink(const options& about, std::uint64_t from, std
 MDSTREAM_INLINE bool cut_sink::sample(std::uint64_t begin, std::uint64_t end) {
   if (begin >= limit_ && !next_cut(begin)) return false;
   if (end - begin > max_row_bytes_) fail_large(begin, end);
-  add_samples(begin, 1);
+  return group(begin, end, 1);
+}
+
+MDSTREAM_INLINE bool cut_sink::group(std::uint64_t begin, std::uint64_t end, std::uint64_t count) {
+  if (begin >= limit_ && !next_cut(begin)) return false;
+  add_samples(begin, count);
   end_ = end;
   return true;
 }

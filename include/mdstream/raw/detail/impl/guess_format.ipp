@@ -17,11 +17,12 @@ MDSTREAM_INLINE std::string_view format_of_name(std::string_view key) {
   if (point == std::string_view::npos || key.find('/', point) != std::string_view::npos) return {};
   const std::string extension = lower_case(key.substr(point + 1));
   static constexpr std::string_view known[][2] = {
-      {"jsonl", "jsonl"}, {"ndjson", "jsonl"}, {"json", "jsonl"}, {"txt", "text"},
-      {"text", "text"},   {"csv", "csv"},      {"tsv", "csv"},    {"tar", "webdataset"},
-      {"bin", "tokens"},  {"idx", "tokens"},   {"jpg", "images"}, {"jpeg", "images"},
-      {"png", "images"},  {"flac", "files"},   {"wav", "files"},  {"mp3", "files"},
-      {"ogg", "files"},   {"opus", "files"},   {"mp4", "files"},  {"webm", "files"}};
+      {"jsonl", "jsonl"},     {"ndjson", "jsonl"}, {"json", "jsonl"}, {"txt", "text"},
+      {"text", "text"},       {"csv", "csv"},      {"tsv", "csv"},    {"tar", "webdataset"},
+      {"parquet", "parquet"}, {"bin", "tokens"},   {"idx", "tokens"}, {"jpg", "images"},
+      {"jpeg", "images"},     {"png", "images"},   {"flac", "files"}, {"wav", "files"},
+      {"mp3", "files"},       {"ogg", "files"},    {"opus", "files"}, {"mp4", "files"},
+      {"webm", "files"}};
   for (const auto& [name, format] : known)
     if (extension == name) return format;
   return {};

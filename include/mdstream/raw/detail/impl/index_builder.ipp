@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/core/detail/utf8.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/raw/detail/index_builder.hpp>
 #include <mdstream/raw/detail/keys.hpp>
 #include <mdstream/raw/tokens.hpp>
@@ -136,18 +137,24 @@ MDSTREAM_INLINE std::vector<part_range> parts_of(const source_format& format,
       out.push_back({place.object + i, false, {0, index.objects[place.object + i].file.bytes}});
     return out;
   }
-  out.push_back({place.object, false, {each.offset, each.bytes}});
+  const auto add = [&](const byte_range& range, bool beside, std::uint64_t object_bytes) {
+    if (range.bytes > object_bytes || range.offset > object_bytes - range.bytes)
+      refuse("the index has a shard that reaches beyond its object");
+    out.push_back({place.object, beside, range});
+  };
+  if (const auto ranges =
+          detail::naming_object(object.file.key, [&] { return format.get().ranges(each); })) {
+    if (each.bytes > mdstream::detail::mds_shard_builder::max_bytes)
+      refuse("the index has a shard of 4 GiB or more");
+    for (const byte_range& range : *ranges) add(range, false, object.file.bytes);
+    return out;
+  }
   const bool is_compressed = object.file.key.ends_with(".gz") || object.file.key.ends_with(".zst");
-  if (!is_compressed &&
-      (each.bytes > object.file.bytes || each.offset > object.file.bytes - each.bytes))
-    refuse("the index has a shard that reaches beyond its object");
+  add({each.offset, each.bytes}, false, is_compressed ? cut_sink::no_end : object.file.bytes);
   if (object.beside && !each.extra.empty())
     for (const auto& [begin, bytes] : detail::naming_object(
-             object.file.key, [&] { return megatron_ranges(object.note, each.extra); })) {
-      if (begin > object.beside->bytes || bytes > object.beside->bytes - begin)
-        refuse("the index has a shard that reaches beyond its object");
-      out.push_back({place.object, true, {begin, bytes}});
-    }
+             object.file.key, [&] { return megatron_ranges(object.note, each.extra); }))
+      add({begin, bytes}, true, object.beside->bytes);
   return out;
 }
 

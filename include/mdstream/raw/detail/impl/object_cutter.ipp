@@ -23,7 +23,11 @@ MDSTREAM_INLINE object_cutter::object_cutter(const source_format& format, std::s
       key_(std::move(key)),
       object_bytes_(object_bytes),
       at_(from == 0 ? 0 : from - std::min(from, format_->look_behind())),
-      aligned_(from == 0) {}
+      aligned_(from == 0) {
+  if (!format_->reads_tail()) return;
+  wanted_ = std::min(object_bytes_.value_or(0), first_tail_bytes);
+  at_ = object_bytes_.value_or(0) - wanted_;
+}
 
 MDSTREAM_INLINE std::optional<byte_range> object_cutter::next() const {
   if (done_) return std::nullopt;
@@ -31,7 +35,39 @@ MDSTREAM_INLINE std::optional<byte_range> object_cutter::next() const {
 }
 
 MDSTREAM_INLINE void object_cutter::feed(bytes_view bytes, bool last) {
-  detail::naming_object(key_, [&] { take({at_, bytes, last, object_bytes_}); });
+  detail::naming_object(key_, [&] {
+    const window in{at_, bytes, last, object_bytes_};
+    format_->reads_tail() ? take_tail(in) : take(in);
+  });
+}
+
+MDSTREAM_INLINE void object_cutter::take_tail(const window& in) {
+  if (!in.object_bytes)
+    throw error(errc::unsupported,
+                "the object tells at its end what it holds, and is compressed "
+                "as a whole: decompress it");
+  if (in.bytes.size() < wanted_) {
+    if (in.last || (tried_ && in.bytes.size() <= *tried_))
+      throw error(errc::corrupt, diagnostics{.what = "the object is shorter than its listing says",
+                                             .byte = in.offset + in.bytes.size()});
+    tried_ = in.bytes.size();
+    return;
+  }
+  const std::uint64_t needed = format_->tail_bytes(in);
+  if (needed > in.bytes.size()) {
+    if (needed > max_row_bytes_ || needed > *in.object_bytes)
+      throw error(errc::corrupt,
+                  diagnostics{.what = "the object says that its last " + std::to_string(needed) +
+                                      " bytes tell what it holds, which is more "
+                                      "than it has or than max_row_bytes",
+                              .byte = in.offset});
+    wanted_ = needed;
+    at_ = *in.object_bytes - needed;
+    tried_.reset();
+    return;
+  }
+  format_->cut(in, sink_);
+  done_ = true;
 }
 
 MDSTREAM_INLINE void object_cutter::take(const window& in) {

@@ -34,13 +34,18 @@ MDSTREAM_INLINE void transcode_into(const source_format& format, const cut& expe
                                     const cut_source& source, sample_sink& out) {
   const std::uint64_t before = out.samples();
   diagnostics where{.url = std::string(source.first().key), .byte = source.first().offset};
-  std::uint64_t bytes = source.bytes().size();
-  if (format.get().takes_whole_objects()) {
+  std::uint64_t bytes = source.bytes().size(), expected_bytes = expected.bytes;
+  const auto ranges = format.get().ranges(expected);
+  if (ranges) {
+    expected_bytes = 0;
+    for (const byte_range& each : *ranges) expected_bytes += each.bytes;
+  }
+  if (ranges || format.get().takes_whole_objects()) {
     bytes = 0;
     for (const part& each : source.parts) bytes += each.bytes.size();
   }
-  if (bytes != expected.bytes) {
-    where.what = "the index says that a shard has " + std::to_string(expected.bytes) +
+  if (bytes != expected_bytes) {
+    where.what = "the index says that a shard has " + std::to_string(expected_bytes) +
                  " bytes, but the object has " + std::to_string(bytes) + " of them";
     throw error(errc::corrupt, std::move(where));
   }

@@ -35,8 +35,9 @@ MDSTREAM_INLINE void first_rows_run::run() {
     hold(object.file);
     if (object.beside) hold(*object.beside);
     try {
-      object.beside || format_.settings().format == tokens::name ? read_scanned(object)
-                                                                 : read_streamed(object);
+      const bool is_scanned =
+          object.beside || format_.settings().format == tokens::name || format_.get().reads_tail();
+      is_scanned ? read_scanned(object) : read_streamed(object);
     } catch (const error& e) {
       throw mdstream::detail::with_url(e, store_, object.file.key);
     }

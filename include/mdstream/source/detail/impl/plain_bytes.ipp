@@ -15,10 +15,7 @@ MDSTREAM_INLINE plain_bytes::plain_bytes(any_async_store store, raw::detail::lis
       decoder_(std::move(decoder)) {}
 
 MDSTREAM_INLINE plain_bytes::piece plain_bytes::at(std::uint64_t offset, std::uint64_t count) {
-  if (offset < begin_)
-    throw error(
-        errc::invalid_argument,
-        {.what = "the bytes were read and forgotten", .url = reader_.object().key, .byte = offset});
+  if (offset < begin_) go_back(offset);
   forget_until(std::min(offset, keep_));
   const std::uint64_t until = count > no_end - offset ? no_end : offset + count;
   while (end() < until && !ended_) decoder_ ? decode() : append(until - end());
@@ -26,6 +23,17 @@ MDSTREAM_INLINE plain_bytes::piece plain_bytes::at(std::uint64_t offset, std::ui
   const std::uint64_t size = std::min(until, std::max(end(), offset)) - offset;
   return {held().subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(size)),
           ended_ && until >= end()};
+}
+
+MDSTREAM_INLINE void plain_bytes::go_back(std::uint64_t offset) {
+  if (decoder_)
+    throw error(
+        errc::invalid_argument,
+        {.what = "the bytes were read and forgotten", .url = reader_.object().key, .byte = offset});
+  buffer_.clear();
+  front_ = 0;
+  begin_ = offset;
+  ended_ = false;
 }
 
 MDSTREAM_INLINE void plain_bytes::forget_until(std::uint64_t offset) {

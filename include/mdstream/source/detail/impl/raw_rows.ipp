@@ -77,7 +77,7 @@ MDSTREAM_INLINE std::shared_ptr<const raw::detail::transcoded> raw_rows::held_sh
 }
 
 MDSTREAM_INLINE std::vector<std::byte> raw_rows::read(const raw::detail::listed_object& from,
-                                                      const raw::detail::byte_range& range,
+                                                      const raw::byte_range& range,
                                                       const std::stop_token& stop) {
   if (range.bytes > mds_shard_builder::max_bytes)
     throw error(errc::corrupt,
@@ -110,7 +110,7 @@ MDSTREAM_INLINE std::size_t raw_rows::read_range(const raw::detail::listed_objec
 
 MDSTREAM_INLINE std::vector<std::byte> raw_rows::read_packed(
     const raw::detail::listed_object& from, std::unique_ptr<stream_decoder> decoder,
-    const raw::detail::byte_range& range, const std::stop_token& stop) {
+    const raw::byte_range& range, const std::stop_token& stop) {
   if (!packed_ || packed_key_ != from.key || packed_end_ > range.offset) {
     packed_.emplace(store_, from, std::move(decoder), plain_bytes::no_end, stop);
     packed_key_ = from.key;

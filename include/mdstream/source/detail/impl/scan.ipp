@@ -103,16 +103,20 @@ MDSTREAM_INLINE raw::detail::scan_record scan_stretch(const any_async_store& sto
       if (now > told && wanted.on_bytes) wanted.on_bytes(now - told);
       told = std::max(told, now);
     };
-    if (wanted.infers && what.number == 0)
+    const bool by_tail = format.get().reads_tail();
+    if (wanted.infers && what.number == 0 && !by_tail)
       out.columns = first_columns(format, from.key, object_bytes, bytes);
-    if (!wanted.cuts) return out;
+    if (!wanted.cuts && !by_tail) return out;
     raw::detail::object_cutter cutter(format, from.key, object_bytes, what.from(), what.to());
+    raw::window seen;
     while (const auto range = cutter.next()) {
       const plain_bytes::piece piece = bytes.at(range->offset, range->bytes);
+      seen = {range->offset, piece.bytes, piece.last, object_bytes};
       cutter.feed(piece.bytes, piece.last);
       tell();
     }
     out.found = cutter.finish();
+    if (wanted.infers && by_tail) out.columns = raw::detail::infer_columns(format, from.key, seen);
     if (wanted.leaves_bad_rows_out && !what.object->beside &&
         format.settings().format != raw::tokens::name) {
       plain_bytes again = open();

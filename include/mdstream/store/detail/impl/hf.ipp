@@ -13,6 +13,20 @@
 #include <optional>
 #include <utility>
 
+namespace mdstream::inline v0::detail::hf {
+
+/// Where `org/name@revision` ends in the path of a URL: the Hub's own references have parts.
+MDSTREAM_INLINE std::size_t end_of_repository(std::string_view path) {
+  const std::size_t end = path.find('/', path.find('/') + 1);
+  for (const std::string_view reference : {"@refs/convert/", "@refs/pr/"}) {
+    const std::size_t at = path.find(reference);
+    if (at != std::string_view::npos && at < end) return path.find('/', at + reference.size());
+  }
+  return end;
+}
+
+}  // namespace mdstream::inline v0::detail::hf
+
 namespace mdstream::inline v0::store {
 
 MDSTREAM_INLINE hf hf::open(std::string_view url, runtime& threads, warning_function warn) {
@@ -32,7 +46,7 @@ MDSTREAM_INLINE detail::hf_settings hf::resolved(std::string_view url, const hf_
                                  "URLs of the Hub are hf://datasets/<org>/<name>/<path> for a "
                                  "dataset, hf://<org>/<name>/<path> for a model");
   }
-  const std::size_t end = all.find('/', slash + 1);
+  const std::size_t end = detail::hf::end_of_repository(all);
   detail::hf_settings out{.repo = all.substr(0, end), .is_model = is_model};
   if (end != std::string::npos) out.root = all.substr(end + 1);
   if (const std::size_t at = out.repo.find('@'); at != std::string::npos) {
@@ -51,6 +65,7 @@ MDSTREAM_INLINE detail::hf_settings hf::resolved(std::string_view url, const hf_
     }
   }
   if (!options.revision.empty()) out.revision = options.revision;
+  if (out.revision == "~parquet") out.revision = "refs/convert/parquet";
   if (endpoint.empty()) endpoint = options.variables("HF_ENDPOINT").value_or(out.endpoint);
   out.endpoint = detail::cloud::checked_endpoint(endpoint, "the Hub");
   return out;

@@ -1,0 +1,56 @@
+#pragma once
+
+/// Parquet files. Needs Arrow's C++ libraries, 21 or newer: link mdstream::parquet.
+
+#if !__has_include(<parquet/arrow/reader.h>)
+#error \
+    "mdstream/raw/parquet.hpp needs <parquet/arrow/reader.h>: install Arrow's C++ libraries (tools/install-arrow.sh) and link mdstream::parquet"
+#endif
+
+#include <mdstream/raw/format.hpp>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace mdstream::inline v0::raw {
+
+/// A file's footer tells its row groups, which are never parted: those that begin in the same
+/// `shard_bytes` of the file's decoded bytes are a shard. Nothing but footers is read to index a
+/// source. A shard is fetched as one range, and the footer with it.
+///
+///     using format = mds::raw::any_format<mds::raw::parquet, mds::raw::jsonl>;
+///
+/// Inferred columns: numbers by width and sign, `uint8` of booleans, `str`, `bytes`, `str_decimal`,
+/// `int32` and `int64` of dates and times in the file's units, `ndarray` of lists of numbers, the
+/// bytes of the Hub's pictures and sounds, and `json` of JSON and of all that is nested besides.
+/// Memory: of a shard that is made its range, and a batch of its rows as Arrow decodes them.
+class parquet {
+ public:
+  static constexpr std::string_view name = "parquet";
+
+  /// Throws errc::invalid_argument for `skip_bad`: an index has to tell how many rows are left, and
+  /// rows are not read for it.
+  explicit parquet(const options& about = {});
+
+  /// Throws errc::corrupt and errc::unsupported for what does not end as a Parquet file.
+  [[nodiscard]] static std::uint64_t tail_bytes(const window& in);
+
+  /// A shard's row groups, and the footer.
+  [[nodiscard]] static std::vector<byte_range> ranges(const raw::cut& of);
+
+  std::uint64_t cut(const window& in, cut_sink& out) const;
+
+  void infer(const window& in, detail::column_inference& out) const;
+
+  void transcode(const cut_source& in, detail::sample_sink& out) const;
+
+ private:
+  std::uint64_t max_row_bytes_;
+};
+
+}  // namespace mdstream::inline v0::raw
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/raw/detail/impl/parquet.ipp>
+#endif
