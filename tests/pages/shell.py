@@ -52,5 +52,5 @@ def run(program, page):
     return ran
 
 
-counts = {page.name: run(sys.argv[1], page) for page in map(pathlib.Path, sys.argv[2:])}
+counts = {page: run(sys.argv[1], page) for page in map(pathlib.Path, sys.argv[2:])}
 print(f"mdstream: ran {sum(counts.values())} blocks of {sum(bool(count) for count in counts.values())} pages")
