@@ -39,7 +39,7 @@ while [ $# -gt 1 ]; do
     sleep 0.02
   done
   xargs kill -KILL <"$pids"
-  wait "$launcher" 2>/dev/null || true
+  after_kill "$launcher" || true
   echo "   killed: the log has $(steps_done) steps"
 done
 

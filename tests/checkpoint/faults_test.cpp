@@ -477,6 +477,78 @@ TEST_CASE("a process that is stopped while another job takes over saves no more 
   CHECK(superseded >= 1);
 }
 
+TEST_CASE("a store that is out of order for longer than the patience costs one checkpoint",
+          "[checkpoint]") {
+  const mds::store::memory inner;
+  std::atomic<bool> works{true};
+  const asking store(
+      inner,
+      [&] {
+        if (!works) throw mds::error(errc::unavailable, "HTTP 503");
+      },
+      [] {});
+  mds::saver_options options = options_on(store);
+  options.patience = 300ms;
+  mds::checkpoint_saver saver(options);
+  tensors mine;
+  mine.set(1);
+  saver.save(1, mine.list);
+  saver.finish();
+  works = false;
+  mine.set(2);
+  saver.save(2, mine.list);
+  saver.wait_snapshot();  // which waits for no upload
+  expect_error([&] { saver.finish(); }, errc::unavailable, {"HTTP 503"});
+  expect_error([&] { (void)mds::checkpoint::open(store, {}, {.patience = 300ms}); },
+               errc::unavailable, {"HTTP 503"});  // never "there is none"
+  works = true;
+  CHECK(mds::checkpoint::open(store).step() == 1);
+  mine.set(3);
+  saver.save(3, mine.list);
+  saver.finish();
+  CHECK(saver.repeated_requests() > 0);
+  const auto last = mds::checkpoint::open(inner);
+  REQUIRE(last.step() == 3);
+  last.load(mine.list);
+  CHECK(mine.are(3));
+}
+
+TEST_CASE("a byte changed anywhere in the tensors' files is found, and so is a file that was cut",
+          "[checkpoint]") {
+  const mds::store::memory inner;
+  std::optional<std::uint64_t> told;
+  REQUIRE(job(inner, told) == "");
+  const auto last = mds::checkpoint::open(inner);
+  tensors mine;
+  std::size_t damages = 0;
+  for (const mds::object_info& each : inner.list("data/")) {
+    const auto id = mds::detail::save_of_data(each.key);
+    if (!each.key.ends_with(".safetensors") || !id || id->text() != last.name()) continue;
+    const std::string name = each.key.substr(each.key.rfind('/') + 1);
+    const auto intact = mds::read_all(inner, each.key);
+    for (std::size_t at = 0; at < intact.size(); at += 1 + intact.size() / 60) {
+      for (const bool cut : {false, true}) {
+        INFO(each.key << ", byte " << at << (cut ? " and all behind it gone" : " changed"));
+        std::vector<std::byte> damaged(intact.begin(), intact.end());
+        if (cut)
+          damaged.resize(at);
+        else
+          damaged[at] ^= std::byte{1};
+        inner.write(each.key, damaged);
+        const auto found = last.verify();
+        REQUIRE(found.size() == 1);
+        CHECK(found[0].file == name);
+        expect_error([&] { last.load(mine.list); }, errc::corrupt, {name, "step 20"});
+        ++damages;
+      }
+    }
+    inner.write(each.key, intact);
+  }
+  CHECK(damages > 100);
+  last.load(mine.list);
+  CHECK(mine.are(last.step()));
+}
+
 TEST_CASE("a hint that lies leads nobody", "[checkpoint]") {
   const mds::store::memory inner;
   std::optional<std::uint64_t> told;

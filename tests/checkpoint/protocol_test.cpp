@@ -397,6 +397,59 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
   CHECK(store.list("manifest/").size() <= 1);
 }
 
+TEST_CASE("a store that takes no manifest is waited for as long as its patience says",
+          "[checkpoint]") {
+  model_run::store store;
+  job here(store, 1, 1);
+  here.start();
+  const mdstream::detail::save_id id{here.started().record.id, 10};
+  here.store_rank(id, 0);
+  constexpr model_run::milliseconds patience(60'000);
+  std::size_t refused = 0;
+  const auto commit = [&](std::size_t refusals, const mdstream::detail::protocol_answer& refusal) {
+    mdstream::detail::protocol_channel channel;
+    mdstream::detail::checkpoint_manifest made;
+    run_protocol(channel, commit_checkpoint(channel, {.id = id, .store_patience = patience}, made),
+                 [&](const mdstream::detail::protocol_request& request) {
+                   if (request.what != model_run::verb::create || refused == refusals)
+                     return store.perform(request);
+                   ++refused;
+                   return refusal;
+                 });
+  };
+  constexpr std::size_t always = ~std::size_t{0};
+  mdstream::detail::protocol_answer refusal;
+  SECTION("it never does") {
+    refusal.failure = mdstream::errc::unavailable;
+    refusal.where.what = "HTTP 503";
+    const auto before = store.now;
+    support::expect_error([&] { commit(always, refusal); }, mdstream::errc::unavailable,
+                          {"cannot create the manifest", "HTTP 503"});
+    CHECK(store.now - before >= patience);
+  }
+  SECTION("it refuses for good") {
+    refusal.failure = mdstream::errc::permission_denied;
+    support::expect_error([&] { commit(always, refusal); }, mdstream::errc::permission_denied,
+                          {"cannot create the manifest"});
+  }
+  SECTION("it says that there is one, where there is none") {
+    refusal.created = false;
+    support::expect_error([&] { commit(always, refusal); }, mdstream::errc::io_error,
+                          {"the store says that it is there"});
+  }
+  SECTION("until it takes it") {
+    refusal.failure = mdstream::errc::unavailable;
+    const auto before = store.now;
+    commit(6, refusal);
+    CHECK(refused == 6);
+    CHECK(store.now - before < patience);
+    CHECK(next_start(store, 2) == 10);
+    return;
+  }
+  CHECK(refused < 20);
+  CHECK(store.list("manifest/").empty());
+}
+
 TEST_CASE("of any history of starts, saves and kills the newest whole one of the line is chosen",
           "[checkpoint]") {
   const auto seed = support::test_seed();

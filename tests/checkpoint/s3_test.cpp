@@ -4,10 +4,12 @@
 #include <mdstream/store/s3.hpp>
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,31 +41,126 @@ using training::cut;
 using training::model;
 using namespace std::chrono_literals;
 
+/// Where a bucket is, for other processes, too.
+struct bucket_place {
+  std::string url, endpoint, region;  // no endpoint: the real server's, of the environment
+
+  [[nodiscard]] mds::opened_store open(mds::runtime& threads) const {
+    mds::store::s3_options options;
+    if (!endpoint.empty()) {
+      options = with_fake::options_for(endpoint, region);
+      options.part_bytes = 20'000;
+    }
+    return s3(threads, url, options);
+  }
+};
+
 /// A new bucket. Files of more than a few bytes go in parts where the server takes such.
 class bucket {
  public:
   bucket() {
     if (real_server::name().empty()) {
       fake_ = std::make_unique<fake_s3::server>();
-      url_ = fake_->s3_url("run");
+      place_ = {fake_->s3_url("run"), fake_->url(), fake_->region};
     } else {
       mds::runtime threads(1);
-      url_ = real_server::new_bucket(threads) + "/run";
+      place_.url = real_server::new_bucket(threads) + "/run";
     }
   }
-  [[nodiscard]] mds::opened_store open(mds::runtime& threads) const {
-    mds::store::s3_options options;
-    if (fake_) {
-      options = with_fake::options_for(*fake_);
-      options.part_bytes = 20'000;
-    }
-    return s3(threads, url_, options);
-  }
+  [[nodiscard]] const bucket_place& place() const { return place_; }
+  [[nodiscard]] mds::opened_store open(mds::runtime& threads) const { return place_.open(threads); }
   [[nodiscard]] fake_s3::server* fake() const { return fake_.get(); }
 
  private:
   std::unique_ptr<fake_s3::server> fake_;
-  std::string url_;
+  bucket_place place_;
+};
+
+/// Goes on from what is there, which has to be no older than `last`, and saves until it is killed;
+/// writes each step that is complete to `told`. Its exit status.
+int save_for_ever(const bucket_place& place, std::uint64_t last, int told) {
+  try {
+    mds::runtime threads(1);
+    mds::saver_options options = options_on(place.open(threads));
+    options.memory.value = 700'000;
+    options.on_saved = [&](const std::exception_ptr& failure, const mds::saved_checkpoint& what) {
+      const std::uint64_t step = what.step;
+      if (!failure) (void)!::write(told, &step, sizeof step);
+    };
+    mds::checkpoint_saver saver(options);
+    model mine(0, 1, cut::rows);
+    std::uint64_t step = 0;
+    if (const auto found = saver.resume_point()) {
+      step = found->step();
+      found->load(mine.list());
+      if (!mine.difference(step).empty()) return 1;
+    }
+    if (step < last) return 2;
+    while (true) {
+      mine.set(++step);
+      saver.save(step, mine.list());
+      saver.wait_snapshot();
+    }
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "%s\n", e.what());
+  }
+  return 99;
+}
+
+/// A process that waits until it is told where to save. It is forked before there is any other
+/// thread: a child has the locks of libraries as they were, and nobody to release them.
+class saving_process {
+ public:
+  saving_process() {
+    int begin[2], told[2];
+    REQUIRE(::pipe(begin) == 0);
+    REQUIRE(::pipe(told) == 0);
+    process_ = ::fork();
+    REQUIRE(process_ >= 0);
+    if (process_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      std::string text(4096, '\0');
+      const ssize_t got = ::read(begin[0], text.data(), text.size());
+      text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      std::istringstream words(text);
+      std::uint64_t last = 0;
+      bucket_place place;
+      words >> last >> place.url >> place.endpoint >> place.region;
+      ::_exit(save_for_ever(place, last, told[1]));
+    }
+    ::close(begin[0]);
+    ::close(told[1]);
+    begin_ = begin[1];
+    told_ = told[0];
+  }
+  saving_process(const saving_process&) = delete;
+  saving_process& operator=(const saving_process&) = delete;
+  ~saving_process() {
+    ::kill(process_, SIGKILL);
+    (void)status();
+    ::close(begin_);
+    ::close(told_);
+  }
+
+  void begin(const bucket_place& place, std::uint64_t last) const {
+    const std::string text =
+        std::to_string(last) + ' ' + place.url + ' ' + place.endpoint + ' ' + place.region;
+    REQUIRE(::write(begin_, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  /// Waits for the next step that is complete; false once the process has ended.
+  [[nodiscard]] bool wait_step(std::uint64_t& step) const {
+    return ::read(told_, &step, sizeof step) == sizeof step;
+  }
+  void kill() const { ::kill(process_, SIGKILL); }
+  [[nodiscard]] int status() {
+    if (!ended_) ended_ = ::waitpid(process_, &status_, 0) == process_;
+    return status_;
+  }
+
+ private:
+  pid_t process_ = -1;
+  int begin_ = -1, told_ = -1, status_ = 0;
+  bool ended_ = false;
 };
 
 }  // namespace checkpoint_s3_test
@@ -148,65 +246,29 @@ TEST_CASE("processes that are killed while they save to a bucket lose nothing th
   const auto seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
+  std::array<saving_process, 8> processes;
   const bucket place;
   std::uint64_t last = 0;
   int killed = 0;
-  for (int round = 0; round < 8; ++round) {
-    int told[2];
-    REQUIRE(::pipe(told) == 0);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-      int status = 99;
-      try {
-        mds::runtime threads(1);
-        mds::saver_options options = options_on(place.open(threads));
-        options.memory.value = 700'000;
-        options.on_saved = [&](const std::exception_ptr& failure,
-                               const mds::saved_checkpoint& what) {
-          const std::uint64_t step = what.step;
-          if (!failure) (void)!::write(told[1], &step, sizeof step);
-        };
-        mds::checkpoint_saver saver(options);
-        model mine(0, 1, cut::rows);
-        std::uint64_t step = 0;
-        if (const auto found = saver.resume_point()) {
-          step = found->step();
-          found->load(mine.list());
-          if (!mine.difference(step).empty()) ::_exit(1);
-        }
-        if (step < last) ::_exit(2);
-        while (true) {
-          mine.set(++step);
-          saver.save(step, mine.list());
-          saver.wait_snapshot();
-        }
-      } catch (const std::exception& e) {
-        std::fprintf(stderr, "%s\n", e.what());
-      }
-      ::_exit(status);
-    }
-    ::close(told[1]);
+  for (saving_process& process : processes) {
+    process.begin(place.place(), last);
     // Killed at any point behind some of its saves.
     const auto saves = random() % 3;
     for (std::uint64_t i = 0; i < saves; ++i)
-      if (::read(told[0], &last, sizeof last) != sizeof last) break;
+      if (!process.wait_step(last)) break;
     ::usleep(static_cast<useconds_t>(random() % 60'000));
-    ::kill(child, SIGKILL);
-    std::uint64_t more = 0;
-    while (::read(told[0], &more, sizeof more) == sizeof more) last = more;
-    ::close(told[0]);
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    INFO("round " << round << ", status " << status);
-    CHECK(WIFSIGNALED(status));
-    if (WIFSIGNALED(status)) ++killed;
+    process.kill();
+    while (process.wait_step(last)) {
+    }
+    INFO("after " << killed << " that were killed, status " << process.status());
+    CHECK(WIFSIGNALED(process.status()));
+    if (WIFSIGNALED(process.status())) ++killed;
   }
   CHECK(killed == 8);
+  if (last == 0) return;
   mds::runtime threads(1);
   const mds::opened_store run = place.open(threads);
   model mine(0, 1, cut::rows);
-  if (last == 0) return;
   const auto found = mds::checkpoint::open(run);
   CHECK(found.step() >= last);
   found.load(mine.list());

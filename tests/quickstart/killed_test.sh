@@ -49,7 +49,7 @@ for ((kill = 1; kill <= kills; ++kill)); do
     pause 60
   fi
   xargs kill -KILL <"$pids" 2>/dev/null || true
-  if wait "$launcher" 2>/dev/null || grep -q "error:" "$work/runs/said.txt"; then
+  if after_kill "$launcher" || grep -q "error:" "$work/runs/said.txt"; then
     cat "$work/runs/said.txt" >&2
     echo "round $kill on $ranks ranks was not killed: the log has $(lines "$log") of $steps steps" >&2
     exit 1

@@ -6,6 +6,7 @@
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3.hpp>
 #include <string>
+#include <utility>
 
 #include "net/keys.hpp"
 #include "s3/fake_s3.hpp"
@@ -24,12 +25,15 @@ inline mds::net::aws_credentials right_keys() {
       .access_key_id = "AKFAKE", .secret_access_key = "se/cret+of the fake", .source = "the test"};
 }
 
-inline mds::store::s3_options options_for(const fake_s3::server& fake) {
-  return {.endpoint = fake.url(),
-          .region = fake.region,
+inline mds::store::s3_options options_for(std::string endpoint, std::string region) {
+  return {.endpoint = std::move(endpoint),
+          .region = std::move(region),
           .credentials = mds::net::explicit_aws_credentials(right_keys()),
           .part_retry = {.attempts = 4, .pause = std::chrono::milliseconds(1)},
           .variables = no_variables()};
+}
+inline mds::store::s3_options options_for(const fake_s3::server& fake) {
+  return options_for(fake.url(), fake.region);
 }
 
 }  // namespace with_fake

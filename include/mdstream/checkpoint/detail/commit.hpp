@@ -11,6 +11,7 @@
 #include <mdstream/checkpoint/detail/tiling.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -27,6 +28,8 @@ struct commit_options {
   std::uint64_t ranks = 1;
   std::vector<std::pair<std::string, std::string>> metadata{};
   std::chrono::milliseconds patience = std::chrono::hours(1);  ///< with the slowest rank
+  /// With a store that refuses the manifest. Whoever drives the protocol repeats other requests.
+  std::chrono::milliseconds store_patience = default_patience;
   std::uint64_t seed = 0;
   warn_function warn{};
 };
@@ -144,8 +147,10 @@ struct commit_options {
   const std::string text = write_manifest(manifest);
   require(co_await channel.write(options.id.layout(), layout_text), "cannot write the layout");
 
-  constexpr int most_attempts = 3;
-  for (int attempt = 0;; ++attempt) {
+  // For an answer that is final, or contradicts what is there.
+  constexpr std::chrono::milliseconds brief = std::chrono::seconds(2);
+  jittered_pauses pauses(options.seed, std::chrono::milliseconds(500), std::chrono::seconds(30));
+  for (std::chrono::milliseconds waited{};;) {
     co_await require_newest_start(channel, options.id.start, starts);
     protocol_answer made = co_await channel.create(options.id.manifest(), text);
     if (!made.failure && made.created) break;
@@ -157,12 +162,15 @@ struct commit_options {
                   diagnostics{.what = "the manifest of the checkpoint is there with other bytes; "
                                       "does another process save as the same start?",
                               .url = options.id.manifest()});
-    if (attempt + 1 == most_attempts) {
+    const bool may_pass = is_transient(made.failure);
+    if (waited >= (may_pass ? options.store_patience : brief)) {
       if (!made.failure)
         made.failure = errc::io_error, made.where.what = "the store says that it is there";
       require(std::move(made), "cannot create the manifest");
     }
-    (void)co_await channel.pause(std::chrono::seconds(1));
+    const std::chrono::milliseconds next = pauses.next();
+    waited += next;
+    (void)co_await channel.pause(next);
   }
   std::string told_hint = write_hint(options.id);
   const protocol_answer hint = co_await channel.write("latest.json", std::move(told_hint));

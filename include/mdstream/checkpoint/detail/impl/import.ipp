@@ -101,6 +101,7 @@ MDSTREAM_INLINE std::string import_checkpoint(const checkpoint& from, opened_sto
                                        {.id = record.id,
                                         .ranks = 1,
                                         .metadata = from.metadata(),
+                                        .store_patience = options.patience,
                                         .seed = seed,
                                         .warn = options.warn},
                                        made));

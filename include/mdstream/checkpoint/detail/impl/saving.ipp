@@ -263,6 +263,7 @@ MDSTREAM_INLINE void saving::commit(const one_save& in) {
                                         .ranks = options_.world.num_ranks(),
                                         .metadata = in.what.metadata,
                                         .patience = options_.rank_patience,
+                                        .store_patience = options_.patience,
                                         .seed = seed(),
                                         .warn = options_.warn},
                                        made));
