@@ -27,11 +27,15 @@ needs = {
     "mosaic": (lambda: any(peers.glob("mosaic*/bin/python")), "tools/install-mosaic.sh"),
     "torch": (lambda: subprocess.run(["dpkg-query", "-W", "libtorch-dev"], capture_output=True).returncode == 0,
               "libtorch, which Debian has"),
+    "launchers": (lambda: all(map(shutil.which, ("mpirun.openmpi", "mpiexec.hydra", "slurmd", "torchrun"))),
+                  "tools/install-deps.sh launchers"),
 }
 
 
 def needed_by(name):
     """What a test needs that a machine may lack, by its name."""
+    if name == "moving_day":
+        return ["launchers"]
     if name.endswith("_device"):
         return ["nvcc", "nvidia", "device"] if name.startswith(("rmm", "image_nvjpeg")) else ["nvcc", "device"]
     if name.startswith(("rmm_", "image_nvjpeg")):

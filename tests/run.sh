@@ -15,7 +15,7 @@ for word in "$@"; do
   case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
 done
 
-tools/install-deps.sh build formats stores test cli mpi gpu torch
+tools/install-deps.sh build formats stores test cli mpi launchers gpu torch
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 

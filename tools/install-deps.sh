@@ -20,6 +20,7 @@ packages_of() {
     test) echo catch2 nlohmann-json3-dev git pkg-config nginx-light openssl curl python3-venv openssh-server openssh-client ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
+    launchers) echo openmpi-bin mpich slurm-wlm munge $(! is_debian || echo python3-torch) ;;
     gpu)
       echo libtbb-dev libdlpack-dev
       has_cuda_toolkit || echo libthrust-dev
@@ -29,7 +30,7 @@ packages_of() {
     clang) echo clang-19 clang-format-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
     docs) echo doxygen python3-venv chromium ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi gpu torch clang bench docs" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi launchers gpu torch clang bench docs" >&2 && return 2 ;;
   esac
 }
 

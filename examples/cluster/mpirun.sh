@@ -7,7 +7,7 @@
 set -euo pipefail
 
 WORK=${WORK:-/shared/quickstart}     # the same path on all machines
-RANKS=${RANKS:-6}                    # 1, 2, 3 or 6 for sums in canonical order
+RANKS=${RANKS:-6}                    # 1, 2, 3, 4, 6 or 12 for sums in canonical order
 HOSTFILE=${HOSTFILE:-hosts}          # one line a machine: "node1 slots=3"
 PROGRAM=${PROGRAM:-build/quickstart/bin/quickstart}
 
