@@ -81,7 +81,7 @@ def draw(lost):
     losses = [[float(line.split("\t")[1]) for line in run] for run in (calm, moved)]
     steps = len(calm)
     low, high = min(map(min, losses)), max(map(max, losses))
-    picture = Svg(920, 700)
+    picture = Svg(920, 650)
     across = lambda step: left + (right - left) * step / steps
     up = lambda loss: bottom - (bottom - top) * (loss - low) / (high - low)
     picture.text(left, 24, "One training, undisturbed and moved through three clouds", size=16)
@@ -118,8 +118,9 @@ waits = [each for each in timing if each["what"] == "wait"]
 for cause, parts in lost:
     print(f"{cause}: " + ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in parts.items()))
 print(f"waits for data, of half a second or more: {len(waits)}, {sum(each['seconds'] for each in waits):.1f} s")
+dataset = egress["s3-copy"]["data"]
 for cloud, sums in egress.items():
-    print(f"left {cloud_names[cloud]}: {sums.get('data', 0)} bytes of data, {sums.get('checkpoints', 0)} of checkpoints")
+    print(f"left {cloud_names[cloud]}: {sums.get('data', 0)} bytes of data, {sums.get('data', 0) / dataset:.2f} times all that there are; {sums.get('checkpoints', 0)} bytes of checkpoints")
 
 fields = [[line.split("\t") for line in run] for run in (calm, moved)]
 different = next((i for i, (a, b) in enumerate(zip(*fields)) if a != b), None)
