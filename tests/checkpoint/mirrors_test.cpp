@@ -40,7 +40,8 @@ class cloud {
     std::atomic<bool> no_reads{false}, no_writes{false};
   };
 
-  explicit cloud(std::string name) : name_(std::move(name)) {}
+  explicit cloud(std::string name, memory inner = {})
+      : name_(std::move(name)), inner_(std::move(inner)) {}
   std::uint64_t size(std::string_view key) const { return reading().size(key); }
   std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
     return reading().read(key, offset, into);
@@ -239,6 +240,34 @@ TEST_CASE("a store that fails while training goes on is done without, and told o
   }
   for (const cloud& each : {s3, azure}) each.now().no_writes = true;
   expect_error([&] { save(50); }, errc::permission_denied, {"the cloud is closed"});
+}
+
+TEST_CASE("a checkpoint is complete when each of its parts lies in one of the stores",
+          "[checkpoint]") {
+  const memory first, second;
+  CHECK(on_ranks(2, [&](std::uint64_t rank) {
+          // What the two ranks reach is the same, but each can write to one store only.
+          const cloud s3("s3", first), azure("azure", second);
+          mds::saver_options options = options_on(s3);
+          options.mirrors = {azure};
+          options.world = {.ranks_per_node = 2, .rank = rank};
+          options.token = "a";
+          mds::checkpoint_saver saver(options);
+          model mine(rank, 2, cut::rows);
+          place_keeper loader;
+          if (saver.resume(mine.list(), loader).step != 0)
+            throw std::runtime_error("not a new run");
+          (rank == 0 ? azure : s3).now().no_writes = true;
+          mine.set(10);
+          saver.save(10, mine.list(), {.loader_state = "at 10"});
+          saver.finish();
+        }) == "");
+  expect_error([&] { (void)mds::checkpoint::open(first, {}, {.warn = launches::no_warnings}); },
+               errc::corrupt);
+  const cloud s3("s3", first), azure("azure", second);
+  CHECK(launch({s3, azure}, "b", 3, 10, {20}) == "");
+  CHECK(newest_step(s3) == 20);
+  CHECK(newest_step(azure) == 20);
 }
 
 TEST_CASE("a run does not start without one of its stores: the newest may lie there",
