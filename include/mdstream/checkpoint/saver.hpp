@@ -65,8 +65,8 @@ class checkpoint_saver {
   /// before.
   [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
 
-  /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the loader
-  /// go on there. The loader comes first: a state that was saved under other options throws
+  /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the
+  /// loader go on there. The loader comes first: a state that was saved under other options throws
   /// `errc::state_mismatch`, which names the option, before anything is read. A new run leaves both
   /// as they are. Cost: what `checkpoint::load` does, and a request.
   template <class Loader>
