@@ -86,6 +86,7 @@ free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1
 train=("$program" train --work "$work" --run moved --steps "$steps" --save-every "$save_every")
 s3=s3://test/moving azure=azure://test/moving gs=gs://test/moving
 
+rm -rf "$work/calm" "$work/nodes"  # of the last time; the rest of it goes in `prepare`
 say "two datasets in S3, and the undisturbed run on one process"
 export QUICKSTART_STORE=$s3
 "$program" prepare --work "$work"
