@@ -11,7 +11,7 @@
 set -euo pipefail
 
 export QUICKSTART_STORE=${STORE:-s3://YOUR_BUCKET/quickstart}
-RANKS=${RANKS:-6}                    # 1, 2, 3 or 6 for sums in canonical order
+RANKS=${RANKS:-6}                    # 1, 2, 3, 4, 6 or 12 for sums in canonical order
 HOSTFILE=${HOSTFILE:-hosts}          # one line a machine: "node1 slots=3"
 PROGRAM=${PROGRAM:-build/quickstart/bin/quickstart}
 MOST_RESTARTS=${MOST_RESTARTS:-10}   # after failures

@@ -6,6 +6,8 @@
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
+#include <mdstream/store/azure.hpp>
+#include <mdstream/store/gs.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include "corpus.hpp"
@@ -24,7 +26,8 @@ using namespace mds::literals;
 
 struct policies : mds::default_policies {
   using schema = mds::schema<mds::column<"text", mds::ndarray<std::uint8_t, row_bytes>>>;
-  using store = mds::any_store<mds::store::local, mds::store::s3>;
+  using store =
+      mds::any_store<mds::store::local, mds::store::s3, mds::store::azure, mds::store::gs>;
   using codec = mds::codec::zstd;
   using shuffler = mds::shuffle::py1e;
   using collator = mds::collate::dense;
@@ -46,7 +49,7 @@ inline std::size_t write_dataset(const std::string& where, const std::vector<std
                                                              std::size_t rows) {
   std::vector<std::uint8_t> mix;
   const auto add = [&](const std::string& name, double share) {
-    const mds::dataset<policies> dataset({.remote = where.store() + "/held-out/" + name,
+    const mds::dataset<policies> dataset({.remote = where.data() + "/held-out/" + name,
                                           .local = where.held_out_cache() + '/' + name});
     const auto wanted = static_cast<std::size_t>(share * static_cast<double>(rows));
     for (std::size_t i = 0; i < wanted; ++i) {

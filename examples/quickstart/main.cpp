@@ -20,10 +20,14 @@ using namespace quickstart;
 constexpr const char* usage =
     "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
     "quickstart train   [--work DIR] [--run NAME] [--steps N] [--save-every N] [--threads N]\n"
+    "                   [--data URL] [--checkpoints URL]... [--cache DIR]\n"
     "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
     "quickstart compare [--work DIR] [--run NAME] --against NAME\n"
     "The datasets and checkpoints lie in a folder of DIR, or where QUICKSTART_STORE says, as\n"
-    "s3://bucket/prefix.\n";
+    "s3://bucket/prefix; --data and --checkpoints name other places, azure:// and gs:// too. "
+    "Ranks\n"
+    "of mpirun or srun hand each other gradients by MPI; those of any launcher by TCP, where\n"
+    "QUICKSTART_MEETING says host:port of rank 0.\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
@@ -68,6 +72,12 @@ arguments parse(std::span<char* const> words) {
     };
     if (option == "--work")
       out.where.work = value();
+    else if (option == "--data")
+      out.where.data_url = value();
+    else if (option == "--checkpoints")
+      out.where.checkpoint_urls.emplace_back(value());
+    else if (option == "--cache")
+      out.where.cache_folder = value();
     else if (option == "--prose")
       add_folder(out.prepare.prose, out.own_prose, value());
     else if (option == "--code")

@@ -6,6 +6,8 @@
 #include "events.hpp"
 #include "progress.hpp"
 #include "run_log.hpp"
+#include "tcp_exchange.hpp"
+#include "timing.hpp"
 #include "training.hpp"
 
 #include <mdstream/checkpoint/saver.hpp>
@@ -16,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <optional>
 #include <span>
@@ -32,6 +35,13 @@ namespace quickstart {
 
 namespace {
 
+// The places of the checkpoints besides the first.
+std::vector<mds::opened_store> mirrors(const std::vector<std::string>& urls) {
+  std::vector<mds::opened_store> out;
+  for (std::size_t i = 1; i < urls.size(); ++i) out.push_back(policies::store::open(urls[i]));
+  return out;
+}
+
 // One process's part of a run.
 template <class Exchange>
 class training_run {
@@ -44,7 +54,8 @@ class training_run {
                  threads()),
         loader_(loader_options()),
         held_out_(read_held_out(where, held_out_rows)),
-        saver_({.run = policies::store::open(where.checkpoints(options.run)),
+        saver_({.run = policies::store::open(where.checkpoints(options.run).front()),
+                .mirrors = mirrors(where.checkpoints(options.run)),
                 .world = loader_.ranks(),
                 .broadcast = [this](std::string& text) { exchange_.broadcast(text); },
                 .memory = 64_MiB,
@@ -60,14 +71,19 @@ class training_run {
 
   void operator()() {
     check_world();
+    timing_.open = clock_.lap();
     resume();
     check_agreement();
+    timing_.checkpoint = clock_.lap();
     if (leads()) log_.emplace(where_.log(options_.run), step_);
     while (step_ < options_.steps) epoch();
     saver_.finish();
   }
 
  private:
+  // A wait for data that is worth a line.
+  static constexpr std::chrono::milliseconds long_wait{500};
+
   [[nodiscard]] bool leads() const { return exchange_.rank() == 0; }
 
   // The loader reads the world from the launcher's environment, the exchange asks the launcher.
@@ -109,8 +125,8 @@ class training_run {
   // All ranks of a machine share one cache directory.
   [[nodiscard]] auto loader_options() const {
     return mds::loader<policies>::options{
-        .streams = {{.remote = where_.store() + "/prose", .proportion = prose_share},
-                    {.remote = where_.store() + "/code", .proportion = code_share}},
+        .streams = {{.remote = where_.data() + "/prose", .proportion = prose_share},
+                    {.remote = where_.data() + "/code", .proportion = code_share}},
         .local = where_.cache(),
         .cache_limit = 7_MiB,
         .global_batch_size = global_batch,
@@ -125,7 +141,10 @@ class training_run {
     auto epoch = loader_.epoch();
     auto waiting = stopwatch::clock::now();
     for (auto& batch : epoch) {
-      watch_.stalled(stopwatch::clock::now() - waiting);
+      const auto waited = stopwatch::clock::now() - waiting;
+      watch_.stalled(waited);
+      if (leads() && done_here_ > 0 && waited >= long_wait)
+        timing_log_.wait(step_, std::chrono::duration<double>(waited).count());
       // A last batch that is not full holds repeats or fewer rows: it is left out.
       if (batch.size() == global_batch / exchange_.ranks()) learn(batch);
       if (step_ == options_.steps) return;
@@ -135,6 +154,7 @@ class training_run {
 
   void learn(mds::loader<policies>::batch_type& rows) {
     rows.ready_on(nullptr);
+    if (done_here_ == 0) timing_.first_batch = clock_.lap();
     const auto text = rows.template get<"text">();
     const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text.row(i)); };
     log_entry entry{.step = step_};
@@ -149,6 +169,7 @@ class training_run {
     loss_ = loss_ == 0.0 ? entry.loss : 0.95 * loss_ + 0.05 * entry.loss;
     ++done_here_;
     if (leads()) {
+      if (step_ == first_new_step_) tell_start();
       log_->add(entry);
       line_.show({.step = step_,
                   .steps = options_.steps,
@@ -161,24 +182,29 @@ class training_run {
       saver_.save(step_, tensors_, {.loader_state = loader_.state()});
   }
 
+  // Once the run is where it had been before.
+  void tell_start() {
+    timing_.redone = clock_.lap();
+    timing_log_.start(timing_, exchange_.ranks(), step_ - done_here_, done_here_ - 1);
+  }
+
   // A run that was killed before its first save begins anew.
   void resume() {
-    const auto last = saver_.resume_point();
-    if (!last) return;
-    last->load(tensors_);
-    loader_.load_state(last->loader_state());
-    step_ = last->step();
-    if (leads()) {
+    step_ = saver_.resume(tensors_, loader_).step;
+    if (leads() && step_ > 0) {
+      const std::uint64_t done_before = read_log(where_.log(options_.run)).size();
+      first_new_step_ = std::max(step_, done_before) + 1;
       const std::string ranks =
           std::to_string(exchange_.ranks()) + (exchange_.ranks() == 1 ? " rank" : " ranks");
       std::fprintf(stderr, "run '%s' goes on at step %llu on %s\n", options_.run.c_str(),
                    static_cast<unsigned long long>(step_), ranks.c_str());
-      add_event(where_, options_.run,
-                {.step = read_log(where_.log(options_.run)).size(), .text = "SIGKILL"});
+      add_event(where_, options_.run, {.step = done_before, .text = "SIGKILL"});
       add_event(where_, options_.run, {.step = step_, .text = "on " + ranks});
     }
   }
 
+  lap_clock clock_;
+  start_timing timing_{.began = unix_seconds()};
   places where_;
   train_options options_;
   Exchange& exchange_;
@@ -187,10 +213,11 @@ class training_run {
   std::vector<std::uint8_t> held_out_;
   mds::tensor_list tensors_;
   mds::checkpoint_saver saver_;
+  timing_log timing_log_{where_, options_.run};
   std::optional<run_log> log_;
   progress_line line_;
   stopwatch watch_;
-  std::uint64_t step_ = 0, done_here_ = 0;
+  std::uint64_t step_ = 0, done_here_ = 0, first_new_step_ = 1;
   double loss_ = 0.0, held_out_loss_ = 0.0;
 };
 
@@ -198,6 +225,12 @@ class training_run {
 
 void train(const places& where, const train_options& options) {
   note_process(where, options.run);
+  if (const char* const meeting = std::getenv("QUICKSTART_MEETING")) {
+    const mds::world world = mds::launch::from_environment(
+        [](const char* name) -> const char* { return std::getenv(name); });
+    tcp_exchange others(meeting, world.rank, world.num_ranks());
+    return training_run<tcp_exchange>(where, options, others)();
+  }
 #ifdef QUICKSTART_MPI
   if (mpi_exchange::launched()) {
     mpi_exchange others;

@@ -3,8 +3,8 @@
 /// A training step whose result does not depend on how many processes share it, to the bit.
 ///
 /// The rows of a global batch have canonical positions 0, 1, 2, …; rank r of R holds those with
-/// position % R == r. Gradients are summed by groups of positions modulo 6, in the order of the
-/// positions, and the groups' sums one after another. Of 1, 2, 3 or 6 ranks each holds whole
+/// position % R == r. Gradients are summed by groups of positions modulo 12, in the order of the
+/// positions, and the groups' sums one after another. Of 1, 2, 3, 4, 6 or 12 ranks each holds whole
 /// groups, so every sum has the same terms in the same order in each of these worlds.
 
 #include "model.hpp"
@@ -22,7 +22,7 @@
 
 namespace quickstart {
 
-inline constexpr std::size_t groups = 6;
+inline constexpr std::size_t groups = 12;
 
 /// How processes hand each other what they computed. `share(values)` is called by all of them with
 /// `groups` equal blocks in `values`; block g is filled on rank g % ranks, and afterwards
@@ -56,7 +56,7 @@ class trainer {
         optimizer_(shape.parameters(), options),
         gradients_(groups * shape.parameters()) {
     if (groups % exchange.ranks() != 0) {
-      throw std::invalid_argument("sums are canonical on 1, 2, 3 or 6 ranks, not on " +
+      throw std::invalid_argument("sums are canonical on 1, 2, 3, 4, 6 or 12 ranks, not on " +
                                   std::to_string(exchange.ranks()));
     }
   }

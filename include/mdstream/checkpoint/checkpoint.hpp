@@ -237,15 +237,8 @@ class checkpoint {
     buffers::block block = memory.take();
     const mutable_bytes bytes(block.get(),
                               static_cast<std::size_t>(one.end + one.tail - one.begin));
-    for (int attempt = 0;; ++attempt) {
-      try {
-        data_->store->read(key, one.begin, bytes);
-        if (!one.crc || mdstream::detail::crc32c(bytes) == *one.crc) break;
-      } catch (const error& e) {
-        if (e.code() != errc::corrupt) throw;
-      }
-      if (attempt == 1) refuse(one, key);
-    }
+    const auto right = [&] { return !one.crc || mdstream::detail::crc32c(bytes) == *one.crc; };
+    if (!data_->store->read_right(key, one.begin, bytes, right)) refuse(one, key);
     take(bytes);
     memory.give_back(std::move(block));
   }

@@ -41,6 +41,11 @@ struct saved_checkpoint {
 struct saver_options {
   /// The place of all checkpoints of one training run, and of nothing else.
   opened_store run;
+  /// Other places of the same run, in other stores: what is saved goes to all of them, and a run
+  /// goes on from the newest checkpoint that any of them has, with bytes of the first that has them
+  /// whole, `run` before the others. All have to answer when the run starts. A store that fails
+  /// later is told to `warn` and done without until it works again, as long as another works.
+  std::vector<opened_store> mirrors{};
   mdstream::world world{};
   /// A text that only the ranks of this launch have: how they agree on where to go on. By default
   /// of Slurm, torchrun or PMIx (`launch::token_from_environment`); one rank needs none.

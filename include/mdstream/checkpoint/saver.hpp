@@ -10,9 +10,19 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace mdstream::inline v0 {
+
+/// What `checkpoint_saver::resume` restored.
+struct resumed_run {
+  std::uint64_t step = 0;    ///< 0: a new run
+  std::string checkpoint{};  ///< its name; empty: a new run
+  /// What the rank of this number had saved as `save_options::own`, as the state of its random
+  /// numbers; empty where the run goes on on another number of ranks.
+  std::string own{};
+};
 
 /// One for each rank of a training run.
 ///
@@ -33,12 +43,7 @@ namespace mdstream::inline v0 {
 ///
 ///     mds::checkpoint_saver saver({.run = mds::full_store::open("s3://bucket/7b"),
 ///                                  .world = world, .keep = {.last = 3}});
-///     std::uint64_t step = 0;
-///     if (auto last = saver.resume_point()) {
-///       last->load(mine);
-///       loader.load_state(last->loader_state());
-///       step = last->step();
-///     }
+///     auto step = saver.resume(mine, loader).step;
 ///     while (++step <= steps) {
 ///       forward_backward();
 ///       saver.wait_snapshot();
@@ -59,6 +64,20 @@ class checkpoint_saver {
   /// "none". A load from it that finds damage notes that for the next start, which takes the one
   /// before.
   [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
+
+  /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the
+  /// loader go on there. The loader comes first: a state that was saved under other options throws
+  /// `errc::state_mismatch`, which names the option, before anything is read. A new run leaves both
+  /// as they are. Cost: what `checkpoint::load` does, and a request.
+  template <class Loader>
+  [[nodiscard]] resumed_run resume(const tensor_list& tensors, Loader& loader,
+                                   const read_options& options = {}) {
+    const std::optional<checkpoint> last = resume_point();
+    if (!last) return {};
+    if (!last->loader_state().empty()) loader.load_state(last->loader_state());
+    last->load(tensors, options);
+    return {.step = last->step(), .checkpoint = last->name(), .own = here().own_of(*last)};
+  }
 
   /// Begins to save these tensors as they are now. All ranks call it for the same steps, each
   /// higher than the one before. Waits for the save before. Tensors on a device are saved as

@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -30,6 +31,9 @@ class saving {
   ~saving();
 
   [[nodiscard]] std::optional<checkpoint> resume_point();
+
+  /// Of this rank; empty where the world is another one.
+  [[nodiscard]] std::string own_of(const checkpoint& of) const;
 
   void save(std::uint64_t step, const tensor_list& tensors, save_options what,
             stage::stream_handle stream);
@@ -58,6 +62,9 @@ class saving {
   using save_ptr = std::shared_ptr<one_save>;
 
   static saver_options checked(saver_options options);
+
+  /// The run's stores, the nearest first.
+  [[nodiscard]] std::vector<opened_store> places() const;
 
   [[nodiscard]] std::uint64_t file_bytes() const noexcept;
 

@@ -29,6 +29,9 @@ inline constexpr std::string_view seal_kind = "\"mdstream\": \"";
 /// Ends a sealed text and sets its checksum: CRC-32C of all that follows it.
 void seal(std::string& text);
 
+/// Whether a text that begins as a sealed one has its checksum.
+[[nodiscard]] bool has_seal(std::string_view text);
+
 /// Throws `errc::corrupt` unless `text` is a sealed text of this kind, to the byte.
 void require_sealed(std::string_view text, std::string_view kind, const diagnostics& where = {});
 

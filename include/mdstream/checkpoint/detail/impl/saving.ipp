@@ -21,8 +21,8 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE saving::saving(saver_options options)
     : options_(checked(std::move(options))),
       threads_(1),
-      run_(std::make_shared<run_store>(options_.run, patient_requests(options_.patience),
-                                       options_.warn, &threads_)),
+      run_(std::make_shared<run_store>(places(), patient_requests(options_.patience), options_.warn,
+                                       &threads_)),
       memory_(options_.memory.value, options_.device),
       copies_(options_.device ? 1 : options_.copy_threads),  // the device copies in its order
       uploads_(options_.uploads) {}
@@ -38,8 +38,12 @@ MDSTREAM_INLINE std::optional<checkpoint> saving::resume_point() {
   start();
   if (!started_->manifest) return std::nullopt;
   return checkpoint(
-      std::make_shared<run_store>(options_.run, patient_requests(options_.patience), options_.warn),
+      std::make_shared<run_store>(places(), patient_requests(options_.patience), options_.warn),
       *started_->manifest, started_->layout, options_.world.rank, options_.device);
+}
+
+MDSTREAM_INLINE std::string saving::own_of(const checkpoint& of) const {
+  return of.ranks() == options_.world.num_ranks() ? of.own(options_.world.rank) : std::string();
 }
 
 MDSTREAM_INLINE void saving::save(std::uint64_t step, const tensor_list& tensors, save_options what,
@@ -112,6 +116,12 @@ MDSTREAM_INLINE saver_options saving::checked(saver_options options) {
   return options;
 }
 
+MDSTREAM_INLINE std::vector<opened_store> saving::places() const {
+  std::vector<opened_store> all{options_.run};
+  all.insert(all.end(), options_.mirrors.begin(), options_.mirrors.end());
+  return all;
+}
+
 MDSTREAM_INLINE std::uint64_t saving::file_bytes() const noexcept {
   return std::max<std::uint64_t>(std::min(options_.file_bytes.value, options_.memory.value / 4), 1);
 }
@@ -144,6 +154,7 @@ MDSTREAM_INLINE void saving::start() {
   if (made.manifest) parent_ = made.manifest->id;
   if (first)
     retention_.emplace(retention_policy_of(options_.keep), made.record, options_.keep.grace);
+  run_->go_on_without();
   started_ = std::move(made);
 }
 

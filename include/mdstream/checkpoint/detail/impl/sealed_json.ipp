@@ -29,6 +29,12 @@ MDSTREAM_INLINE void seal(std::string& text) {
   text.replace(seal_front.size(), 8, crc);
 }
 
+MDSTREAM_INLINE bool has_seal(std::string_view text) {
+  return text.size() >= sealed_from &&
+         text.substr(seal_front.size(), 8) ==
+             crc_text(mdstream::detail::crc32c(as_bytes(text.substr(sealed_from))));
+}
+
 MDSTREAM_INLINE void require_sealed(std::string_view text, std::string_view kind,
                                     const diagnostics& where) {
   const auto refuse = [&](std::string why) {
@@ -41,8 +47,7 @@ MDSTREAM_INLINE void require_sealed(std::string_view text, std::string_view kind
       text.substr(sealed_from, front.size() - sealed_from) !=
           std::string_view(front).substr(sealed_from))
     refuse("it does not begin as one");
-  const std::string crc = crc_text(mdstream::detail::crc32c(as_bytes(text.substr(sealed_from))));
-  if (text.substr(seal_front.size(), 8) != crc) refuse("its checksum is another one");
+  if (!has_seal(text)) refuse("its checksum is another one");
   if (const std::size_t bad = first_invalid_utf8(text); bad != text.size())
     refuse("it is not UTF-8 at byte " + std::to_string(bad));
 }

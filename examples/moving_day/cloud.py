@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""cloud.py DIRECTORY PORT: the border of a cloud. Stands before the storage server on PORT of 127.0.0.1, passes on what comes
+as it is, and counts the bytes that leave. When it listens, `port` is in DIRECTORY; `bytes` has the sums, as JSON.
+
+What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `throttled`: every other
+request gets 503; `gone`: connections are reset, open ones too.
+"""
+import collections
+import http.client
+import http.server
+import json
+import pathlib
+import random
+import socket
+import struct
+import sys
+import threading
+import time
+
+here, server = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+local = threading.local()
+hop_by_hop = {"connection", "keep-alive", "transfer-encoding"}
+counting = threading.Lock()
+left = collections.Counter()
+
+
+def weather():
+    try:
+        return (here / "weather").read_text().strip() or "fair"
+    except FileNotFoundError:
+        return "fair"
+
+
+def count(kind, size):
+    with counting:
+        left[kind] += size
+
+
+def publish_counts():
+    while True:
+        time.sleep(0.2)
+        with counting:
+            text = json.dumps(left)
+        (here / "bytes.new").write_text(text)
+        (here / "bytes.new").rename(here / "bytes")
+
+
+class Border(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16
+
+    def log_message(self, *_):
+        pass
+
+    def pass_on(self, body, again=True):
+        if not hasattr(local, "way"):
+            local.way = http.client.HTTPConnection("127.0.0.1", server, timeout=60)
+        try:
+            local.way.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() not in hop_by_hop | {"expect"}:
+                    local.way.putheader(name, value)
+            local.way.endheaders(body)
+            answer = local.way.getresponse()
+            return answer, answer.read()
+        except (http.client.HTTPException, ConnectionError):
+            local.way.close()  # it may have been closed while nobody used it
+            if not again:
+                raise
+            return self.pass_on(body, False)
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+    def handle_one(self):
+        now = weather()
+        if now == "gone":
+            return self.reset()
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if now == "throttled" and random.random() < 0.5:
+            self.send_response(503, "Slow Down")
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
+        answer, text = self.pass_on(body)
+        if weather() == "gone":
+            return self.reset()
+        self.send_response_only(answer.status, answer.reason)
+        for name, value in answer.getheaders():
+            if name.lower() not in hop_by_hop | {"content-length"}:
+                self.send_header(name, value)
+        size = answer.getheader("Content-Length") if self.command == "HEAD" else str(len(text))  # HEAD's is the object's
+        if size is not None and answer.status not in (204, 304):
+            self.send_header("Content-Length", size)
+        self.end_headers()
+        self.wfile.write(text)
+        if self.command == "GET" and answer.status in (200, 206):
+            count("checkpoints" if "checkpoints" in self.path else "data", len(text))
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
+
+
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):  # a client that was killed
+        pass
+
+
+border = Server(("127.0.0.1", 0), Border)
+threading.Thread(target=publish_counts, daemon=True).start()
+(here / "port.new").write_text(str(border.server_port))
+(here / "port.new").rename(here / "port")
+border.serve_forever()

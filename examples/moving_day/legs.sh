@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# legs.sh PROGRAM MDSTREAM WORK [STEPS]: one training, undisturbed, and once more in four legs on three clouds. To be run where
+# servers of S3, Azure and Google Cloud Storage are in the environment, as tests/servers/with.sh starts them. STEPS is
+# a multiple of 20.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+program=$1 mdstream=$2 work=$3 steps=${4:-400}
+mkdir -p "$work"
+work=$(cd "$work" && pwd)
+log=$work/runs/moved.tsv pids=$work/runs/moved.pids changes=$work/runs/moved.changes
+save_every=$((steps / 20))
+
+# shellcheck source=examples/quickstart/local_mpi.sh
+. "$here/../quickstart/local_mpi.sh"
+# shellcheck source=examples/moving_day/slurm.sh
+. "$here/slurm.sh"
+
+state=$(mktemp -d)
+processes=()
+finish() {
+  local each
+  for each in "${processes[@]}"; do
+    kill -KILL -- "-$each" 2>/dev/null || true
+    wait "$each" 2>/dev/null || true
+  done
+  [ ! -e "$pids" ] || xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  stop_slurm
+  rm -rf "$state"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# spawn LOG COMMAND...: in the background, in a process group of its own; sets $spawned.
+spawn() {
+  local out=$1
+  shift
+  setsid setpriv --pdeathsig KILL "$@" </dev/null >>"$out" 2>&1 &
+  spawned=$!
+  processes+=("$spawned")
+}
+now() { date +%s.%N; }
+steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
+say() { printf '== %s\n' "$*"; }
+
+# until_step N: waits until the moved run has done so many steps, while $alive succeeds.
+until_step() {
+  while [ "$(steps_done)" -lt "$1" ]; do
+    if ! $alive; then
+      tail -20 "$work/runs/said.txt" >&2
+      echo "moving day: the run ended at step $(steps_done), before step $1" >&2
+      exit 1
+    fi
+    sleep 0.1
+  done
+}
+launcher_lives() { kill -0 "$spawned" 2>/dev/null; }
+launcher_ends() { wait "$spawned" 2>/dev/null || true; }
+
+# begin NAME: a start of the run, for the picture. change CAUSE COMMAND...: ends what runs; the command returns when the launcher has
+# noticed.
+begin() { printf '{"what": "leg", "name": "%s", "at": %s}\n' "$1" "$(now)" >>"$changes"; }
+change() {
+  local cause=$1 began
+  shift
+  began=$(now)
+  "$@"
+  printf '{"what": "change", "cause": "%s", "begin": %s, "noticed": %s}\n' "$cause" "$began" "$(now)" >>"$changes"
+}
+kill_ranks() {
+  xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  launcher_ends
+  rm -f "$pids"
+}
+
+# border NAME PORT: a cloud's border before its server; sets $port.
+border() {
+  mkdir -p "$state/$1"
+  spawn "$state/$1/log" python3 "$here/cloud.py" "$state/$1" "$2"
+  while [ ! -s "$state/$1/port" ]; do sleep 0.05; done
+  port=$(cat "$state/$1/port")
+}
+port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+train=("$program" train --work "$work" --run moved --steps "$steps" --save-every "$save_every")
+s3=s3://test/moving azure=azure://test/moving gs=gs://test/moving
+
+rm -rf "$work/calm" "$work/nodes"  # of the last time; the rest of it goes in `prepare`
+say "two datasets in S3, and the undisturbed run on one process"
+export QUICKSTART_STORE=$s3
+"$program" prepare --work "$work"
+"$program" train --work "$work" --run calm --steps "$steps" --save-every "$save_every" --checkpoints "$work/calm"
+mkdir -p "$work/runs"
+
+# From here on what leaves a cloud is counted.
+border s3 "$(port_of "$S3_ENDPOINT_URL")"
+s3_border=$port
+border s3-copy "$(port_of "$S3_ENDPOINT_URL")"
+copy_border=$port
+border azure "$(port_of "$AZURE_STORAGE_CONNECTION_STRING")"
+azure_border=$port
+border gs "$(port_of "$STORAGE_EMULATOR_HOST")"
+gs_border=$port
+export S3_ENDPOINT_URL=http://127.0.0.1:$s3_border STORAGE_EMULATOR_HOST=http://127.0.0.1:$gs_border
+AZURE_STORAGE_CONNECTION_STRING=${AZURE_STORAGE_CONNECTION_STRING%%;BlobEndpoint=*}";BlobEndpoint=http://127.0.0.1:$azure_border/devstoreaccount1"
+export AZURE_STORAGE_CONNECTION_STRING
+
+say "leg 1: three ranks under mpirun, data and checkpoints in S3"
+begin "mpirun, 3 ranks"
+spawn "$work/runs/said.txt" mpirun -n 3 "${train[@]}" --data $s3 --checkpoints $s3 --cache "$work/nodes/a"
+alive=launcher_lives
+until_step $((steps * 3 / 10 - 3))
+sleep 0.03
+change "SIGKILL in the middle of a step" kill_ranks
+
+say "leg 2: two ranks under Slurm, checkpoints in S3 and Azure; the data are copied to Google meanwhile"
+# shellcheck disable=SC2016
+spawn "$work/runs/copy.txt" env S3_ENDPOINT_URL=http://127.0.0.1:"$copy_border" bash -ec '
+  for each in prose code held-out; do "$1" copy "$2/$each" "$3/$each"; done' - "$mdstream" $s3 $gs
+copy=$spawned
+start_slurm "$state/slurm"
+begin "Slurm, 2 ranks"
+job=$(QUICKSTART_MEETING=127.0.0.1:$(free_port) sbatch --parsable --nodes=1-2 --requeue --open-mode=append \
+  --output="$work/runs/said.txt" "$here/job.sh" "$work/nodes" "${train[@]}" --data $s3 --checkpoints $s3 --checkpoints $azure)
+job_state() { squeue -h -j "$job" -o %T 2>/dev/null || true; }
+job_lives() { [ -n "$(job_state)" ]; }
+alive=job_lives
+until_step $((steps * 9 / 20 - 2))
+lose_node() {
+  scontrol update nodename=n2 state=drain reason="maintenance"
+  scontrol update nodename=n2 state=down reason="taken away"
+  while [ "$(job_state)" = RUNNING ]; do sleep 0.05; done
+}
+rm -f "$pids"
+change "a node is drained and taken away" lose_node
+begin "Slurm, 1 rank"
+until_step $((steps * 11 / 20 - 2))
+end_job() {
+  scancel "$job"
+  while job_lives; do sleep 0.05; done
+}
+change "the job is cancelled" end_job
+rm -f "$pids"
+wait "$copy" || { cat "$work/runs/copy.txt" >&2; exit 1; }
+
+say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for 20 s"
+begin "torchrun, 4 ranks"
+# -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
+QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --log_dir "$state/torchrun" \
+  --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
+  "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b"
+alive=launcher_lives
+until_step $((steps * 12 / 20))
+echo throttled >"$state/gs/weather"
+until_step $((steps * 13 / 20))
+echo gone >"$state/gs/weather"
+# On a machine so fast that what is in the cache would do to the end, the store comes back earlier.
+for ((tenths = 0; tenths < ${OUTAGE:-20} * 10 && $(steps_done) < steps * 15 / 20; ++tenths)); do sleep 0.1; done
+echo fair >"$state/gs/weather"
+until_step $((steps * 16 / 20 - 2))
+change "the ranks are killed" kill_ranks
+
+say "leg 4: one process, to the end"
+begin "one process"
+"${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --cache "$work/nodes/b"
+sleep 0.5  # the borders' sums
+
+python3 "$here/picture.py" "$work" "$state"/{s3,s3-copy,azure,gs}/bytes

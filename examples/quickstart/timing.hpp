@@ -1,0 +1,74 @@
+#pragma once
+
+/// What a start of a run cost, and where it waited for data: a line of JSON each.
+
+#include "places.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+namespace quickstart {
+
+/// The phases of a start, in their order; seconds.
+struct start_timing {
+  double began = 0.0;       // of the Unix clock, when the ranks had met
+  double open = 0.0;        // the loader; the held-out rows
+  double checkpoint = 0.0;  // chosen and loaded
+  double first_batch = 0.0;
+  double redone = 0.0;  // until the first step that had not been done before
+};
+
+class timing_log {
+ public:
+  timing_log(const places& where, const std::string& run) : path_(where.timing(run)) {
+    std::filesystem::create_directories(path_.parent_path());
+  }
+
+  void start(const start_timing& took, std::uint64_t ranks, std::uint64_t step,
+             std::uint64_t redone_steps) const {
+    char line[320];
+    std::snprintf(
+        line, sizeof line,
+        R"({"what": "start", "began": %.3f, "ranks": %llu, "step": %llu, "open": %.3f, )"
+        R"("checkpoint": %.3f, "first_batch": %.3f, "redone": %.3f, "redone_steps": %llu})",
+        took.began, static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(step),
+        took.open, took.checkpoint, took.first_batch, took.redone,
+        static_cast<unsigned long long>(redone_steps));
+    add(line);
+  }
+
+  void wait(std::uint64_t step, double seconds) const {
+    char line[120];
+    std::snprintf(line, sizeof line, R"({"what": "wait", "step": %llu, "seconds": %.3f})",
+                  static_cast<unsigned long long>(step), seconds);
+    add(line);
+  }
+
+ private:
+  void add(const char* line) const { std::ofstream(path_, std::ios::app) << line << '\n'; }
+
+  std::filesystem::path path_;
+};
+
+[[nodiscard]] inline double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Seconds since the last call.
+class lap_clock {
+ public:
+  double lap() {
+    const auto now = std::chrono::steady_clock::now();
+    return std::chrono::duration<double>(now - std::exchange(last_, now)).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace quickstart
