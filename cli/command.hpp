@@ -51,6 +51,7 @@ void add_index(CLI::App& program);
 void add_inspect(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_stream(CLI::App& program);
+void add_warm(CLI::App& program);
 void add_copy(CLI::App& program);
 void add_convert(CLI::App& program);
 void add_write(CLI::App& program);

@@ -100,6 +100,7 @@ int main(int count, char** words) {
   cli::add_merge_index(program);
   cli::add_index(program);
   cli::add_stream(program);
+  cli::add_warm(program);
   cli::add_copy(program);
   cli::add_convert(program);
   cli::add_checkpoint(program);

@@ -118,3 +118,51 @@ TEST_CASE("a killed stream goes on from its saved state, on each rank, to the en
   }
   for (const char* const name : {"WORLD_SIZE", "LOCAL_WORLD_SIZE", "RANK"}) ::unsetenv(name);
 }
+
+TEST_CASE("warm fetches what the next batches of some ranks need, for any world", "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 800);
+  const auto config = [&](const std::string& cache) {
+    const std::string path = files / (cache + ".json");
+    std::ofstream(path) << json{{"remote", files / "a"},     {"local", files / cache},
+                                {"global_batch_size", 8},    {"shuffle", true},
+                                {"shuffle_block_size", 100}, {"predownload", 8}};
+    return " --config " + path;
+  };
+  const auto fetched = [](const answer& got) {
+    INFO(got.err);
+    REQUIRE(got.status == 0);
+    return got.lines().back()["summary"]["bytes_fetched"].get<std::uint64_t>();
+  };
+  const std::string state = " --state " + (files / "state");
+  REQUIRE(run("stream --batches 10 --save-state " + (files / "state") + config("before")).status ==
+          0);
+
+  // Two nodes go on, of which the second one is filled before it joins.
+  const answer warmed = run("warm --world 2,1 --ranks 1 --batches 20" + config("spare") + state);
+  CHECK(fetched(warmed) > 0);
+  CHECK(warmed.json()["summary"]["ranks"] == 1);
+  CHECK(warmed.json()["summary"]["batches"] == 20);
+
+  // One batch needs less than all ranks do to the end of the epoch.
+  const std::string all = "warm --world 2,2 --ranks 0,1-3 --batches 90";
+  CHECK(fetched(run("warm --world 2,2 --ranks 0 --batches 1" + config("little") + state)) <
+        fetched(run(all + config("all") + state)));
+
+  for (const std::string ranks : {"2", "0,", "1-2", "x", "-1"})
+    check_error(run("warm --world 2,1 --ranks=" + ranks + config("none")), 2,
+                {"--ranks takes ranks below 2", '"' + ranks + '"'});
+  check_error(run("warm --world 0,1 --ranks 0" + config("none")), 1, {"at least one node"});
+  check_error(run("warm --ranks 0" + config("none") + " --state " + (files / "absent")), 1,
+              {"cannot be read"});
+
+  // The batches of the rank that joins are all there: it has no remote to fetch from.
+  const std::string joins = "RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 ";
+  const auto from_remote = run("stream --batches 20" + config("cold") + state, joins).lines();
+  for (const auto& each : fs::directory_iterator(files / "a"))
+    if (each.path().extension() == ".mds") fs::remove(each.path());
+  const auto from_cache = run("stream --batches 20" + config("spare") + state, joins).lines();
+  REQUIRE(from_remote.size() == 21);
+  REQUIRE(from_cache.size() == 21);
+  for (std::size_t i = 0; i < 20; ++i) CHECK(from_cache[i] == from_remote[i]);
+}

@@ -1,5 +1,5 @@
-// A process that launchers start: says which rank it is, and, told to `train`, waits until it is asked to end the first
-// time that the job is started.
+// A process that launchers start: says which rank it is, and, told to `train`, waits until it is
+// asked to end the first time that the job is started.
 
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/launch/stop_request.hpp>
