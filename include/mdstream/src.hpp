@@ -63,24 +63,34 @@
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 2
 #include <mdstream/store/detail/impl/alipan.ipp>
+#include <mdstream/store/detail/impl/any_async_store.ipp>
 #include <mdstream/store/detail/impl/azure/options.ipp>
 #include <mdstream/store/detail/impl/blocking.ipp>
 #include <mdstream/store/detail/impl/bounded_calls.ipp>
+#include <mdstream/store/detail/impl/call.ipp>
+#include <mdstream/store/detail/impl/call_gate.ipp>
 #include <mdstream/store/detail/impl/cloud/json_refusal.ipp>
 #include <mdstream/store/detail/impl/cloud/settings.ipp>
 #include <mdstream/store/detail/impl/dbfs/options.ipp>
 #include <mdstream/store/detail/impl/dbfs/workspace_api.ipp>
 #include <mdstream/store/detail/impl/digest.ipp>
+#include <mdstream/store/detail/impl/fault_injecting.ipp>
 #include <mdstream/store/detail/impl/file.ipp>
+#include <mdstream/store/detail/impl/hedged.ipp>
 #include <mdstream/store/detail/impl/hf/messages.ipp>
 #include <mdstream/store/detail/impl/http_range.ipp>
+#include <mdstream/store/detail/impl/limited.ipp>
 #include <mdstream/store/detail/impl/local.ipp>
 #include <mdstream/store/detail/impl/memory.ipp>
+#include <mdstream/store/detail/impl/metered.ipp>
 #include <mdstream/store/detail/impl/oci/options.ipp>
 #include <mdstream/store/detail/impl/oci/regions.ipp>
 #include <mdstream/store/detail/impl/opened_store.ipp>
 #include <mdstream/store/detail/impl/operations.ipp>
 #include <mdstream/store/detail/impl/patient_store.ipp>
+#include <mdstream/store/detail/impl/prefixed.ipp>
+#include <mdstream/store/detail/impl/ranged_read.ipp>
+#include <mdstream/store/detail/impl/retrying.ipp>
 #include <mdstream/store/detail/impl/s3/messages.ipp>
 #include <mdstream/store/detail/impl/s3/options.ipp>
 #include <mdstream/store/detail/impl/s3/refusal.ipp>
@@ -88,6 +98,8 @@
 #include <mdstream/store/detail/impl/shared_retry_budget.ipp>
 #include <mdstream/store/detail/impl/stops.ipp>
 #include <mdstream/store/detail/impl/store.ipp>
+#include <mdstream/store/detail/impl/streamed_read.ipp>
+#include <mdstream/store/detail/impl/throttled.ipp>
 #if defined(MDSTREAM_WITH_CURL)
 #include <mdstream/store/detail/impl/azure/cli_cache.ipp>
 #include <mdstream/store/detail/impl/azure/tenants.ipp>
