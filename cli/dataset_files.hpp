@@ -178,7 +178,7 @@ class dataset_files {
   }
 
   std::unique_ptr<mds::runtime> threads_;
-  mds::retrying<mds::any_async_store> store_;
+  mds::retrying store_;
   mds::dataset_index index_;
 };
 

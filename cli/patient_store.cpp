@@ -1,5 +1,6 @@
 #include "patient_store.hpp"
 
+#include <mdstream/store/detail/adapter.hpp>
 #include <mdstream/store/detail/cloud/checksums.hpp>
 #include <mdstream/store/operations.hpp>
 
@@ -40,6 +41,27 @@ mds::full_store store_at(mds::runtime& threads, const std::string& url,
   return mds::full_store::open(url, threads);
 }
 
+// A store of which a call is begun anew as well where it repeated what it is made of in vain, as an
+// upload in parts does. Of one that is begun anew nothing stays: a write puts whole objects.
+class renewable_calls final : public mds::detail::store_adapter {
+ public:
+  using store_adapter::store_adapter;
+
+  void start(mds::detail::store_call call, std::stop_token stop, mds::diagnostics& where,
+             mds::detail::answer_handler done) const override {
+    inner().async_call(std::move(call), std::move(stop), where,
+                       [&where, done = std::move(done)](std::error_code code,
+                                                        mds::detail::store_answer answer) mutable {
+                         if (mds::is_transient(code)) where.is_final = false;
+                         done(code, std::move(answer));
+                       });
+  }
+};
+
+mds::any_async_store renewable(mds::any_async_store store) {
+  return mds::any_async_store(std::make_shared<const renewable_calls>(std::move(store)));
+}
+
 }  // namespace
 
 patient_store::patient_store(mds::runtime& threads, const std::string& url,
@@ -48,16 +70,15 @@ patient_store::patient_store(mds::runtime& threads, const std::string& url,
     : store_(store_at(threads, url, uploads_)),
       stop_(std::move(stop)),
       bounded_(bounded(threads, beside)),
-      async_(is_local(url) ? store_.on(threads) : mds::any_async_store(bounded_)),
+      async_(is_local(url) ? store_.on(threads) : bounded_),
       budget_(beside == nullptr ? patience.budget() : beside->budget_) {
   if (!is_local(url)) remote_.emplace(threads, renewable(async_), patience.requests(), budget_);
 }
 
-patient_store::bearable patient_store::bounded(mds::runtime& threads,
-                                               const patient_store* beside) const {
+mds::adaptive patient_store::bounded(mds::runtime& threads, const patient_store* beside) const {
   mds::any_async_store store = store_.on(threads);
-  return beside == nullptr ? bearable(std::move(store))
-                           : bearable(std::move(store), beside->bounded_);
+  return beside == nullptr ? mds::adaptive(std::move(store))
+                           : mds::adaptive(std::move(store), beside->bounded_);
 }
 
 std::vector<mds::object_info> patient_store::list(const std::string& prefix) const {

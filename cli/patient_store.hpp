@@ -4,7 +4,6 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
-#include <mdstream/store/detail/adapter.hpp>
 #include <mdstream/store/detail/shared_retry_budget.hpp>
 #include <mdstream/store/full.hpp>
 #include <mdstream/store/limited.hpp>
@@ -37,27 +36,6 @@ namespace mds = mdstream;
          code == mds::errc::unsupported;
 }
 
-/// A store of which a call is begun anew as well where it repeated what it is made of in vain, as
-/// an upload in parts does. Of one that is begun anew nothing stays: a write puts whole objects.
-class renewable : public mds::detail::store_adapter<renewable, mds::any_async_store> {
- public:
-  using store_adapter::store_adapter;
-
- private:
-  friend class mds::detail::store_adapter<renewable, mds::any_async_store>;
-
-  template <class... Result, class Start>
-  void run(const mds::detail::store_call&, std::stop_token stop, mds::diagnostics& where,
-           Start start, mds::store_handler<Result...> done) const {
-    start(std::move(stop), where,
-          mds::store_handler<Result...>(
-              [&where, done = std::move(done)](std::error_code code, Result... values) mutable {
-                if (mds::is_transient(code)) where.is_final = false;
-                done(code, std::move(values)...);
-              }));
-  }
-};
-
 /// A store whose failures that pass are waited out, and that is asked by as many calls at a time as
 /// it bears, until a stop, after which they fail with `errc::canceled`. Local paths need none of it
 /// and are used as they are, on the calling thread. Thread-safe.
@@ -87,17 +65,15 @@ class patient_store {
   [[nodiscard]] const mds::detail::shared_retry_budget& budget() const { return budget_; }
 
  private:
-  using bearable = mds::adaptive<mds::any_async_store>;
-
-  [[nodiscard]] bearable bounded(mds::runtime& threads, const patient_store* beside) const;
+  [[nodiscard]] mds::adaptive bounded(mds::runtime& threads, const patient_store* beside) const;
 
   std::shared_ptr<mapped_uploads> uploads_ = std::make_shared<mapped_uploads>();
   mds::full_store store_;
   std::stop_token stop_;
-  bearable bounded_;
+  mds::adaptive bounded_;
   mds::any_async_store async_;
   mds::detail::shared_retry_budget budget_;
-  std::optional<mds::retrying<renewable>> remote_;
+  std::optional<mds::retrying> remote_;
 };
 
 }  // namespace cli

@@ -97,9 +97,8 @@ raw_source::raw_source(const std::string& url, mds::raw::options about, const st
           is_one_file_ = true;
           url_ = directory_of(url, file);
         }
-        return mds::any_async_store(mds::retrying<mds::any_async_store>(
-            *threads_, open(url_).on(*threads_),
-            {.attempts = 4, .pause = std::chrono::milliseconds(200)}));
+        return mds::retrying(*threads_, open(url_).on(*threads_),
+                             {.attempts = 4, .pause = std::chrono::milliseconds(200)});
       }()),
       listing_(mds::raw::list_source(patient_, about_.files, stop)) {
   if (about_.format.empty()) mds::raw::detail::guess_format(about_, listing_);

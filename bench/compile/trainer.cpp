@@ -28,9 +28,8 @@ struct policies : mds::default_policies {
 };
 
 asio::awaitable<void> train(mds::runtime& threads) {
-  using retrying = mds::retrying<mds::store::s3>;
-  const mds::metered<retrying> measured(
-      retrying(threads, mds::store::s3::open("s3://bucket/tokens", threads), {}));
+  const mds::metered measured(
+      mds::retrying(threads, mds::store::s3::open("s3://bucket/tokens", threads), {}));
   mds::loader<policies>::options options;
   options.streams.push_back({.local = "/nvme/cache", .store = policies::store(measured)});
   options.batch_size = 32;

@@ -1,5 +1,6 @@
 // What the scripted service of OCI does not do: answers that are lost.
 
+#include <mdstream/store/detail/oci/api.hpp>
 #include <mdstream/store/oci.hpp>
 
 #include <mdstream/store/operations.hpp>

@@ -1,5 +1,6 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/store/detail/cloud/checksums.hpp>
+#include <mdstream/store/detail/cloud/client.hpp>
 #include <mdstream/store/detail/s3/api.hpp>
 
 #include <mdstream/store/detail/s3/part_tags.hpp>

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <mdstream/async/detail/event.hpp>
 #include <mdstream/core/json/value.hpp>
+#include <mdstream/store/detail/cloud/client.hpp>
+#include <mdstream/store/detail/s3/api.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3.hpp>
 #include <stdexcept>

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "store/conformance.hpp"
+#include "store/forwarding.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -499,7 +500,7 @@ TEST_CASE("a completion may drop the last of a limited store before its call has
           "[store]") {
   mds::diagnostics where, other;
   int ended = 0;
-  auto store = std::make_unique<mds::limited<elsewhere>>(elsewhere(), 1);
+  auto store = std::make_unique<mds::limited>(elsewhere(), 1);
   store->async_size("x", {}, where, [&](std::error_code, std::uint64_t) {
     ++ended;
     store.reset();
@@ -507,7 +508,7 @@ TEST_CASE("a completion may drop the last of a limited store before its call has
   CHECK(ended == 1);
   CHECK(store == nullptr);
 
-  auto late = std::make_unique<mds::limited<ends_late>>(ends_late(), 2);
+  auto late = std::make_unique<mds::limited>(ends_late(), 2);
   late->async_size("kept", {}, where, [&](std::error_code, std::uint64_t) { ++ended; });
   CHECK(ended == 1);
   late->async_size("x", {}, other, [&](std::error_code, std::uint64_t) {
@@ -625,8 +626,7 @@ TEST_CASE("a prefix is a store of its own", "[store]") {
 }
 
 // An asynchronous store with tags, which only its own calls show.
-struct tagged : inner_store {
-  using inner_store::inner_store;
+struct tagged : store_test::forwarding<inner_store> {
   void async_version(std::string, std::stop_token, mds::diagnostics&,
                      mds::store_handler<mds::object_version> done) const {
     done({}, {.bytes = 3, .tag = "\"t\""});
@@ -637,18 +637,22 @@ struct tagged : inner_store {
     if (held.tag != "\"t\"") return done(errc::corrupt, 0);
     async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
   }
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
 };
 
-template <class S>
-void check_versions(const S& store, const std::string& key, const std::string& tag) {
-  const auto found = mds::detail::wait_for<mds::object_version>([&](auto& where, auto done) {
-    mds::detail::async_version_of(store, key, {}, where, std::move(done));
-  });
+void check_versions(const mds::any_async_store& store, const std::string& key,
+                    const std::string& tag) {
+  const auto found = mds::detail::wait_for<mds::object_version>(
+      [&](auto& where, auto done) { store.async_version(key, {}, where, std::move(done)); });
   CHECK(found == mds::object_version{3, tag});
   std::vector<std::byte> into(3);
   const auto read = [&](const mds::object_version& held) {
     return mds::detail::wait_for<std::size_t>([&](auto& where, auto done) {
-      mds::detail::async_read_version_of(store, key, held, 0, into, {}, where, std::move(done));
+      store.async_read_version(key, held, 0, into, {}, where, std::move(done));
     });
   };
   CHECK(read(found) == 3);
@@ -660,14 +664,12 @@ TEST_CASE("versions pass through every adapter, and are sizes where a store has 
   mds::runtime threads(2);
   const memory objects;
   objects.write("a/b", conformance::noise(3, 1));
-  const tagged store(threads, objects);
+  const tagged store{{inner_store(threads, objects)}};
   check_versions(store, "a/b", "\"t\"");
-  check_versions(mds::any_async_store(store), "a/b", "\"t\"");
   check_versions(mds::any_store<mds::store::local>(store).on(threads), "a/b", "\"t\"");
   check_versions(mds::prefixed(store, "a"), "b", "\"t\"");
   check_versions(mds::retrying(threads, mds::limited(store, 1), quickly(2)), "a/b", "\"t\"");
   check_versions(inner_store(threads, objects), "a/b", "");
-  check_versions(mds::any_async_store(inner_store(threads, objects)), "a/b", "");
 }
 
 /// Has no `create`.
@@ -693,19 +695,24 @@ class memory_without_create {
 using without_create = mds::blocking<memory_without_create>;
 
 /// Writes where nothing is.
-struct creating : inner_store {
-  using inner_store::inner_store;
+struct creating : store_test::forwarding<inner_store> {
+  creating(mds::runtime& threads, const memory& objects) : forwarding{{threads, objects}} {}
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
   void async_create(std::string key, mds::bytes_view bytes, std::stop_token stop,
                     mds::diagnostics& where, mds::store_handler<bool> done) const {
-    const inner_store here = *this;
-    async_size(key, stop, where,
-               [=, &where, done = std::move(done)](std::error_code code, std::uint64_t) mutable {
-                 if (code != errc::not_found) return done(code, false);
-                 here.async_write(key, bytes, stop, where,
-                                  [done = std::move(done)](std::error_code failure) mutable {
-                                    done(failure, !failure);
-                                  });
-               });
+    inner.async_size(key, stop, where,
+                     [here = inner, key, bytes, stop, &where, done = std::move(done)](
+                         std::error_code code, std::uint64_t) mutable {
+                       if (code != errc::not_found) return done(code, false);
+                       here.async_write(key, bytes, stop, where,
+                                        [done = std::move(done)](std::error_code failure) mutable {
+                                          done(failure, !failure);
+                                        });
+                     });
   }
 };
 

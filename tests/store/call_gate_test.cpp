@@ -1,7 +1,5 @@
 #include <mdstream/store/detail/call_gate.hpp>
 
-#include <mdstream/schedule/detail/adaptive_limit.hpp>
-
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -13,18 +11,16 @@ namespace call_gate_test {
 
 namespace mds = mdstream;
 using mds::detail::call_place;
-using gate = mds::detail::call_gate<mds::detail::fixed_limit>;
+using gate = mds::detail::call_gate;
 
 struct setting {
-  std::shared_ptr<gate> one_at_a_time = std::make_shared<gate>(mds::detail::fixed_limit(1));
+  std::shared_ptr<gate> one_at_a_time = gate::of(1);
   std::string order{};
 
   void begin(char name, std::shared_ptr<const call_place> place, std::stop_token stop = {}) {
     one_at_a_time->begin(
         std::move(stop),
-        [this, name](std::optional<mds::detail::fixed_limit::ticket> let_in) {
-          order += let_in ? name : '-';
-        },
+        [this, name](std::optional<gate::ticket> let_in) { order += let_in ? name : '-'; },
         std::move(place));
   }
   void end() { one_at_a_time->end({}, {}); }

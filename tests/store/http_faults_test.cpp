@@ -1,6 +1,8 @@
 // A web server that fails by chance, with a seed, in every way that a server can; every byte right.
 
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/store/any_store.hpp>
+#include <mdstream/store/detail/digest.hpp>
 #include <mdstream/store/detail/ranged_read.hpp>
 #include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/store/hedged.hpp>

@@ -1,4 +1,6 @@
 #include <mdstream/core/detail/chance.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/store/detail/digest.hpp>
 #include <mdstream/store/detail/ranged_read.hpp>
 
 #include <mdstream/store/any_store.hpp>

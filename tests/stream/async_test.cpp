@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/forwarding.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/plain_dataset.hpp"
@@ -452,9 +453,15 @@ TEST_CASE("openings side by side end when they are cancelled while the server sa
 namespace async_test {
 
 /// Tells, by its token, when the cache that has it is gone.
-struct marked_store : mds::store::http {
-  marked_store(mds::store::http inner, std::shared_ptr<int> mark)
-      : mds::store::http(std::move(inner)), token(std::move(mark)) {}
+struct marked_store : store_test::forwarding<mds::store::http> {
+  marked_store(mds::store::http from, std::shared_ptr<int> mark)
+      : forwarding{std::move(from)}, token(std::move(mark)) {}
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+  }
+  static bool serves(std::string_view url) { return mds::store::http::serves(url); }
   static marked_store open(std::string_view url, mds::runtime& threads) {
     return {mds::store::http::open(url, threads), nullptr};
   }

@@ -50,7 +50,7 @@ class any_store : public opened_store {
     }
     auto threads = std::make_shared<runtime>(1);
     any_store opened = open(url, *threads);
-    opened.keep(std::move(threads));
+    opened.keep(threads);
     return opened;
   }
 

@@ -8,57 +8,11 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/dbfs/options.hpp>
-#include <mdstream/store/detail/cloud/store.hpp>
-#include <mdstream/store/detail/dbfs/files.hpp>
-#include <mdstream/store/opened_store.hpp>
 
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <stop_token>
-#include <string>
 #include <string_view>
-#include <vector>
-
-namespace mdstream::inline v0::detail::dbfs {
-
-/// The file system of a workspace, whose reads are several calls.
-class file_system {
- public:
-  file_system(runtime& threads, const std::shared_ptr<const dbfs_api>& api,
-              const net::http_client_options& http, const net::any_access& keys)
-      : api_(api), client_(threads, api, http, keys), calls_(client_) {}
-
-  void async_size(std::string key, std::stop_token stop, diagnostics& where,
-                  store_handler<std::uint64_t> done) const;
-  void async_version(std::string key, std::stop_token stop, diagnostics& where,
-                     store_handler<object_version> done) const;
-  void async_read(std::string key, std::uint64_t offset, mutable_bytes into, std::stop_token stop,
-                  diagnostics& where, store_handler<std::size_t> done) const;
-  void async_read_version(std::string key, object_version held, std::uint64_t offset,
-                          mutable_bytes into, std::stop_token stop, diagnostics& where,
-                          store_handler<std::size_t> done) const;
-  void async_write(std::string key, bytes_view bytes, std::stop_token stop, diagnostics& where,
-                   store_handler<> done) const;
-  void async_list(std::string prefix, std::stop_token stop, diagnostics& where,
-                  store_handler<std::vector<object_info>> done) const;
-  void async_remove(std::string key, std::stop_token stop, diagnostics& where,
-                    store_handler<> done) const;
-  [[nodiscard]] std::string url(std::string_view key) const { return calls_.url(key); }
-
- private:
-  void read(std::string key, std::optional<object_version> held, std::uint64_t offset,
-            mutable_bytes into, std::stop_token stop, diagnostics& where,
-            store_handler<std::size_t> done) const;
-
-  std::shared_ptr<const dbfs_api> api_;
-  cloud_client client_;
-  cloud_store calls_;
-};
-
-}  // namespace mdstream::inline v0::detail::dbfs
 
 namespace mdstream::inline v0::store {
 
@@ -89,7 +43,7 @@ class dbfs : public any_async_store {
                                             const dbfs_options& options);
 };
 
-static_assert(versioned_store<dbfs> && openable_store<dbfs>);
+static_assert(openable_store<dbfs>);
 
 }  // namespace mdstream::inline v0::store
 

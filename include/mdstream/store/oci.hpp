@@ -8,73 +8,11 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/net/key_supply.hpp>
-#include <mdstream/store/detail/adapter.hpp>
-#include <mdstream/store/detail/cloud/store.hpp>
-#include <mdstream/store/detail/oci/api.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/oci/options.hpp>
-#include <mdstream/store/opened_store.hpp>
 
-#include <memory>
-#include <optional>
-#include <stop_token>
-#include <string>
 #include <string_view>
-#include <system_error>
-#include <utility>
-
-namespace mdstream::inline v0::detail::oci {
-
-/// A tenancy's namespace, kept as keys are: asked for once, by the first who needs it.
-struct tenancy {
-  std::string name{};
-  std::optional<net::wall_clock::time_point> expires{};
-  std::string source{};
-
-  friend bool same_keys(const tenancy& a, const tenancy& b) { return a.name == b.name; }
-};
-
-class namespace_service {
- public:
-  namespace_service(cloud_client client, std::shared_ptr<const oci_api> api)
-      : client_(std::move(client)), api_(std::move(api)) {}
-
-  void async_find(std::stop_token stop, diagnostics& where, net::keys_handler<tenancy> done) const;
-
- private:
-  cloud_client client_;
-  std::shared_ptr<const oci_api> api_;
-};
-
-/// A bucket whose namespace is asked for before the first call, unless it is known.
-class bucket : public store_adapter<bucket, cloud_store> {
- public:
-  bucket(runtime& threads, std::shared_ptr<const oci_api> api, const net::http_client_options& http,
-         const net::any_access& keys)
-      : bucket(api, cloud_client(threads, api, http, keys)) {}
-
- private:
-  friend class store_adapter<bucket, cloud_store>;
-
-  bucket(std::shared_ptr<const oci_api> api, const cloud_client& client);
-
-  template <class... Result, class Start>
-  void run(const store_call&, std::stop_token stop, diagnostics& where, Start start,
-           store_handler<Result...> done) const {
-    if (api_->knows_namespace()) return start(std::move(stop), where, std::move(done));
-    namespace_.async_find(stop, where,
-                          [stop, &where, start = std::move(start), done = std::move(done)](
-                              std::error_code code, std::optional<tenancy>) mutable {
-                            if (code) return done(code, Result{}...);
-                            start(std::move(stop), where, std::move(done));
-                          });
-  }
-
-  std::shared_ptr<const oci_api> api_;
-  net::cached_keys<tenancy> namespace_;
-};
-
-}  // namespace mdstream::inline v0::detail::oci
 
 namespace mdstream::inline v0::store {
 
@@ -105,7 +43,7 @@ class oci : public any_async_store {
   oci(runtime& threads, const oci_settings& settings, const oci_options& options);
 };
 
-static_assert(versioned_store<oci> && creating_store<oci> && openable_store<oci>);
+static_assert(openable_store<oci>);
 
 }  // namespace mdstream::inline v0::store
 

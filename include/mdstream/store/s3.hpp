@@ -9,8 +9,8 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
-#include <mdstream/store/detail/cloud/store.hpp>
-#include <mdstream/store/detail/s3/api.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/s3/options.hpp>
 #include <mdstream/store/store.hpp>
 
@@ -18,6 +18,12 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+
+namespace mdstream::inline v0::detail {
+
+class cloud_client;
+
+}  // namespace mdstream::inline v0::detail
 
 namespace mdstream::inline v0::store {
 
@@ -32,7 +38,7 @@ namespace mdstream::inline v0::store {
 /// A bucket of another region, a wrong clock and expired keys that their provider renews cost one
 /// request more, once. Refused keys are `errc::permission_denied` after one round trip, with the
 /// name of their provider.
-class s3 : public detail::cloud_store {
+class s3 : public any_async_store {
  public:
   static constexpr std::string_view schemes = "s3://";
 
@@ -56,20 +62,17 @@ class s3 : public detail::cloud_store {
   [[nodiscard]] std::string presigned_url(std::string_view key, std::chrono::seconds lifetime,
                                           std::string method = "GET") const;
 
+ protected:
+  [[nodiscard]] const detail::cloud_client& client() const noexcept;
+
  private:
   [[nodiscard]] static const char* why_not_presigned(std::chrono::seconds lifetime,
                                                      std::string_view method) noexcept;
 
-  [[nodiscard]] const detail::s3_api& api() const noexcept {
-    return static_cast<const detail::s3_api&>(client().api());
-  }
-
-  s3(runtime& threads, const s3_settings& settings, const s3_options& options)
-      : detail::cloud_store(detail::s3_client(threads, settings, options)) {}
+  s3(runtime& threads, const s3_settings& settings, const s3_options& options);
 };
 
-static_assert(versioned_store<s3> && streaming_store<s3> && creating_store<s3> &&
-              openable_store<s3>);
+static_assert(openable_store<s3>);
 
 }  // namespace mdstream::inline v0::store
 

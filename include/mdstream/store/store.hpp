@@ -101,8 +101,8 @@ concept async_store =
 
 /// An asynchronous store that can hold an object's version over several calls: `async_version` is
 /// `async_size` with the tag, `async_read_version` is an `async_read` that completes with
-/// `errc::corrupt` when the object is no longer of that version. `store/versions.hpp` has both for
-/// every store.
+/// `errc::corrupt` when the object is no longer of that version. Every `any_async_store` has both:
+/// where the store inside has no tags, the size alone.
 template <class S>
 concept versioned_store =
     async_store<S> &&
@@ -150,22 +150,6 @@ template <async_store S>
     return true;
   }
 }
-
-namespace detail {
-
-/// Whether each call of the store occupies a thread of the runtime's pool until it ends.
-template <async_store S>
-[[nodiscard]] bool occupies_threads(const S& store) {
-  if constexpr (requires {
-                  { store.occupies_threads() } -> std::same_as<bool>;
-                }) {
-    return store.occupies_threads();
-  } else {
-    return false;
-  }
-}
-
-}  // namespace detail
 
 /// A store that can write where nothing is. `async_create` writes the object, whole or not at all,
 /// unless there is one of that key; completes with whether it did.

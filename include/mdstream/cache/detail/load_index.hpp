@@ -166,7 +166,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   static constexpr std::uint64_t probe_bytes = std::uint64_t{64} << 10;
 
   runtime& threads_;
-  retrying<any_async_store> remote_;
+  retrying remote_;
   index_source source_;
   std::string key_;
   detail::offered_dataset offered_;

@@ -7,6 +7,7 @@
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/store/detail/bounded_calls.hpp>
 #include <mdstream/store/detail/ranged_read.hpp>
+#include <mdstream/store/detail/stops.hpp>
 
 #include <cstddef>
 #include <deque>

@@ -48,7 +48,7 @@ struct fetch_rules {
   shared_retry_budget budget{retry_budget::of_many()};
   /// A request that brings nothing for so long is given up, and repeated.
   std::chrono::nanoseconds timeout = std::chrono::seconds(60);
-  std::shared_ptr<detail::store_gate> gate{};  ///< of the stream's store
+  std::shared_ptr<detail::call_gate> gate{};  ///< of the stream's store
 
   /// Whether a file that has no such hash is refused.
   [[nodiscard]] bool names_hash() const noexcept {

@@ -47,20 +47,6 @@ class adaptive_limit {
   std::uint64_t cuts_ = 0;
 };
 
-/// The limit of a store that is known.
-class fixed_limit {
- public:
-  struct ticket {};
-
-  explicit fixed_limit(std::size_t most) : most_(std::max<std::size_t>(most, 1)) {}
-  [[nodiscard]] std::size_t most() const noexcept { return most_; }
-  [[nodiscard]] ticket started() const noexcept { return {}; }
-  void ended(ticket, const std::error_code&) noexcept {}
-
- private:
-  std::size_t most_;
-};
-
 }  // namespace mdstream::inline v0::detail
 
 #ifndef MDSTREAM_SEPARATE_COMPILATION

@@ -3,7 +3,7 @@
 /// Whether the answer to a ranged GET is what was asked for. Pure; every byte of it is a server's.
 
 #include <mdstream/net/http_message.hpp>
-#include <mdstream/store/store.hpp>
+#include <mdstream/store/detail/call.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -55,23 +55,15 @@ std::error_code tell_of_change(diagnostics& about, std::string how = {});
 /// Bytes that came, and the object that was found.
 using range_handler = store_handler<std::size_t, object_version>;
 
-// What callers want of it.
-[[nodiscard]] range_handler length_only(store_handler<std::size_t> done);
-[[nodiscard]] range_handler version_only(store_handler<object_version> done);
-[[nodiscard]] store_handler<object_version> without_length(range_handler done);
-[[nodiscard]] store_handler<object_version> size_only(store_handler<std::uint64_t> done);
-
 /// Where the bytes of a range go.
 struct range_target {
   mutable_bytes into{};
   byte_taker take{};  ///< in place of `into`
   std::uint64_t most = 0;
 
-  [[nodiscard]] static range_target memory(mutable_bytes into) {
-    return {.into = into, .most = into.size()};
-  }
-  [[nodiscard]] static range_target stream(byte_taker take, std::uint64_t most) {
-    return {.take = std::move(take), .most = most};
+  /// Of a read.
+  [[nodiscard]] static range_target of(const store_call& call) {
+    return {.into = call.into, .take = call.take, .most = call.amount()};
   }
   /// `owner` has target and promise and lives as long as the request.
   template <class Owner>
@@ -82,6 +74,9 @@ struct range_target {
             .most = most};
   }
 };
+
+/// Completes a read; `of` is the call.
+[[nodiscard]] range_handler answer_range(const store_call& of, answer_handler done);
 
 /// Reads a 416 of an object of `total` bytes, as far as they are told: no code where nothing is at
 /// the offset. `about` says what is wrong where the code is set.

@@ -7,7 +7,6 @@
 #include <mdstream/cache/detail/shard_facts.hpp>
 #include <mdstream/core/detail/descriptors.hpp>
 #include <mdstream/store/detail/file.hpp>
-#include <mdstream/store/detail/versions.hpp>
 #include <mdstream/version.hpp>
 
 #include <sys/stat.h>
@@ -133,10 +132,10 @@ MDSTREAM_INLINE void index_loading::begin() {
   if (stop_.stop_requested()) throw error(errc::canceled, "opening was canceled");
   held_ = detail::read_held_index(source_, true);
   if (source_.made) return take_made();
-  async_version_of(remote_, key_, stop_, where_,
-                   [self = shared_from_this()](std::error_code code, object_version found) {
-                     self->go_on(code, [self = self.get(), found] { self->told(found); });
-                   });
+  remote_.async_version(key_, stop_, where_,
+                        [self = shared_from_this()](std::error_code code, object_version found) {
+                          self->go_on(code, [self = self.get(), found] { self->told(found); });
+                        });
 }
 
 MDSTREAM_INLINE void index_loading::take_made() {
@@ -164,10 +163,10 @@ MDSTREAM_INLINE void index_loading::told(const object_version& found) {
   } catch (const error& e) {
     return without_remote(e);
   }
-  async_read_version_of(remote_, key_, found, 0, bytes(), stop_, where_,
-                        [self = shared_from_this()](std::error_code code, std::size_t got) {
-                          self->go_on(code, [self = self.get(), got] { self->came(got); });
-                        });
+  remote_.async_read_version(key_, found, 0, bytes(), stop_, where_,
+                             [self = shared_from_this()](std::error_code code, std::size_t got) {
+                               self->go_on(code, [self = self.get(), got] { self->came(got); });
+                             });
 }
 
 MDSTREAM_INLINE bool index_loading::has_known_tag() const {

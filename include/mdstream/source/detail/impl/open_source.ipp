@@ -60,8 +60,8 @@ class source_opening {
  private:
   /// What `mdstream index` has put beside the files.
   [[nodiscard]] std::optional<raw::detail::row_index> published() const {
-    const prefixed<any_async_store> beside(asked_.store, std::string(raw::row_index_directory));
-    std::optional<raw::detail::row_index> found = raw::read_row_index(any_async_store(beside));
+    const prefixed beside(asked_.store, std::string(raw::row_index_directory));
+    std::optional<raw::detail::row_index> found = raw::read_row_index(beside);
     return found && answers(found->options, asked_.about) ? std::move(found) : std::nullopt;
   }
 

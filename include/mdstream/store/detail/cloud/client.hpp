@@ -24,7 +24,6 @@ namespace mdstream::inline v0::detail {
 class cloud_client {
  public:
   using handler = store_handler<net::http_response>;
-  using upload_gate = detail::call_gate<adaptive_limit>;
 
   cloud_client(runtime& threads, std::shared_ptr<const cloud_api> api,
                net::http_client_options http, net::any_access keys);
@@ -37,7 +36,7 @@ class cloud_client {
   [[nodiscard]] const shared_retry_budget& budget() const noexcept { return shared_->budget; }
   /// Lets in as many of an upload's requests as the store bears: to whoever limits the store's
   /// calls they are one.
-  [[nodiscard]] const std::shared_ptr<upload_gate>& uploads() const noexcept {
+  [[nodiscard]] const std::shared_ptr<call_gate>& uploads() const noexcept {
     return shared_->uploads;
   }
 
@@ -73,7 +72,7 @@ class cloud_client {
     const net::http_client http;
     const net::cached_access keys;
     const shared_retry_budget budget{retry_budget::of_many()};
-    const std::shared_ptr<upload_gate> uploads = std::make_shared<upload_gate>(adaptive_limit());
+    const std::shared_ptr<call_gate> uploads = std::make_shared<call_gate>(adaptive_limits());
 
    private:
     mutable std::mutex mutex_;

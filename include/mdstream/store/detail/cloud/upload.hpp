@@ -28,13 +28,13 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
   using choice = std::function<bool(const net::http_response&)>;
 
   repeated_call(cloud_client client, retry_policy retry, std::function<cloud_call()> make,
-                std::stop_token stop, handler done,
-                std::shared_ptr<cloud_client::upload_gate> gate = nullptr, choice may_repeat = {});
+                std::stop_token stop, handler done, std::shared_ptr<call_gate> gate = nullptr,
+                choice may_repeat = {});
 
   void send();
 
  private:
-  using ticket = cloud_client::upload_gate::ticket;
+  using ticket = call_gate::ticket;
 
   void take(std::error_code code, net::http_response answer);
 
@@ -43,7 +43,7 @@ class repeated_call : public std::enable_shared_from_this<repeated_call> {
   const std::function<cloud_call()> make_;
   const std::stop_token stop_;
   handler done_;
-  const std::shared_ptr<cloud_client::upload_gate> gate_;
+  const std::shared_ptr<call_gate> gate_;
   const choice may_repeat_;
   diagnostics where_{};
 };

@@ -26,7 +26,7 @@ MDSTREAM_INLINE azure azure::open(std::string_view url, runtime& threads, warnin
 
 MDSTREAM_INLINE azure::azure(runtime& threads, const azure_settings& settings,
                              const azure_options& options)
-    : any_async_store(detail::cloud_store(
+    : any_async_store(detail::make_cloud_store(
           threads,
           std::make_shared<detail::azure_api>(
               settings, detail::upload_plan{.part_bytes = options.part_bytes.value,

@@ -1,70 +1,43 @@
 #pragma once
 
 #include <mdstream/store/dbfs.hpp>
+#include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/dbfs/files.hpp>
 #include <mdstream/store/detail/dbfs/keys.hpp>
 #include <mdstream/store/detail/dbfs/read.hpp>
 #include <mdstream/store/detail/dbfs/volumes.hpp>
 #include <mdstream/version.hpp>
 
-#include <fcntl.h>
+#include <memory>
+#include <stop_token>
 #include <utility>
 
 namespace mdstream::inline v0::detail::dbfs {
 
-MDSTREAM_INLINE void file_system::async_size(std::string key, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::uint64_t> done) const {
-  calls_.async_size(std::move(key), std::move(stop), where, std::move(done));
-}
+/// The file system of a workspace: a cloud whose reads are several calls.
+class file_system final : public cloud_store {
+ public:
+  file_system(std::shared_ptr<const dbfs_api> api, cloud_client client)
+      : cloud_store(std::move(client)), api_(std::move(api)) {}
 
-MDSTREAM_INLINE void file_system::async_version(std::string key, std::stop_token stop,
-                                                diagnostics& where,
-                                                store_handler<object_version> done) const {
-  calls_.async_version(std::move(key), std::move(stop), where, std::move(done));
-}
+  MDSTREAM_INLINE void start(store_call call, std::stop_token stop, diagnostics& where,
+                             answer_handler done) const override;
+  [[nodiscard]] store_abilities abilities() const override { return {}; }
 
-MDSTREAM_INLINE void file_system::async_read(std::string key, std::uint64_t offset,
-                                             mutable_bytes into, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::size_t> done) const {
-  read(std::move(key), std::nullopt, offset, into, std::move(stop), where, std::move(done));
-}
+ private:
+  std::shared_ptr<const dbfs_api> api_;
+};
 
-MDSTREAM_INLINE void file_system::async_read_version(std::string key, object_version held,
-                                                     std::uint64_t offset, mutable_bytes into,
-                                                     std::stop_token stop, diagnostics& where,
-                                                     store_handler<std::size_t> done) const {
-  read(std::move(key), std::move(held), offset, into, std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void file_system::async_write(std::string key, bytes_view bytes,
-                                              std::stop_token stop, diagnostics& where,
-                                              store_handler<> done) const {
-  calls_.async_write(std::move(key), bytes, std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void file_system::async_list(std::string prefix, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::vector<object_info>> done) const {
-  calls_.async_list(std::move(prefix), std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void file_system::async_remove(std::string key, std::stop_token stop,
-                                               diagnostics& where, store_handler<> done) const {
-  calls_.async_remove(std::move(key), std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void file_system::read(std::string key, std::optional<object_version> held,
-                                       std::uint64_t offset, mutable_bytes into,
-                                       std::stop_token stop, diagnostics& where,
-                                       store_handler<std::size_t> done) const {
-  if (into.empty() || !key_is_safe(key)) {  // which the size's question tells
-    return calls_.async_size(
-        std::move(key), std::move(stop), where,
-        [done = std::move(done)](std::error_code code, std::uint64_t) mutable { done(code, 0); });
-  }
-  std::make_shared<dbfs_read>(client_, *api_, join_key(api_->root(), key), offset, into,
-                              std::move(held), std::move(stop), where, std::move(done))
+MDSTREAM_INLINE void file_system::start(store_call call, std::stop_token stop, diagnostics& where,
+                                        answer_handler done) const {
+  if (call.take || call.create_only)
+    return refuse_call(call, url(call.key), where, std::move(done));
+  if (call.verb != store_verb::read || call.into.empty())
+    return cloud_store::start(std::move(call), std::move(stop), where, std::move(done));
+  if (refused(call.key, where)) return done(errc::invalid_argument, {});
+  std::make_shared<dbfs_read>(client(), *api_, whole(call.key), call.offset, call.into,
+                              std::move(call.held), std::move(stop), where,
+                              answer_bytes(std::move(done)))
       ->begin();
 }
 
@@ -87,13 +60,13 @@ MDSTREAM_INLINE any_async_store dbfs::make(runtime& threads, const dbfs_settings
       options.keys ? *options.keys : detail::default_dbfs_access(threads, settings, options),
       detail::dbfs::bounds(settings));
   if (settings.volume.empty()) {
-    return any_async_store(detail::dbfs::file_system(
-        threads, std::make_shared<detail::dbfs_api>(settings, options.part_retry), options.http,
-        keys));
+    const auto api = std::make_shared<detail::dbfs_api>(settings, options.part_retry);
+    return any_async_store(std::make_shared<const detail::dbfs::file_system>(
+        api, detail::cloud_client(threads, api, options.http, keys)));
   }
-  return any_async_store(detail::cloud_store(
+  return detail::make_cloud_store(
       threads, std::make_shared<detail::volumes_api>(settings, options.part_retry), options.http,
-      keys));
+      keys);
 }
 
 }  // namespace mdstream::inline v0::store

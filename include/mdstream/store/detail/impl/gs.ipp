@@ -56,9 +56,9 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
                                          .of_url = of_url,
                                          .domains = {"googleapis.com"},
                                          .setting = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"};
-  return any_async_store(
-      detail::cloud_store(threads, std::make_shared<detail::gs_api>(settings, plan), options.http,
-                          net::detail::bounded_access(keys(threads, options, emulated), bounds)));
+  return detail::make_cloud_store(
+      threads, std::make_shared<detail::gs_api>(settings, plan), options.http,
+      net::detail::bounded_access(keys(threads, options, emulated), bounds));
 }
 
 MDSTREAM_INLINE std::string gs::overridden(const net::environment& variables) {
@@ -96,7 +96,7 @@ MDSTREAM_INLINE any_async_store gs::by_s3(runtime& threads, const detail::cloud:
       resolve_s3("s3://" + parts.place + (parts.prefix.empty() ? "" : "/") + parts.prefix, as_s3);
   settings.scheme = "gs://";
   settings.service = "Google Cloud Storage";
-  return any_async_store(detail::cloud_store(detail::s3_client(threads, settings, as_s3)));
+  return detail::make_cloud_store(detail::s3_client(threads, settings, as_s3));
 }
 
 }  // namespace mdstream::inline v0::store

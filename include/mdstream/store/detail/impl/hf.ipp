@@ -73,7 +73,7 @@ MDSTREAM_INLINE detail::hf_settings hf::resolved(std::string_view url, const hf_
 
 MDSTREAM_INLINE hf::hf(runtime& threads, const detail::hf_settings& settings,
                        const hf_options& options)
-    : any_async_store(detail::cloud_store(
+    : any_async_store(detail::make_cloud_store(
           threads,
           std::make_shared<detail::hf_api>(
               settings,

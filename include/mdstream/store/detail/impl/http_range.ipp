@@ -78,26 +78,10 @@ MDSTREAM_INLINE std::error_code check_range(const range_question& asked,
   return {};
 }
 
-MDSTREAM_INLINE range_handler length_only(store_handler<std::size_t> done) {
-  return [done = std::move(done)](std::error_code code, std::size_t got,
-                                  const object_version&) mutable { done(code, got); };
-}
-
-MDSTREAM_INLINE range_handler version_only(store_handler<object_version> done) {
-  return [done = std::move(done)](std::error_code code, std::size_t, object_version found) mutable {
-    done(code, std::move(found));
-  };
-}
-
-MDSTREAM_INLINE store_handler<object_version> without_length(range_handler done) {
-  return [done = std::move(done)](std::error_code code, object_version found) mutable {
-    done(code, 0, std::move(found));
-  };
-}
-
-MDSTREAM_INLINE store_handler<object_version> size_only(store_handler<std::uint64_t> done) {
-  return [done = std::move(done)](std::error_code code, const object_version& found) mutable {
-    done(code, found.bytes);
+MDSTREAM_INLINE range_handler answer_range(const store_call& of, answer_handler done) {
+  return [in_memory = of.reads_into_memory(), done = std::move(done)](
+             std::error_code code, std::size_t got, object_version found) mutable {
+    done(code, {.object = std::move(found), .bytes = in_memory ? got : 0});
   };
 }
 

@@ -7,77 +7,73 @@
 
 namespace mdstream::inline v0 {
 
-MDSTREAM_INLINE void any_async_store::async_size(std::string key, std::stop_token stop,
-                                                 diagnostics& where,
-                                                 store_handler<std::uint64_t> done) const {
-  store_->size(std::move(key), std::move(stop), where, std::move(done));
+MDSTREAM_INLINE detail::store_answer opened_store::make(detail::store_call call) const {
+  if (blocking_) return blocking_->make(call, {});
+  return detail::wait_for<detail::store_answer>([&](diagnostics& where, auto done) {
+    async_->start(std::move(call), {}, where, std::move(done));
+  });
 }
 
-MDSTREAM_INLINE void any_async_store::async_read(std::string key, std::uint64_t offset,
-                                                 mutable_bytes into, std::stop_token stop,
-                                                 diagnostics& where,
-                                                 store_handler<std::size_t> done) const {
-  store_->read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+MDSTREAM_INLINE std::uint64_t opened_store::size(std::string_view key) const {
+  return make({.key = std::string(key)}).object.bytes;
 }
 
-MDSTREAM_INLINE void any_async_store::async_version(std::string key, std::stop_token stop,
-                                                    diagnostics& where,
-                                                    store_handler<object_version> done) const {
-  store_->version(std::move(key), std::move(stop), where, std::move(done));
+MDSTREAM_INLINE std::size_t opened_store::read(std::string_view key, std::uint64_t offset,
+                                               mutable_bytes into) const {
+  return make({.verb = detail::store_verb::read,
+               .key = std::string(key),
+               .offset = offset,
+               .into = into})
+      .bytes;
 }
 
-MDSTREAM_INLINE void any_async_store::async_read_version(std::string key,
-                                                         const object_version& held,
-                                                         std::uint64_t offset, mutable_bytes into,
-                                                         std::stop_token stop, diagnostics& where,
-                                                         store_handler<std::size_t> done) const {
-  store_->read_version(std::move(key), held, offset, into, std::move(stop), where, std::move(done));
+MDSTREAM_INLINE void opened_store::write(std::string_view key, bytes_view bytes) const {
+  make({.verb = detail::store_verb::write, .key = std::string(key), .bytes = bytes});
 }
 
-MDSTREAM_INLINE void any_async_store::async_stream(std::string key,
-                                                   std::optional<object_version> held,
-                                                   std::uint64_t offset, std::uint64_t count,
-                                                   byte_taker take, std::stop_token stop,
-                                                   diagnostics& where,
-                                                   store_handler<object_version> done) const {
-  store_->stream(std::move(key), std::move(held), offset, count, std::move(take), std::move(stop),
-                 where, std::move(done));
+MDSTREAM_INLINE void opened_store::publish(std::string_view key, bytes_view bytes) const {
+  make({.verb = detail::store_verb::write,
+        .key = std::string(key),
+        .bytes = bytes,
+        .durable = true});
 }
 
-MDSTREAM_INLINE void any_async_store::async_write(std::string key, bytes_view bytes,
-                                                  std::stop_token stop, diagnostics& where,
-                                                  store_handler<> done) const {
-  store_->write(std::move(key), bytes, std::move(stop), where, std::move(done));
+MDSTREAM_INLINE std::vector<object_info> opened_store::list(std::string_view prefix) const {
+  return make({.verb = detail::store_verb::list, .key = std::string(prefix)}).objects;
 }
 
-MDSTREAM_INLINE void any_async_store::async_create(std::string key, bytes_view bytes,
-                                                   std::stop_token stop, diagnostics& where,
-                                                   store_handler<bool> done) const {
-  store_->create(std::move(key), bytes, std::move(stop), where, std::move(done));
+MDSTREAM_INLINE void opened_store::remove(std::string_view key) const {
+  make({.verb = detail::store_verb::remove, .key = std::string(key)});
 }
 
-MDSTREAM_INLINE void any_async_store::async_list(
-    std::string prefix, std::stop_token stop, diagnostics& where,
-    store_handler<std::vector<object_info>> done) const {
-  store_->list(std::move(prefix), std::move(stop), where, std::move(done));
+MDSTREAM_INLINE std::string opened_store::url(std::string_view key) const {
+  return blocking_ ? blocking_->url(key) : async_->url(key);
 }
 
-MDSTREAM_INLINE void any_async_store::async_remove(std::string key, std::stop_token stop,
-                                                   diagnostics& where, store_handler<> done) const {
-  store_->remove(std::move(key), std::move(stop), where, std::move(done));
+MDSTREAM_INLINE any_async_store opened_store::on(runtime& threads) const {
+  return async_ ? any_async_store(async_) : detail::on_pool(threads, blocking_);
 }
 
-MDSTREAM_INLINE void opened_store::keep(std::shared_ptr<runtime> threads) {
-  const interface* const at = store_.get();
-  store_ = std::shared_ptr<const interface>(
-      at, [store = std::move(store_), kept = std::move(threads)](const interface*) mutable {
+namespace detail {
+
+/// A store that keeps its own runtime. Where the last owner goes on one of that one's threads, as
+/// in a completion, the runtime ends elsewhere: no thread can wait for itself.
+template <class Store>
+[[nodiscard]] std::shared_ptr<Store> keeping(std::shared_ptr<Store> store,
+                                             std::shared_ptr<runtime> threads) {
+  Store* const at = store.get();
+  return std::shared_ptr<Store>(
+      at, [store = std::move(store), kept = std::move(threads)](Store*) mutable {
         store.reset();
-        end(std::move(kept));
+        if (kept->runs_here()) std::thread([last = std::move(kept)] {}).detach();
       });
 }
 
-MDSTREAM_INLINE void opened_store::end(std::shared_ptr<runtime> threads) {
-  if (threads->runs_here()) std::thread([last = std::move(threads)] {}).detach();
+}  // namespace detail
+
+MDSTREAM_INLINE void opened_store::keep(const std::shared_ptr<runtime>& threads) {
+  if (blocking_) blocking_ = detail::keeping(std::move(blocking_), threads);
+  if (async_) async_ = detail::keeping(std::move(async_), threads);
 }
 
 }  // namespace mdstream::inline v0

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/s3/api.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/s3.hpp>
 #include <mdstream/version.hpp>
@@ -14,6 +16,13 @@ namespace mdstream::inline v0::store {
 MDSTREAM_INLINE s3::s3(runtime& threads, std::string_view url, s3_options options)
     : s3(threads, resolve_s3(url, options), static_cast<const s3_options&>(options)) {}
 
+MDSTREAM_INLINE s3::s3(runtime& threads, const s3_settings& settings, const s3_options& options)
+    : any_async_store(detail::make_cloud_store(detail::s3_client(threads, settings, options))) {}
+
+MDSTREAM_INLINE const detail::cloud_client& s3::client() const noexcept {
+  return static_cast<const detail::cloud_store&>(*behind()).client();
+}
+
 MDSTREAM_INLINE s3 s3::open(std::string_view url, runtime& threads, warning_function warn) {
   s3_options options;
   options.warn = std::move(warn);
@@ -24,7 +33,8 @@ MDSTREAM_INLINE void s3::async_presigned_url(std::string key, std::chrono::secon
                                              std::string method, std::stop_token stop,
                                              diagnostics& where,
                                              store_handler<std::string> done) const {
-  if (refused(key, where)) return done(errc::invalid_argument, {});
+  const auto& cloud = static_cast<const detail::cloud_store&>(*behind());
+  if (cloud.refused(key, where)) return done(errc::invalid_argument, {});
   if (const char* const wrong = why_not_presigned(lifetime, method)) {
     where = {.what = wrong, .url = url(key)};
     return done(errc::invalid_argument, {});
@@ -35,16 +45,18 @@ MDSTREAM_INLINE void s3::async_presigned_url(std::string key, std::chrono::secon
     return done(errc::unsupported, {});
   }
   client().async_find_keys(
-      whole(key), std::move(stop), where,
-      [from = *this, key, lifetime, method = std::move(method), &where, done = std::move(done)](
-          std::error_code code, std::optional<net::access> keys) mutable {
+      cloud.whole(key), std::move(stop), where,
+      [from = client(), key = cloud.whole(key), url = url(key), lifetime,
+       method = std::move(method), &where,
+       done = std::move(done)](std::error_code code, std::optional<net::access> keys) mutable {
         if (code) return done(code, {});
         if (!keys->presign) {
-          where = {.what = "there are no keys to sign a URL with", .url = from.url(key)};
+          where = {.what = "there are no keys to sign a URL with", .url = std::move(url)};
           return done(errc::permission_denied, {});
         }
-        const auto request = from.api().bare_request(std::move(method), from.whole(key));
-        done({}, keys->presign(request, from.client().now(), lifetime));
+        const auto& api = static_cast<const detail::s3_api&>(from.api());
+        const auto request = api.bare_request(std::move(method), key);
+        done({}, keys->presign(request, from.now(), lifetime));
       });
 }
 

@@ -95,15 +95,14 @@ MDSTREAM_INLINE void opened_streams::loading::load(opened_stream& stream, index_
 
 MDSTREAM_INLINE void opened_streams::loading::open_source(opened_stream& stream,
                                                           index_source source) {
-  using patient = retrying<any_async_store>;
   retry_policy requests = source.retry;  // where an index lies there, that is gone on with soon
   std::error_code ignored;
   if (std::filesystem::exists(source.directory + "/index.json", ignored)) requests.patience = {};
   auto request = std::make_shared<source_request>(source_request{
       .name = source.name,
-      .store = any_async_store(prefixed<patient>(
-          patient(all.threads_, stream.remote->on(all.threads_), requests, source.budget),
-          source.prefix)),
+      .store =
+          prefixed(retrying(all.threads_, stream.remote->on(all.threads_), requests, source.budget),
+                   source.prefix),
       .about = *stream.raw,
       .decoders = all.policies_.codecs.streams(),
       .directory = source.directory,

@@ -10,87 +10,45 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE cloud_store::cloud_store(runtime& threads, std::shared_ptr<const cloud_api> api,
-                                         net::http_client_options http, net::any_access keys)
-    : client_(threads, std::move(api), std::move(http), std::move(keys)) {}
-
-MDSTREAM_INLINE void cloud_store::async_size(std::string key, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::uint64_t> done) const {
-  async_version(std::move(key), std::move(stop), where, detail::size_only(std::move(done)));
+MDSTREAM_INLINE void cloud_store::start(store_call call, std::stop_token stop, diagnostics& where,
+                                        answer_handler done) const {
+  if (call.verb == store_verb::list) {
+    return std::make_shared<cloud_listing>(client_, std::move(call.key), std::move(stop), where,
+                                           answer_objects(std::move(done)))
+        ->begin();
+  }
+  if (refused(call.key, where)) return done(errc::invalid_argument, {});
+  const cloud_api& api = client_.api();
+  if (call.verb == store_verb::stat) return stat(call.key, std::move(stop), where, std::move(done));
+  if (call.verb == store_verb::read)
+    return read(std::move(call), std::move(stop), where, std::move(done));
+  if (call.verb == store_verb::remove) {
+    return api.remove(client_, whole(call.key), std::move(stop), where,
+                      answer_end(std::move(done)));
+  }
+  if (call.create_only) {
+    return api.create(client_, whole(call.key), call.bytes, std::move(stop), where,
+                      answer_written(std::move(done)));
+  }
+  api.write(client_, whole(call.key), call.bytes, std::move(stop), where,
+            answer_end(std::move(done)));
 }
 
-MDSTREAM_INLINE void cloud_store::async_version(std::string key, std::stop_token stop,
-                                                diagnostics& where,
-                                                store_handler<object_version> done) const {
-  if (refused(key, where)) return done(errc::invalid_argument, {});
+MDSTREAM_INLINE void cloud_store::stat(std::string_view key, std::stop_token stop,
+                                       diagnostics& where, answer_handler done) const {
   client_.async_send(client_.api().look(whole(key)), std::move(stop), where,
                      [client = client_, url = url(key), &where, done = std::move(done)](
                          std::error_code code, const net::http_response& answer) mutable {
-                       object_version found;
+                       store_answer told;
                        try {
-                         if (!code) found = client.api().version(answer);
+                         if (!code) told.object = client.api().version(answer);
                        } catch (const error& e) {
                          where = e.where();
                          where.url = std::move(url);
                          code = e.code();
                        }
-                       done(code, std::move(found));
+                       done(code, std::move(told));
                      });
-}
-
-MDSTREAM_INLINE void cloud_store::async_read(std::string key, std::uint64_t offset,
-                                             mutable_bytes into, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::size_t> done) const {
-  read(std::move(key), std::nullopt, offset, detail::range_target::memory(into), std::move(stop),
-       where, detail::length_only(std::move(done)));
-}
-
-MDSTREAM_INLINE void cloud_store::async_read_version(std::string key, object_version held,
-                                                     std::uint64_t offset, mutable_bytes into,
-                                                     std::stop_token stop, diagnostics& where,
-                                                     store_handler<std::size_t> done) const {
-  read(std::move(key), std::move(held), offset, detail::range_target::memory(into), std::move(stop),
-       where, detail::length_only(std::move(done)));
-}
-
-MDSTREAM_INLINE void cloud_store::async_stream(std::string key, std::optional<object_version> held,
-                                               std::uint64_t offset, std::uint64_t count,
-                                               byte_taker take, std::stop_token stop,
-                                               diagnostics& where,
-                                               store_handler<object_version> done) const {
-  read(std::move(key), std::move(held), offset,
-       detail::range_target::stream(std::move(take), count), std::move(stop), where,
-       detail::version_only(std::move(done)));
-}
-
-MDSTREAM_INLINE void cloud_store::async_write(std::string key, bytes_view bytes,
-                                              std::stop_token stop, diagnostics& where,
-                                              store_handler<> done) const {
-  if (refused(key, where)) return done(errc::invalid_argument);
-  client_.api().write(client_, whole(key), bytes, std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void cloud_store::async_create(std::string key, bytes_view bytes,
-                                               std::stop_token stop, diagnostics& where,
-                                               store_handler<bool> done) const {
-  if (refused(key, where)) return done(errc::invalid_argument, false);
-  client_.api().create(client_, whole(key), bytes, std::move(stop), where, std::move(done));
-}
-
-MDSTREAM_INLINE void cloud_store::async_list(std::string prefix, std::stop_token stop,
-                                             diagnostics& where,
-                                             store_handler<std::vector<object_info>> done) const {
-  std::make_shared<cloud_listing>(client_, std::move(prefix), std::move(stop), where,
-                                  std::move(done))
-      ->begin();
-}
-
-MDSTREAM_INLINE void cloud_store::async_remove(std::string key, std::stop_token stop,
-                                               diagnostics& where, store_handler<> done) const {
-  if (refused(key, where)) return done(errc::invalid_argument);
-  client_.api().remove(client_, whole(key), std::move(stop), where, std::move(done));
 }
 
 MDSTREAM_INLINE bool cloud_store::refused(std::string_view key, diagnostics& where) const {
@@ -105,18 +63,25 @@ MDSTREAM_INLINE bool cloud_store::refused(std::string_view key, diagnostics& whe
   return true;
 }
 
-MDSTREAM_INLINE void cloud_store::read(std::string key, std::optional<object_version> held,
-                                       std::uint64_t offset, detail::range_target target,
-                                       std::stop_token stop, diagnostics& where,
-                                       detail::range_handler done) const {
-  if (refused(key, where)) return done(errc::invalid_argument, 0, {});
-  if (target.most == 0) {  // there is no range of no bytes; whether there is an object is told
-    return async_version(std::move(key), std::move(stop), where,
-                         detail::without_length(std::move(done)));
-  }
-  std::make_shared<cloud_read>(client_, whole(key), offset, std::move(target), std::move(held),
-                               std::move(stop), where, std::move(done))
+MDSTREAM_INLINE void cloud_store::read(store_call call, std::stop_token stop, diagnostics& where,
+                                       answer_handler done) const {
+  if (call.amount() == 0)  // there is no range of no bytes; whether there is an object is told
+    return stat(call.key, std::move(stop), where, std::move(done));
+  std::make_shared<cloud_read>(client_, whole(call.key), call.offset, range_target::of(call),
+                               call.held, std::move(stop), where,
+                               answer_range(call, std::move(done)))
       ->begin();
+}
+
+MDSTREAM_INLINE any_async_store make_cloud_store(cloud_client client) {
+  return any_async_store(std::make_shared<const cloud_store>(std::move(client)));
+}
+
+MDSTREAM_INLINE any_async_store make_cloud_store(runtime& threads,
+                                                 std::shared_ptr<const cloud_api> api,
+                                                 net::http_client_options http,
+                                                 net::any_access keys) {
+  return make_cloud_store(cloud_client(threads, std::move(api), std::move(http), std::move(keys)));
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -10,8 +10,7 @@ namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE repeated_call::repeated_call(cloud_client client, retry_policy retry,
                                              std::function<cloud_call()> make, std::stop_token stop,
-                                             handler done,
-                                             std::shared_ptr<cloud_client::upload_gate> gate,
+                                             handler done, std::shared_ptr<call_gate> gate,
                                              choice may_repeat)
     : client_(std::move(client)),
       made_(retry, client_.budget()),
