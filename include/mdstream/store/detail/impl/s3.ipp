@@ -39,7 +39,7 @@ MDSTREAM_INLINE void s3::async_presigned_url(std::string key, std::chrono::secon
     where = {.what = wrong, .url = url(key)};
     return done(errc::invalid_argument, {});
   }
-  if (!api().has_plain_requests()) {
+  if (!static_cast<const detail::s3_api&>(client().api()).has_plain_requests()) {
     where = {.what = "objects with a customer_key cannot be read or written by their URL alone",
              .url = url(key)};
     return done(errc::unsupported, {});
