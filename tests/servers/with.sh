@@ -51,17 +51,19 @@ skip() {
 
 # venv REQUIREMENT...: a virtual environment of the server's own with these packages; sets $bin.
 venv() {
-  local dir=$cache/${server%_files}
+  local dir=$cache/${server%_files} wanted
   bin=$dir/bin
   mkdir -p "$cache"
+  # A file by what it holds: checkouts in several places share the environment.
+  wanted=$(for each in "$@"; do if [ -f "$each" ]; then sha256sum <"$each"; else echo "$each"; fi; done)
   exec 9>"$dir.lock"
   # Two at once must not install the same. Both limits together leave ctest's to the tests.
   flock -w 300 9 || skip "another installs its packages for more than 300 s"
-  if [ "$(cat "$dir/requirements" 2>/dev/null)" != "$*" ]; then
+  if [ "$(cat "$dir/requirements" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$dir"
     { python3 -m venv "$dir" && timeout -k 10 240 "$bin/pip" install -q --disable-pip-version-check "$@"; } >"$state/log" 2>&1 ||
       skip "python3 -m venv and pip install $* failed"
-    echo "$*" >"$dir/requirements"
+    echo "$wanted" >"$dir/requirements"
   fi
   exec 9>&-
 }
