@@ -99,7 +99,7 @@ class any_async_store {
   /// `any_async_store` already, as adapters are, is shared and not wrapped again: what a class that
   /// derives from it defines anew is not called.
   template <class S>
-    requires(!std::derived_from<S, any_async_store> && async_store<S>)
+    requires(!std::derived_from<S, any_async_store> && detail::async_operations<S>)
   any_async_store(S store)
       : calls_(std::make_shared<const detail::async_model<S>>(
             std::make_shared<const S>(std::move(store)))) {}

@@ -78,15 +78,12 @@ concept blocking_store = std::move_constructible<S> &&
 template <class... Args>
 using store_handler = detail::unique_function<void(std::error_code, Args...)>;
 
-/// A store whose calls return at once and complete later, on any thread (also before they return),
-/// exactly once. The same operations as `blocking_store`; a failure is an error code, with what
-/// is known about it in the diagnostics. What the caller passes by reference (`into`, `bytes`, the
-/// diagnostics) has to stay until the completion. A requested stop makes the call complete soon,
-/// with `errc::canceled` unless it was done before. A read that fails with `errc::unavailable` may
-/// say how many bytes of the front of `into` are right nevertheless.
+namespace detail {
+
+/// The operations of an `async_store`. That `S` can be moved is not asked: a store that is made of
+/// an `any_async_store` would be asked for it by the very answer.
 template <class S>
-concept async_store =
-    std::move_constructible<S> &&
+concept async_operations =
     requires(const S& store, std::string key, std::uint64_t offset, mutable_bytes into,
              bytes_view bytes, std::stop_token stop, diagnostics& where, store_handler<> on_done,
              store_handler<std::size_t> on_read, store_handler<std::uint64_t> on_size,
@@ -98,6 +95,17 @@ concept async_store =
       store.async_remove(std::move(key), stop, where, std::move(on_done));
       { store.url(std::string_view()) } -> std::convertible_to<std::string>;
     };
+
+}  // namespace detail
+
+/// A store whose calls return at once and complete later, on any thread (also before they return),
+/// exactly once. The same operations as `blocking_store`; a failure is an error code, with what
+/// is known about it in the diagnostics. What the caller passes by reference (`into`, `bytes`, the
+/// diagnostics) has to stay until the completion. A requested stop makes the call complete soon,
+/// with `errc::canceled` unless it was done before. A read that fails with `errc::unavailable` may
+/// say how many bytes of the front of `into` are right nevertheless.
+template <class S>
+concept async_store = std::move_constructible<S> && detail::async_operations<S>;
 
 /// An asynchronous store that can hold an object's version over several calls: `async_version` is
 /// `async_size` with the tag, `async_read_version` is an `async_read` that completes with
