@@ -42,7 +42,7 @@ void train(const quickstart::places& where, std::uint64_t steps) {
        .predownload = 1'000});
   cuda_quickstart::device_trainer trainer(
       {.rows = quickstart::global_batch, .row_bytes = quickstart::row_bytes, .steps = steps});
-  mds::checkpoint_saver saver({.run = policies::store::open(where.checkpoints("cuda")),
+  mds::checkpoint_saver saver({.run = policies::store::open(where.checkpoints("cuda").front()),
                                .device = mds::stage::cuda_copies(),
                                .memory = 64_MiB,
                                .keep = {.last = 3}});
