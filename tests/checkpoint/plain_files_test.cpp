@@ -6,6 +6,7 @@
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -252,7 +253,7 @@ TEST_CASE("a model is imported, cast and renamed, and a job goes on from it", "[
                {"model.none", tensor_type::f32, {0, 3}, ""}},
               5, R"({"format":"pt"})"));
   const auto model = mds::checkpoint::open_files(place);
-  std::uint64_t told = 0;
+  std::atomic<std::uint64_t> told = 0;
   mds::import_options options{.step = 7,
                               .rename = [](const std::string& name) { return name.substr(6); }};
   options.file_bytes.value = 3000;  // the tensor is cut

@@ -115,7 +115,7 @@ TEST_CASE("files that are no dataset are streamed, and are the dataset that they
     // a byte of the last sample: the shard's form stays right, only its seal tells
     std::fstream file(each.path(), std::ios::in | std::ios::out);
     file.seekp(
-        static_cast<std::streamoff>(fs::file_size(each.path()) - mds::detail::seal_bytes - 1));
+        static_cast<std::streamoff>(fs::file_size(each.path()) - mdstream::detail::seal_bytes - 1));
     file << 'x';
     break;
   }

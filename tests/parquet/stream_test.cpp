@@ -57,8 +57,8 @@ TEST_CASE("an index of Parquet files takes their footers alone", "[parquet]") {
     bytes += file.size();
     at.put(std::to_string(i) + ".parquet", file);
   }
-  const mds::metered<mds::any_async_store> counted(at.async);
-  const raw::made_index made = index_of(mds::any_async_store(counted));
+  const mds::metered counted(at.async);
+  const raw::made_index made = index_of(counted);
   CHECK(made.index.samples() == 120'000);
   CHECK(counted.metrics().bytes_read <= 3 * raw::detail::object_cutter::first_tail_bytes);
   CHECK(bytes > 6 * raw::detail::object_cutter::first_tail_bytes);
