@@ -9,7 +9,7 @@ import tempfile
 
 SECTIONS = {
     "": ["local_1", "http_1", "hf_1"],
-    "seaweedfs": ["s3_1", "s3_2", "cache_1", "cache_2", "retries_1"],
+    "seaweedfs": ["s3_1", "s3_3", "cache_1", "cache_2", "retries_1"],
     "azurite": ["azure_1"],
     "testbench": ["gs_1"],
     "oci": ["oci_1"],
