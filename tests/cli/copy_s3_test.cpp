@@ -423,13 +423,16 @@ TEST_CASE("a large file that is changed while it is sent is begun anew, and no m
   const std::string path = from / "large", before = noise(90 * mib, 1), after = noise(90 * mib, 2);
   write(path, before);
   std::atomic<int> begun{0};
-  int most = 1;
+  int most = 1, changed = 0;
   bool cuts = false;
   std::mutex mutex;
   fake.instead = [&](const fake_s3::question& asked) {
     const std::lock_guard lock(mutex);
     if (asked.query.count("uploads") != 0) ++begun;
-    if (asked.query.count("partNumber") != 0 && begun <= most) {
+    // Once for each upload: parts of one that was given up may still come when the next is
+    // prepared.
+    if (asked.query.count("partNumber") != 0 && begun <= most && changed < begun) {
+      changed = begun;
       if (cuts) {
         fs::resize_file(path, 20 * mib + 5);
       } else {
