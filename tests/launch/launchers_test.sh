@@ -167,6 +167,12 @@ SCRIPT
     done
     scontrol update JobId="$job" StartTime=now
     await train.log 2 ' goes on'
+    # Else its processes would outlive the daemons.
+    for _ in $(seq 600); do
+      if [ -z "$(squeue -h -j "$job" -o %T)" ]; then break; fi
+      sleep 0.1
+    done
+    [ -z "$(squeue -h -j "$job" -o %T)" ] || fail "the job has not ended after it went on"
     ;;
 esac
 echo "mdstream: $launcher starts ranks that know their place"
