@@ -89,7 +89,7 @@ void convert(const convert_arguments& args) {
 void add_convert(CLI::App& program) {
   auto args = std::make_shared<convert_arguments>();
   CLI::App* const command = program.add_subcommand(
-      "convert", "Make a dataset of files that are none: what a stream of them would read");
+      "convert", "Write what a stream of foreign files would read as an MDS dataset");
   command->add_option("from", args->from, "The files: a directory or one file, local or remote")
       ->required()
       ->type_name("SRC");

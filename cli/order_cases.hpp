@@ -57,7 +57,7 @@ class described_order {
  private:
   using engine = mds::order_engine<mds::shuffle::any>;
 
-  // Null is unset; a negative number is refused by whoever takes it as a count.
+  // Null is unset; a negative number is refused where it is taken as a count.
   static std::optional<std::uint64_t> count(const json& value) {
     if (value.is_null()) return std::nullopt;
     if (value.is_string()) return std::stoull(value.get<std::string>());

@@ -100,7 +100,7 @@ class streaming {
     if (!args_.save_state.empty()) save();
   }
 
-  // The store replaces a file at once, so that whoever reads it finds a whole state.
+  // The store replaces a file at once, so that a reader finds a whole state.
   void save() {
     const std::filesystem::path path = std::filesystem::absolute(args_.save_state);
     const std::string text = loader_.state();

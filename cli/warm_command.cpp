@@ -34,15 +34,17 @@ struct warm_arguments {
 // Numbers and ranges, as "0,4-7"; each below `end`.
 std::vector<std::uint64_t> parse_ranks(std::string_view text, std::uint64_t end) {
   std::vector<std::uint64_t> out;
+  const auto refuse = [&] {
+    throw usage_error("--ranks takes ranks below " + std::to_string(end) +
+                      ", which is the world's number, and rising ranges of them, as 0,4-7; not \"" +
+                      std::string(text) + '"');
+  };
   const auto number = [&](std::string_view digits) {
     std::uint64_t value = 0;
     const auto [stop, failure] =
         std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (digits.empty() || failure != std::errc{} || stop != digits.data() + digits.size() ||
-        value >= end)
-      throw usage_error("--ranks takes ranks below " + std::to_string(end) +
-                        ", which is the world's number, and ranges of them, as 0,4-7; not \"" +
-                        std::string(text) + '"');
+    const bool is_whole = !digits.empty() && stop == digits.data() + digits.size();
+    if (!is_whole || failure != std::errc{} || value >= end) refuse();
     return value;
   };
   for (std::string_view rest = text;;) {
@@ -51,6 +53,7 @@ std::vector<std::uint64_t> parse_ranks(std::string_view text, std::uint64_t end)
     const std::uint64_t first = number(each.substr(0, dash));
     const std::uint64_t last =
         dash == std::string_view::npos ? first : number(each.substr(dash + 1));
+    if (last < first) refuse();
     for (std::uint64_t rank = first; rank <= last; ++rank) out.push_back(rank);
     if (each.size() == rest.size()) return out;
     rest.remove_prefix(each.size() + 1);

@@ -6,7 +6,7 @@
 # number of ranks.
 #
 # SIGTERM to this script asks the ranks to save and end (mpirun passes SIGUSR1 on, while SIGTERM would kill them); the
-# status is then 75, on which whoever started this script starts it again: a batch system, or systemd with
+# status is then 75, on which its caller starts this script again: a batch system, or systemd with
 # RestartForceExitStatus=75. Failures are tried again here.
 set -euo pipefail
 

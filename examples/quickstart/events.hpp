@@ -1,7 +1,7 @@
 #pragma once
 
 /// What happened to a run from outside: kills, and on how many ranks it went on. Also which
-/// processes carry it, for whoever wants to kill them.
+/// processes carry it, for a test that kills them.
 
 #include "places.hpp"
 

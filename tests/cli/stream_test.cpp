@@ -149,7 +149,7 @@ TEST_CASE("warm fetches what the next batches of some ranks need, for any world"
   CHECK(fetched(run("warm --world 2,2 --ranks 0 --batches 1" + config("little") + state)) <
         fetched(run(all + config("all") + state)));
 
-  for (const std::string ranks : {"2", "0,", "1-2", "x", "-1"})
+  for (const std::string ranks : {"2", "0,", "1-2", "1-0", "x", "-1"})
     check_error(run("warm --world 2,1 --ranks=" + ranks + config("none")), 2,
                 {"--ranks takes ranks below 2", '"' + ranks + '"'});
   check_error(run("warm --world 0,1 --ranks 0" + config("none")), 1, {"at least one node"});

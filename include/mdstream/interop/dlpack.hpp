@@ -41,7 +41,7 @@ struct tensor {
   std::uint64_t byte_offset = 0;
 };
 
-/// DLManagedTensor: whoever takes it calls `deleter` once.
+/// DLManagedTensor: the consumer calls `deleter` once.
 struct managed_tensor {
   tensor dl_tensor{};
   void* manager_ctx = nullptr;

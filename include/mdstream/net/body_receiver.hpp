@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where the bytes of an answer's body go, whoever receives them. Pure.
+/// Where the bytes of an answer's body go. Pure.
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/net/http_message.hpp>

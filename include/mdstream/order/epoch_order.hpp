@@ -1,6 +1,6 @@
 #pragma once
 
-/// The order of one epoch: a position in it has one sample id, whoever asks and whenever.
+/// The order of one epoch: a position in it has one sample id, on every rank and at any time.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/order/detail/sequence.hpp>

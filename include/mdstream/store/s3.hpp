@@ -50,7 +50,7 @@ class s3 : public any_async_store {
   [[nodiscard]] static s3 open(std::string_view url, runtime& threads,
                                warning_function warn = &warn_on_stderr);
 
-  /// Completes with a URL by which whoever has it may make one kind of request (GET, HEAD, PUT or
+  /// Completes with a URL whose holder may make one kind of request (GET, HEAD, PUT or
   /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the keys that
   /// signed it have expired. It is as secret as they are. No request is made but for keys: a bucket
   /// in another region than the options have is known after the first call alone. Where nobody has

@@ -124,7 +124,7 @@ concept versioned_store =
 /// Takes the bytes of a stream in their order, on a thread that moves the bytes of others too: as
 /// long as it takes, no other transfer of that io thread goes on. It may copy, hash and write to a
 /// local file, which is a copy until the disk is so far behind that the kernel has writers wait; it
-/// must not wait for other calls or for whoever consumes the bytes. `found` is the object as the
+/// must not wait for other calls or for the consumer of the bytes. `found` is the object as the
 /// answer describes it. Throwing ends the stream with the error that was thrown, which names the
 /// object where it names no other place.
 using byte_taker = std::function<void(const object_version& found, bytes_view bytes)>;

@@ -10,7 +10,7 @@
 namespace mdstream::inline v0::detail {
 
 /// Waits until a socket can be read or written; does neither itself and never closes it. For one
-/// thread, that of the io_context. What is watched is a duplicate: whoever owns the socket may
+/// thread, that of the io_context. What is watched is a duplicate: the socket's owner may
 /// close it at any time, and its number may be another file's by then; the connection ends when
 /// both let go. Throws std::system_error where the system has no more descriptors or watches.
 class socket_watch {

@@ -28,7 +28,7 @@ struct commit_options {
   std::uint64_t ranks = 1;
   std::vector<std::pair<std::string, std::string>> metadata{};
   std::chrono::milliseconds patience = std::chrono::hours(1);  ///< with the slowest rank
-  /// With a store that refuses the manifest. Whoever drives the protocol repeats other requests.
+  /// With a store that refuses the manifest. The protocol's driver repeats other requests.
   std::chrono::milliseconds store_patience = default_patience;
   std::uint64_t seed = 0;
   warn_function warn{};

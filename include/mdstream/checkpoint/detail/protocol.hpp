@@ -3,7 +3,7 @@
 /// Protocols: decisions in terms of requests to a store, one at a time, and of their answers.
 ///
 /// A protocol is a coroutine that waits for answers and knows neither store nor clock nor threads:
-/// whoever drives it takes its request, carries that out (or pretends to, in tests: fails, forgets
+/// its driver takes its request, carries that out (or pretends to, in tests: fails, forgets
 /// the answer, never comes back) and gives it the answer.
 
 #include <mdstream/core/error.hpp>

@@ -46,9 +46,10 @@ class jittered_pauses {
   std::chrono::milliseconds most_;
 };
 
-/// For rank 0. It claims the number after the highest, and looks again: whoever finds that another
-/// has claimed this number or a higher one pauses and goes higher. As all see what was written
-/// before they look, at most one goes on with a number, and of any two that go on one is the later.
+/// For rank 0. It claims the number after the highest, and looks again: a start that finds that
+/// another has claimed this number or a higher one pauses and goes higher. As all see what was
+/// written before they look, at most one goes on with a number, and of any two that go on one is
+/// the later.
 [[nodiscard]] inline protocol begin_start(protocol_channel& channel, start_options options,
                                           started_run& out) {
   constexpr int most_attempts = 20;

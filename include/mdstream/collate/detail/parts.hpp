@@ -36,8 +36,8 @@ struct alone {
   }
 };
 
-/// Into how many parts `bytes` go: some for each of the crew, so that whoever comes late or is slow
-/// takes fewer, but none so small that taking it costs more than it saves.
+/// Into how many parts `bytes` go: some for each of the crew, so that one that comes late or is
+/// slow takes fewer, but none so small that taking it costs more than it saves.
 [[nodiscard]] inline std::uint32_t parts_of(std::uint64_t bytes, std::size_t crew) noexcept {
   constexpr std::uint64_t smallest = std::uint64_t{1} << 16, parts_each = 4;
   if (crew < 2) return 1;

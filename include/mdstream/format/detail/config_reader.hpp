@@ -55,7 +55,7 @@ class config_reader {
   column_layout make_column(const std::string& name, const std::string& encoding_text,
                             std::uint64_t size, bool mds);
 
-  /// The size that the index states has to be that of the encoding: whoever reads a sample may go
+  /// The size that the index states has to be that of the encoding: a reader of samples may go
   /// by either.
   std::optional<std::uint64_t> checked_size(const std::string& name,
                                             const std::string& encoding_text, const encoding& type,

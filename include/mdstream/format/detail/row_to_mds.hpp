@@ -1,6 +1,6 @@
 #pragma once
 
-/// Rows of JSONL and XSV shards as MDS samples, so that whoever reads samples knows one form.
+/// Rows of JSONL and XSV shards as MDS samples, so that readers of samples know one form.
 
 #include <mdstream/format/file_info.hpp>
 #include <mdstream/format/sample_layout.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where tokens may be sent: whoever gets one can use it.
+/// Where tokens may be sent: any receiver can use one.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/access.hpp>

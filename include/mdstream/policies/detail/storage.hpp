@@ -51,7 +51,7 @@ struct checked_storage : checked_codecs<Policies> {
                 "mdstream: policies::store has to model object_store (mdstream/store/store.hpp)");
 };
 
-/// Whoever names a format includes <mdstream/source/formats.hpp>, which has what this calls.
+/// A program that names a format includes <mdstream/source/formats.hpp>, which has what this calls.
 template <class Policies, class Request, class Opened>
 Opened open_source_of(Request request) {
   return open_source(std::move(request), &Policies::format::open);

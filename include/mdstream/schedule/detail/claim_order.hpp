@@ -10,7 +10,7 @@ namespace mdstream::inline v0::detail {
 /// Of requests that are under way, those that were asked for later than a refused one are refused
 /// as well: one of them would take the place that the other one gets a little later, and be the
 /// first to go again for it. What was asked for before goes on, and so does what is asked for after
-/// the refusal, when whoever asks knows of it. Not thread-safe. Memory: for each request under way.
+/// the refusal, when the caller knows of it. Not thread-safe. Memory: for each request under way.
 class claim_order {
  public:
   /// The place of a request in the order of asking.

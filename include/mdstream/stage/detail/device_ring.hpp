@@ -247,7 +247,7 @@ class device_ring {
     one.pending_ = buffer::pending::nothing;
   }
 
-  /// Whoever writes next waits for the readers: the ring's stream, or for pinned memory the host.
+  /// The next writer waits for the readers: the ring's stream, or for pinned memory the host.
   void finish_readers(buffer& one, bool on_stream) {
     for (; one.reading_ > 0; --one.reading_) {
       const event done = one.readers_[one.reading_ - 1].done;

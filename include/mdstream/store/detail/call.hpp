@@ -55,7 +55,7 @@ struct store_abilities {
   bool occupies_threads = false;  ///< each call has a thread of the pool until it ends
 };
 
-/// An asynchronous store of any type. Whoever makes a call keeps it until `start` has returned.
+/// An asynchronous store of any type. The caller keeps it until `start` has returned.
 class store_interface {
  public:
   virtual ~store_interface() = default;

@@ -126,7 +126,7 @@ class opened_streams {
   }
 
   /// Below the system's temporary directory, where others may write too: made for this user alone,
-  /// because whoever writes there decides what is read.
+  /// because a writer there decides what is read.
   static std::string temporary();
 
   static bool needs_temporary(const std::vector<stream_options>& streams, const std::string& local);

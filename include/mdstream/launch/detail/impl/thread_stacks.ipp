@@ -27,7 +27,7 @@ namespace mdstream::inline v0::launch::detail {
 
 /// What the thread that writes and the handlers of the others have in common.
 struct stack_writing {
-  static constexpr int signal = SIGURG;  // whoever does not handle it ignores it
+  static constexpr int signal = SIGURG;  // ignored where it is not handled
 
   std::atomic<int> descriptor{-1};
   sem_t written{};

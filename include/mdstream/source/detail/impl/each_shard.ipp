@@ -35,7 +35,7 @@ MDSTREAM_INLINE std::vector<shard_run> runs_of(const raw::detail::row_index& ind
   return out;
 }
 
-/// Lets shards pass in their order, whoever made them.
+/// Passes shards on in their order, in whichever threads they were made.
 class shards_in_order {
  public:
   /// Waits for the turn of shard `number`. Throws errc::canceled after a stop.

@@ -16,7 +16,7 @@ namespace mdstream::inline v0::detail {
 [[nodiscard]] net::access azure_key_access(std::string account, const std::string& key,
                                            std::string source);
 
-/// A signed query, which every request gets, and whoever sees one may use.
+/// A signed query, which every request gets, and anyone who sees one may use.
 [[nodiscard]] net::access azure_sas_access(std::string sas, std::string source);
 
 }  // namespace mdstream::inline v0::detail

@@ -215,7 +215,7 @@ MDSTREAM_INLINE std::shared_ptr<batch_ring::job> batch_ring::due() const {
 
 MDSTREAM_INLINE void batch_ring::finish(job& next) noexcept {
   next.bytes = 0;
-  // What a stop interrupted is no batch: whoever still waits for it must not get it.
+  // What a stop interrupted is no batch: a caller that still waits for it must not get it.
   if (!next.failure && stop_.stop_requested()) next.failure = pending::canceled();
   if (!next.failure) {
     try {

@@ -30,7 +30,7 @@ MDSTREAM_INLINE void plan_keeper::prepare(runtime& threads, const engine_type& e
     try {
       (void)open(engine, parallel, batch_size, after.begin_epoch(parallel));
     } catch (const std::exception&) {
-      // Whoever begins that epoch meets the same failure, and says so.
+      // The start of that epoch meets the same failure, and says so.
     }
   });
 }
