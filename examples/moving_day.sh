@@ -2,7 +2,7 @@
 # examples/moving_day.sh: one training that moves through three clouds and four launchers, and is the same to the bit as the one that
 # stayed where it was. Installs what is missing, builds, starts real servers on this machine (SeaweedFS for S3,
 # Azurite, Google's testbench, Slurm) and trains the quickstart's model: three ranks under mpirun, killed; two under Slurm, whose
-# node is taken away; four under torchrun, whose store throttles and is gone for 20 s; one process to the end.
+# node is taken away; four under torchrun, whose store throttles and is gone for up to 20 s; one process to the end.
 # Nothing but the object stores is common to the legs. build/moving/work/moving.svg shows it; docs/moving.md explains.
 set -euo pipefail
 cd "$(dirname "$0")/.."

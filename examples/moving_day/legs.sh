@@ -144,7 +144,7 @@ change "the job is cancelled" end_job
 rm -f "$pids"
 wait "$copy" || { cat "$work/runs/copy.txt" >&2; exit 1; }
 
-say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for 20 s"
+say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for up to 20 s"
 begin "torchrun, 4 ranks"
 # -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
 QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --log_dir "$state/torchrun" \
