@@ -32,10 +32,9 @@ MDSTREAM_INLINE void thread_pool::finish() {
 }
 
 MDSTREAM_INLINE void thread_pool::post(unique_function<void()> work) {
-  {
-    const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(work));
-  }
+  // Waking under the lock: the work may be what its owner waits for before it destroys the pool.
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(work));
   wake_.notify_one();
 }
 
