@@ -29,7 +29,7 @@ using dataset = mds::dataset<policies>;
 struct stream_arguments {
   std::string config, state, save_state;
   std::optional<std::uint64_t> batches;
-  bool digest = false;
+  bool digest = false, explain = false;
   std::optional<std::chrono::milliseconds> patience;  // else the configuration's
 };
 
@@ -65,6 +65,48 @@ class streaming {
         loader_(configuration_.options) {
     if (!args.state.empty()) loader_.load_state(text_of_file(args.state));
     if (args.digest) digest_.emplace(configuration_.options);
+  }
+
+  /// What a run would do, without a batch of it.
+  void explain() const {
+    const mds::run_state start = mds::parse_state(loader_.state());
+    const mds::run_identity& run = *start.identity;
+    const mds::world& world = loader_.ranks();
+    json streams = json::array();
+    std::uint64_t bytes = 0;
+    for (const mds::stream_info& each : loader_.streams()) {
+      bytes += each.bytes;
+      streams.push_back({{"name", each.name},
+                         {"directory", each.directory},
+                         {"shards", each.shards},
+                         {"samples", each.samples},
+                         {"bytes", each.bytes},
+                         {"choose", each.choose},
+                         {"proportion", each.proportion},
+                         {"repeat", each.repeat}});
+    }
+    print(
+        {{"streams", std::move(streams)},
+         {"epoch",
+          {{"number", next_epoch(loader_.state())},
+           {"samples", loader_.epoch_size()},
+           {"batches", loader_.batches_per_epoch()},
+           {"batches_left", loader_.batches_left()},
+           {"global_batch_size", run.global_batch_size}}},
+         {"world",
+          {{"nodes", world.nodes},
+           {"ranks_per_node", world.ranks_per_node},
+           {"rank", world.rank},
+           {"batch_size", run.global_batch_size / world.num_ranks()}}},
+         {"order",
+          {{"shuffle", run.shuffle},
+           {"seed", start.at.shuffle_seed},
+           {"num_canonical_nodes", start.at.num_canonical_nodes},
+           {"shuffle_block_size", run.shuffle_block_size},
+           {"batching", run.batching},
+           {"sampling", run.sampling}}},
+         {"cache",
+          {{"limit", configuration_.options.cache_limit.value}, {"bytes_of_all_shards", bytes}}}});
   }
 
   void run() {
@@ -130,7 +172,17 @@ void add_stream(CLI::App& program) {
   command->add_option("--batches", args->batches, "Stop after so many batches");
   command->add_flag("--digest", args->digest, "Add the XXH64 of each batch's raw samples");
   add_patience(*command, [&of = *args](std::chrono::milliseconds most) { of.patience = most; });
-  command->callback([args] { streaming(*args).run(); });
+  command
+      ->add_flag("--explain", args->explain,
+                 "Say what would be streamed, as JSON, and fetch no shard: streams and their mix, "
+                 "batches of an epoch, world, order, bytes of the cache")
+      ->excludes("--digest")
+      ->excludes("--batches")
+      ->excludes("--save-state");
+  command->callback([args] {
+    streaming run(*args);
+    args->explain ? run.explain() : run.run();
+  });
 }
 
 }  // namespace cli

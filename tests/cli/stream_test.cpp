@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -49,6 +50,51 @@ TEST_CASE("stream runs the loader, resumes from a state, and its digests are of 
     CHECK(second[i]["ids"] == whole[5 + i]["ids"]);
     CHECK(second[i]["digest"] == whole[5 + i]["digest"]);
   }
+}
+
+TEST_CASE("stream --explain says what would be streamed, and fetches no shard", "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 60);
+  write_rows(files / "b", 100, 40);
+  const json config = {
+      {"streams", {{{"remote", files / "a"}, {"repeat", 2}}, {{"remote", files / "b"}}}},
+      {"local", files / "cache"},
+      {"batch_size", 8},
+      {"shuffle", true},
+      {"cache_limit", "1mb"}};
+  std::ofstream(files / "config.json") << config;
+  const std::string what = "stream --config " + (files / "config.json");
+  const std::string two_ranks = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANK=1 LOCAL_RANK=1 ";
+
+  const json told = run(what + " --explain", two_ranks).lines().at(0);
+  CHECK(told["streams"][0]["name"] == files / "a");
+  CHECK(told["streams"][0]["samples"] == 60);
+  CHECK(told["streams"][0]["choose"] == 120);
+  CHECK(told["streams"][0]["repeat"] == 2.0);
+  CHECK(told["streams"][1]["proportion"] == 0.25);
+  CHECK(told["epoch"] == json{{"number", 0},
+                              {"samples", 160},
+                              {"batches", 10},
+                              {"batches_left", 10},
+                              {"global_batch_size", 16}});
+  CHECK(told["world"] == json{{"nodes", 1}, {"ranks_per_node", 2}, {"rank", 1}, {"batch_size", 8}});
+  CHECK(told["order"]["shuffle"] == "py1e");
+  CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
+  CHECK(told["cache"]["limit"] == 1'000'000);
+  std::uint64_t bytes = 0;
+  for (const auto& stream : told["streams"]) {
+    const std::string directory = stream["directory"];
+    CHECK(directory.starts_with(files / "cache"));
+    CHECK_FALSE(std::filesystem::exists(directory + "/shard.00000.mds"));
+    bytes += stream["bytes"].get<std::uint64_t>();
+  }
+  CHECK(told["cache"]["bytes_of_all_shards"] == bytes);
+
+  run(what + " --batches 4 --save-state " + (files / "state"), two_ranks);
+  CHECK(run(what + " --explain --state " + (files / "state"), two_ranks)
+            .lines()
+            .at(0)["epoch"]["batches_left"] == 6);
+  CHECK(run(what + " --explain --batches 3").status != 0);
 }
 
 namespace cli_test {

@@ -101,4 +101,4 @@ with tempfile.TemporaryDirectory() as name:
     said = fetched(**by_file)
     assert "may be read by everybody" in said and "key.pem" in said and f"{config} holds" not in said, said
     config.chmod(0o644)  # it has the key's pass phrase
-    assert f"{config} holds keys and may be read by everybody" in fetched(**by_file)
+    assert f"{config} holds credentials and may be read by everybody" in fetched(**by_file)

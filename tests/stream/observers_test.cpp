@@ -30,9 +30,7 @@ using scratch_directory::scratch;
 
 struct recorder {
   std::vector<mds::observe::step>* steps;
-  std::vector<mds::observe::stale_state>* stale;
   void operator()(const mds::observe::step& what) const { steps->push_back(what); }
-  void operator()(const mds::observe::stale_state& what) const { stale->push_back(what); }
 };
 static_assert(mds::observe::observer<recorder>);
 
@@ -64,18 +62,15 @@ void run(const dataset& data, Observer observer) {
 
 }  // namespace observers_test
 
-TEST_CASE("an observer hears of each step, and of states that are stale") {
+TEST_CASE("an observer hears of each step") {
   using namespace observers_test;
   const dataset data;
   std::vector<mds::observe::step> steps;
-  std::vector<mds::observe::stale_state> stale;
-  mds::loader<watched<recorder>> loader(data.options(), {}, recorder{&steps, &stale});
-  std::string state;
+  mds::loader<watched<recorder>> loader(data.options(), {}, recorder{&steps});
   {
     auto epoch = loader.epoch();
     mds::loader<watched<recorder>>::batch_type batch;
     for (int i = 0; i < 5; ++i) REQUIRE(epoch.next(batch));
-    state = loader.state();
     for (int i = 0; i < 4; ++i) epoch.async_next(asio::use_future).get();
     REQUIRE(epoch.next(batch));
     CHECK_FALSE(epoch.next(batch));
@@ -97,10 +92,6 @@ TEST_CASE("an observer hears of each step, and of states that are stale") {
   CHECK(last.needs >= 10);
   CHECK(last.misses <= last.needs);
   CHECK(last.stalled >= stalled);
-  CHECK(loader.load_state(state) == false);
-  REQUIRE(stale.size() == 1);
-  CHECK(stale[0].epoch == 0);
-  CHECK(stale[0].next_epoch == 1);
 }
 
 namespace observers_test {

@@ -82,8 +82,7 @@ TEST_CASE("a state from the end of an epoch is finished in any world") {
           std::optional<mds::loader<>> resumed;
           try {
             resumed.emplace(at(after));
-            const bool taken = resumed->load_state(state);
-            CHECK(taken);
+            resumed->load_state(state);
           } catch (const mds::error& e) {
             // Its next epoch cannot be dealt there.
             CHECK(e.code() == mds::errc::invalid_argument);
@@ -106,7 +105,7 @@ TEST_CASE("a state from the end of an epoch of 8 ranks goes on with one") {
   mds::loader<> eight(data.options({.ranks_per_node = 8}, 8));
   CHECK(samples_of_epoch(eight) == 15);
   mds::loader<> one(data.options({}, 8));
-  REQUIRE(one.load_state(eight.state()));
+  one.load_state(eight.state());
   CHECK(samples_of_epoch(one) == 0);
   CHECK(samples_of_epoch(one) == 117);
 }
@@ -124,7 +123,7 @@ TEST_CASE("a world that could not begin an epoch goes on with one that another b
   auto epoch = four.epoch();
   REQUIRE(epoch.next(batch));
   mds::loader<> three(at(3));
-  REQUIRE(three.load_state(four.state()));
+  three.load_state(four.state());
   CHECK(samples_of_epoch(three) >= 31);
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("a resumed run draws what the whole one drew, another epoch something 
     }
   }
   mds::loader<policies<augment>> resumed(data.options());
-  REQUIRE(resumed.load_state(state));
+  resumed.load_state(state);
   for (const auto& batch : resumed.epoch()) collect(batch, got);
   CHECK(got == expected);
   augmented second;

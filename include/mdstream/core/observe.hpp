@@ -35,14 +35,8 @@ struct step {
   totals sum{};
 };
 
-/// A saved state was not taken because it is of an epoch that has begun already.
-struct stale_state {
-  std::int64_t epoch = 0;       ///< of the state
-  std::int64_t next_epoch = 0;  ///< that will begin instead
-};
-
-/// What can be worked with but should not go on: a store that has trouble, a file of keys that
-/// everybody may read.
+/// What can be worked with but should not go on: a store that has trouble, a file of
+/// credentials that everybody may read.
 struct warning {
   std::string text{};
 };
@@ -51,9 +45,8 @@ struct warning {
 struct none {};
 
 /// An observer is told of each step, on the thread that gets the batch and before it gets it. It
-/// must not throw. Optional: `operator()(const stale_state&)`, and `operator()(const warning&)`,
-/// which is told at once, on any thread, but never while another call of the observer runs; without
-/// it warnings go to standard error.
+/// must not throw. Optional: `operator()(const warning&)`, which is told at once, on any thread,
+/// but never while another call of the observer runs; without it warnings go to standard error.
 template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Warnings: what is wrong but can be worked with, such as a file of keys that everybody may read.
+/// Warnings: what is wrong but can be worked with, such as a file of credentials that everybody may
+/// read.
 
 #include <cstdio>
 #include <functional>

@@ -31,7 +31,8 @@ struct access {
   /// `authorize` takes longer than an idle pool takes to begin, about 0.02 ms: it is called there,
   /// behind what the pool is busy with.
   bool is_slow = false;
-  /// Whoever sees a request can use the keys for others: they go to their service alone, encrypted.
+  /// Whoever sees a request can use the credentials for others: they go to their service alone,
+  /// encrypted.
   bool is_token = false;
 
   [[nodiscard]] bool anonymous() const noexcept { return !authorize; }

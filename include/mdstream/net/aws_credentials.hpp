@@ -28,7 +28,7 @@ struct aws_credentials {
   [[nodiscard]] bool anonymous() const noexcept { return access_key_id.empty(); }
 };
 
-/// Whether these are the keys that a server has refused.
+/// Whether these are the credentials that a server has refused.
 [[nodiscard]] bool same_keys(const aws_credentials& a, const aws_credentials& b);
 
 using aws_credentials_handler = keys_handler<aws_credentials>;

@@ -17,8 +17,8 @@ namespace mdstream::inline v0::net {
 
 /// The keys of an EC2 instance's role, by version 2 of its metadata service. Not asked where
 /// AWS_EC2_METADATA_DISABLED is `true`; AWS_EC2_METADATA_SERVICE_ENDPOINT is where it is asked. A
-/// machine that has no such service, or no role, has no keys, which takes up to a few seconds to
-/// know. A service that is busy (429, 5xx) is asked again and its failure told.
+/// machine that has no such service, or no role, has no credentials, which takes up to a few
+/// seconds to know. A service that is busy (429, 5xx) is asked again and its failure told.
 class instance_aws_credentials {
  public:
   explicit instance_aws_credentials(fetcher from, environment variables = process_environment())

@@ -31,7 +31,7 @@ struct aws_key_sources {
 
 namespace detail {
 
-/// Finds the way to the keys of a profile. Pure but for the files of the configuration.
+/// Finds the way to the credentials of a profile. Pure but for the files of the configuration.
 class aws_profile_ways {
  public:
   aws_profile_ways(aws_key_sources sources, aws_config config)

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who supplies the keys of requests, of whatever kind the keys are: providers, asked one after
+/// The credentials of requests, of whatever kind: providers, asked one after
 /// another, and keys kept until they are about to expire.
 
 #include <mdstream/core/detail/unique_function.hpp>
@@ -234,7 +234,7 @@ class cached_keys {
                                   });
     } catch (const std::exception&) {  // must not be, but who waits would wait for ever
       asked->is_answered = true;
-      answer(*common, errc::io_error, {.what = "a provider of keys threw an exception"},
+      answer(*common, errc::io_error, {.what = "a credentials provider threw an exception"},
              std::nullopt);
     }
   }
@@ -252,7 +252,8 @@ class cached_keys {
         // What let requests in an hour ago is out of reach, not gone: unsigned ones would be
         // refused.
         code = errc::unavailable;
-        where = {.what = "nobody has keys any more; the last were those of " + *common.had};
+        where = {.what =
+                     "there are no credentials any more; the last were those of " + *common.had};
       }
       if (!code) {
         common.of_nobody = !keys;

@@ -73,9 +73,9 @@ class token_access {
 };
 
 /// A metadata service, which answers only on the provider's machines. Where nobody answers, which
-/// takes up to two seconds to know, or another service at its address refuses, there are no keys,
-/// unless the request is `required`. One that is busy (429, 5xx) is asked again and its failure
-/// told.
+/// takes up to two seconds to know, or another service at its address refuses, there are no
+/// credentials, unless the request is `required`. One that is busy (429, 5xx) is asked again and
+/// its failure told.
 class machine_access {
  public:
   machine_access(fetcher from, std::string source,

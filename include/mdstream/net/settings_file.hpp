@@ -23,7 +23,7 @@ namespace detail {
 /// `path` with a leading `~/` put into the home directory.
 [[nodiscard]] std::string in_home(const environment& variables, std::string path);
 
-/// Tells of a file of keys that everybody may read.
+/// Tells of a file of credentials that everybody may read.
 void warn_of_open_file(const std::string& path, const warning_function& warn);
 
 /// Tells each text once: who asks for keys may ask for them every half a minute. Copies share it.

@@ -60,9 +60,11 @@ class order_engine {
     return detail::make_epoch(request(parallel, batch_size, start, plans), opener());
   }
 
-  /// Throws as `epoch` where the world is none for this dataset; costs less.
-  void check(const world& parallel, std::uint64_t batch_size, const epoch_start& start) const {
-    detail::check_epoch(request(parallel, batch_size, start, nullptr), opener());
+  /// Global batches of that rest. Throws as `epoch` where the world does not fit this dataset;
+  /// costs less: microseconds with `batching_method::random`.
+  [[nodiscard]] std::uint64_t batches(const world& parallel, std::uint64_t batch_size,
+                                      const epoch_start& start) const {
+    return detail::count_batches(request(parallel, batch_size, start, nullptr), opener());
   }
 
  private:

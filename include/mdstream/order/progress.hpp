@@ -69,6 +69,9 @@ class progress {
   /// one.
   [[nodiscard]] bool loaded_is_stale() const noexcept { return loaded_ && loaded_->epoch < next_; }
 
+  /// Whether a state has been loaded with which the next epoch begins.
+  [[nodiscard]] bool has_loaded() const noexcept { return waiting_ && !loaded_is_stale(); }
+
   /// Begins the next epoch. `parallel` is the world that the order is made for (after replication).
   epoch_start begin_epoch(const world& parallel) {
     resume_point at{.epoch = next_};
@@ -100,7 +103,7 @@ class progress {
   /// state that waits for the next epoch is itself what to save.
   [[nodiscard]] resume_point state(std::uint64_t samples, const world& parallel,
                                    bool from_beginning = false) const {
-    if (waiting_ && !loaded_is_stale()) {
+    if (has_loaded()) {
       resume_point at = *loaded_;
       if (!at.initial_physical_nodes) at.initial_physical_nodes = parallel.nodes;
       return at;

@@ -123,9 +123,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// The whole object. Throws `errc::corrupt` if it changes its size meanwhile.
+/// The whole object: by one request if it has less than 256 KiB. Throws `errc::corrupt` if it
+/// becomes shorter meanwhile.
 template <object_store S>
 [[nodiscard]] std::vector<std::byte> read_all(const S& store, std::string_view key) {
+  std::vector<std::byte> small(std::size_t{256} << 10);
+  const std::size_t got = store_read(store, key, 0, small);
+  if (got < small.size()) return {small.begin(), small.begin() + static_cast<std::ptrdiff_t>(got)};
+  // Once more from its beginning: two requests might see two versions.
   const detail::pages room = detail::room_for_object(store_size(store, key), store.url(key));
   const mutable_bytes bytes(room.data(), room.size());
   if (store_read(store, key, 0, bytes) != bytes.size()) {

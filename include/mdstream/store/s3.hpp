@@ -51,14 +51,14 @@ class s3 : public any_async_store {
                                warning_function warn = &warn_on_stderr);
 
   /// Completes with a URL whose holder may make one kind of request (GET, HEAD, PUT or
-  /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the keys that
-  /// signed it have expired. It is as secret as they are. No request is made but for keys: a bucket
-  /// in another region than the options have is known after the first call alone. Where nobody has
-  /// keys, `errc::permission_denied`.
+  /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the
+  /// credentials that signed it have expired. It is as secret as they are. No request is made but
+  /// for keys: a bucket in another region than the options have is known after the first call
+  /// alone. Where nobody has keys, `errc::permission_denied`.
   void async_presigned_url(std::string key, std::chrono::seconds lifetime, std::string method,
                            std::stop_token stop, diagnostics& where,
                            store_handler<std::string> done) const;
-  /// The same; waits for the keys, and so is not for the runtime's threads. Throws.
+  /// The same; waits for the credentials, and so is not for the runtime's threads. Throws.
   [[nodiscard]] std::string presigned_url(std::string_view key, std::chrono::seconds lifetime,
                                           std::string method = "GET") const;
 

@@ -13,6 +13,7 @@
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/stream/detail/watch.hpp>
 #include <mdstream/stream/options.hpp>
+#include <mdstream/stream/stream_info.hpp>
 
 #include <asio/associated_executor.hpp>
 #include <asio/bind_executor.hpp>
@@ -26,6 +27,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -185,6 +187,24 @@ class loader {
 
   /// Number of samples that an epoch has over all ranks.
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine_->epoch_size(); }
+  /// Batches of a whole epoch on every rank, the last and short one too: of the epoch at hand, or,
+  /// before the first one and after `load_state`, of the next. What a schedule of the learning rate
+  /// is made from. Microseconds; with other batching methods than `random` as long as an epoch
+  /// takes to open. Throws as the epoch would.
+  ///
+  ///     const std::uint64_t steps = epochs * loader.batches_per_epoch();
+  [[nodiscard]] std::uint64_t batches_per_epoch() const { return engine_->batches_per_epoch(); }
+  /// Those of them that have not been handed out: after a resume fewer than an epoch has.
+  [[nodiscard]] std::uint64_t batches_left() const { return engine_->batches_left(); }
+  /// The streams in the order of the options, with the mix that was settled: of the phase at hand.
+  /// O(shards).
+  [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
+  /// Which stream, shard and sample of it an id of `batch.ids()` is: for a loss by domain, say.
+  /// Tens of nanoseconds; any thread. Throws `errc::out_of_range`.
+  ///
+  ///     for (std::size_t i = 0; i < batch.size(); ++i)
+  ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
+  [[nodiscard]] sample_origin origin(std::int64_t id) const { return engine_->origin(id); }
   /// The columns of the streams.
   [[nodiscard]] const sample_layout& layout() const noexcept { return engine_->layout(); }
   [[nodiscard]] const world& ranks() const noexcept { return engine_->position(); }
@@ -204,12 +224,12 @@ class loader {
   /// The same for MosaicML Streaming, its five keys alone. Throws `errc::unsupported` where they
   /// would not say all that matters: an order that Python does not have.
   [[nodiscard]] std::string python_state() const { return engine_->python_state(); }
-  /// Goes on from a state at the next epoch that is begun. False, and nothing changes, for a state
-  /// of an epoch that this loader has begun already, as in Python: to go back, make a new loader.
-  /// States of Python are taken as they are. Throws `errc::corrupt` for text that is no state,
+  /// Goes on from a state at the next epoch that is begun. States of Python are taken as they are.
+  /// Throws, and nothing changes: `errc::corrupt` for text that is no state,
   /// `errc::state_mismatch`, naming the field and both values, for a state of another dataset, mix,
-  /// order or global batch size.
-  bool load_state(std::string_view text) { return engine_->load_state(parse_state(text)); }
+  /// order or global batch size, and for one of an epoch that this loader has begun already, which
+  /// Python ignores: to go back, make a new loader.
+  void load_state(std::string_view text) { engine_->load_state(parse_state(text)); }
 
  private:
   // By value: a store that is moved in here goes with the loader.

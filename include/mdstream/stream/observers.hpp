@@ -92,8 +92,6 @@ class progress_line {
   }
 
   void operator()(const step& what);
-
-  void operator()(const stale_state& what) const;
   void operator()(const warning& what) const { tell("warning: " + what.text); }
 
  private:

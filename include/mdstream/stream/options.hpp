@@ -85,7 +85,8 @@ struct dataset_options {
   /// has cost as much as the whole shard; then the shard is fetched. Only of raw MDS shards, and
   /// not with `validate_hash`. 0: always whole shards.
   byte_size range_request_cost{};
-  /// Told, from any thread, of what can be worked with: a file of keys that everybody may read.
+  /// Told, from any thread, of what can be worked with: a file of credentials that everybody may
+  /// read.
   warning_function warn = &warn_on_stderr;
   /// Workers for decompression, hashes and blocking stores; 0: one a core. Beside them are two
   /// threads for the network, or one where this is 1 or there is one core.

@@ -69,14 +69,13 @@ class epoch_builder {
     refuse("an unknown batching method");
   }
 
-  /// As `build`, without what costs most: samples enough for all canonical nodes can be shuffled.
-  void check() const {
-    if (request_.options.batching == batching_method::random &&
-        request_.mix.epoch_size >= request_.start.num_canonical_nodes) {
-      static_cast<void>(random_deal());
-    } else {
-      static_cast<void>(build());
-    }
+  /// Global batches of `build`, without what costs most: samples enough for all canonical nodes can
+  /// be shuffled.
+  [[nodiscard]] std::uint64_t batches() const {
+    if (!request_.start.finished && request_.options.batching == batching_method::random &&
+        request_.mix.epoch_size >= request_.start.num_canonical_nodes)
+      return random_deal().global_batches();
+    return build().global_batches();
   }
 
  private:
@@ -291,9 +290,11 @@ class epoch_builder {
   return detail::epoch_builder(request, open).build();
 }
 
-/// Throws as `make_epoch`; where one deal says it all, costs only that.
-inline void check_epoch(const epoch_request& request, const open_shuffle& open) {
-  detail::epoch_builder(request, open).check();
+/// Global batches of that order. Throws as `make_epoch`; where one deal says it all, costs only
+/// that.
+[[nodiscard]] inline std::uint64_t count_batches(const epoch_request& request,
+                                                 const open_shuffle& open) {
+  return detail::epoch_builder(request, open).batches();
 }
 
 }  // namespace mdstream::inline v0::detail

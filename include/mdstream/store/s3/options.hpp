@@ -48,8 +48,8 @@ struct s3_options {
   /// Of ~/.aws. Unset: AWS_PROFILE, else `default`. When set here, its keys come before those of
   /// the environment.
   std::string profile{};
-  /// Who supplies the keys of this store. Unset: the environment, the profile, else nobody: then
-  /// requests are not signed, as public buckets want them.
+  /// The credentials provider of this store. Not set: the environment, the profile, else nobody:
+  /// then requests are not signed, as public buckets want them.
   std::optional<net::any_aws_credentials> credentials{};
   /// `automatic`: the profile's s3.addressing_style, if set.
   s3_addressing addressing = s3_addressing::automatic;
@@ -89,7 +89,7 @@ struct s3_options {
   /// `ca_file` unset: AWS_CA_BUNDLE, the profile's ca_bundle.
   net::http_client_options http{};
   net::environment variables = net::process_environment();
-  /// Told of a file of keys that everybody may read, when the store is opened.
+  /// Told of a file of credentials that everybody may read, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };
 

@@ -16,6 +16,7 @@
 #include <mdstream/stream/detail/shard_samples.hpp>
 #include <mdstream/stream/detail/shard_supply.hpp>
 #include <mdstream/stream/options.hpp>
+#include <mdstream/stream/stream_info.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>
@@ -69,6 +70,10 @@ class corpus final : public detail::shard_supply {
   [[nodiscard]] const shard_locator& locate() const noexcept { return locate_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return locate_.samples(); }
   [[nodiscard]] std::size_t shards() const noexcept override { return locate_.shards(); }
+  /// Precondition: there is such a sample. O(log streams).
+  [[nodiscard]] sample_origin origin(std::uint64_t sample) const noexcept;
+  /// All that is known of the streams without a mix. O(shards).
+  [[nodiscard]] std::vector<stream_info> streams() const;
   /// Fingerprint of the foreign files of all streams; 0 where no stream has any.
   [[nodiscard]] std::uint64_t source() const noexcept;
   /// Samples of each shard, stream by stream.

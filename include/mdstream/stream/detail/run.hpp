@@ -15,6 +15,7 @@
 #include <mdstream/stream/detail/watch.hpp>
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/state.hpp>
+#include <mdstream/stream/stream_info.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -26,6 +27,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -53,6 +55,7 @@ class batch_engine {
 
     std::unique_ptr<detail::watch> watched;  // null: nobody is told
     std::uint64_t samples = 0;               // on this rank; touched where batches are handed out
+    std::uint64_t batches = 0;               // likewise
     std::atomic<bool> outstanding{false};    // an async call has not completed yet
   };
 
@@ -77,6 +80,11 @@ class batch_engine {
   void async_end(unique_function<void()> ended);
 
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine().epoch_size(); }
+  /// As those of `loader`.
+  [[nodiscard]] std::uint64_t batches_per_epoch() const;
+  [[nodiscard]] std::uint64_t batches_left() const;
+  [[nodiscard]] sample_origin origin(std::int64_t id) const;
+  [[nodiscard]] std::vector<stream_info> streams() const;
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }
   [[nodiscard]] runtime& threads() const noexcept { return corpus_.threads(); }
@@ -122,7 +130,7 @@ class batch_engine {
 
   [[nodiscard]] std::string python_state() const;
 
-  bool load_state(const run_state& saved);
+  void load_state(const run_state& saved);
 
  private:
   /// The epoch that was got ready, where it is this one.

@@ -45,6 +45,10 @@ class run_order {
   /// at hand, or the first one of a later phase.
   void check(const world& parallel, std::uint64_t batch_size, progress run) const;
 
+  /// Batches of each rank in the rest of an epoch. Throws as `order_engine::batches`.
+  [[nodiscard]] std::uint64_t batches(const world& parallel, std::uint64_t batch_size,
+                                      const epoch_start& start) const;
+
   /// Makes the plan of the epoch after those of `run`, where it is one to keep; a single worker is
   /// left to fetches, which would wait for the seconds that it takes.
   void prepare(const plan_keeper& plans, runtime& threads, const world& parallel,

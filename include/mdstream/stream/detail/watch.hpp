@@ -46,8 +46,6 @@ class watch {
   /// Tells what is kept there, and what comes as it comes. Only where it hears warnings.
   void hear(std::shared_ptr<kept_warnings> from);
 
-  void tell(const observe::stale_state& what);
-
  protected:
   watch() = default;
   /// For the destructor of what `pass` reaches: nothing is passed on from here on.
@@ -57,7 +55,6 @@ class watch {
 
  private:
   virtual void pass(const observe::step&) = 0;
-  virtual void pass(const observe::stale_state&) = 0;
   virtual void pass(const observe::warning&) = 0;
 
   template <class Observer>
@@ -74,9 +71,6 @@ struct watch::model final : watch {
   ~model() override { end_warnings(); }
   [[nodiscard]] bool hears_warnings() const noexcept override { return hears<observe::warning>; }
   void pass(const observe::step& what) override { observer(what); }
-  void pass(const observe::stale_state& what) override {
-    if constexpr (hears<observe::stale_state>) observer(what);
-  }
   void pass(const observe::warning& what) override {
     if constexpr (hears<observe::warning>) observer(what);
   }

@@ -13,7 +13,7 @@
 namespace mdstream::inline v0::net::detail {
 
 MDSTREAM_INLINE error keys_refused(const std::string& source, const std::string& why) {
-  return {errc::permission_denied, source + " gave no keys: " + why};
+  return {errc::permission_denied, source + " gave no credentials: " + why};
 }
 
 /// A service's word for a failure, unless it is something else, such as a token that it was sent.

@@ -43,7 +43,7 @@ MDSTREAM_INLINE std::optional<any_aws_credentials> aws_profile_ways::way_of(
   const ini_section& profile = at->second;
   const bool again = std::find(passed.begin(), passed.end(), name) != passed.end();
   passed.push_back(name);
-  // A role may be assumed with the keys that stand beside it.
+  // A role may be assumed with the credentials that stand beside it.
   if (!again && setting(profile, "role_arn")) return role_of(name, profile, passed);
   if (auto login = login_of(name, profile)) return login;
   if (setting(profile, "aws_access_key_id") || setting(profile, "aws_secret_access_key")) {
@@ -78,7 +78,8 @@ MDSTREAM_INLINE any_aws_credentials aws_profile_ways::others_of(
     constexpr std::size_t longest = 8;
     if (passed.size() > longest) throw refused(name, "leads to itself by source_profile");
     auto others = way_of(*source, passed);
-    if (!others) throw refused(name, "has a source_profile without keys, \"" + *source + '"');
+    if (!others)
+      throw refused(name, "has a source_profile without credentials, \"" + *source + '"');
     return *std::move(others);
   }
   const auto source = setting(profile, "credential_source").value_or("");

@@ -132,7 +132,8 @@ MDSTREAM_INLINE void assumed_role_aws_credentials::async_find(std::stop_token st
       [from = from_, place = place_, role = role_, source, stop, &where, done = std::move(done)](
           std::error_code code, std::optional<aws_credentials> keys) mutable {
         if (!code && !keys) {
-          where = detail::keys_refused(source, "nobody has keys to assume it").where();
+          where =
+              detail::keys_refused(source, "there are no credentials to assume it with").where();
           code = errc::permission_denied;
         }
         if (code) return done(code, std::nullopt);

@@ -43,7 +43,8 @@ MDSTREAM_INLINE void warn_of_open_file(const std::string& path, const warning_fu
   const bool open_to_all = ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
                            (about.st_mode & (S_IROTH | S_IWOTH)) != 0;
   if (open_to_all && warn) {
-    warn(path + " holds keys and may be read by everybody: chmod 600 is what it should have");
+    warn(path +
+         " holds credentials and may be read by everybody: chmod 600 is what it should have");
   }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Sends calls to a cloud's store with the keys that let them in, and once more where a refusal
-/// says what was wrong with them. Needs libcurl: link mdstream::curl.
+/// Sends calls to a cloud's store with the credentials that let them in, and once more where a
+/// refusal says what was wrong with them. Needs libcurl: link mdstream::curl.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/access.hpp>
@@ -45,7 +45,7 @@ class cloud_client {
   /// The same of one of many blocks; throws `errc::canceled` after a stop.
   void block_was_read(bytes_view block, const std::stop_token& stop) const;
 
-  /// Completes with the keys that let calls in, which may be none.
+  /// Completes with the credentials that let calls in, which may be none.
   void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,
                        net::access_handler done) const;
   /// The time by the service's clock, as far as it was told.
@@ -101,7 +101,7 @@ class cloud_client {
     /// Sends the call again if the answer says what was wrong, each cure once.
     bool correct(net::http_response& answer);
 
-    /// Who supplies the keys may have been out of reach when it was asked.
+    /// A provider may have been out of reach when it was asked.
     bool correct_unsigned(net::http_response& answer);
 
     /// The service's time, where it says or may mean that that of the request is too far from it.
@@ -111,7 +111,7 @@ class cloud_client {
     /// Asks for other keys; the same ones again are not sent again.
     void renew(net::http_response refused);
 
-    /// Why a call was refused, and why there are no other keys for it, which may pass.
+    /// Why a call was refused, and why there are no other credentials for it, which may pass.
     [[nodiscard]] std::error_code explain(const net::http_response& answer,
                                           const std::error_code& no_keys);
 

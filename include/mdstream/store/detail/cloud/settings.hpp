@@ -22,7 +22,7 @@ namespace mdstream::inline v0::detail {
 struct cloud_options {
   /// `http[s]://host[:port][/path]` in place of the provider's own.
   std::string endpoint{};
-  /// Who supplies the keys of this store. Unset: the provider's own chain.
+  /// The credentials provider of this store. Unset: the provider's own chain.
   std::optional<net::any_access> keys{};
   /// Larger objects are uploaded in parts of at least this size, so many at a time where the API
   /// allows it, each repeated as `part_retry` says.

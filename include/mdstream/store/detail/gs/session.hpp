@@ -21,7 +21,7 @@ namespace mdstream::inline v0::detail::gs {
 /// A resumable upload's session, whose URL lets in by itself.
 struct upload_session {
   std::string url{};
-  bool keyless = false;  ///< of another server than the endpoint, which gets no keys
+  bool keyless = false;  ///< of another server than the endpoint, which gets no credentials
 };
 
 [[nodiscard]] upload_session session_of(const net::http_response& answer,
@@ -38,7 +38,7 @@ namespace mdstream::inline v0::detail {
 struct gs_upload {
   std::string key{};
   cloud_call open{};                                               ///< asks for the session
-  std::string endpoint{};                                          ///< gets the keys
+  std::string endpoint{};                                          ///< gets the credentials
   std::function<void(const net::http_response&)> require_whole{};  ///< looks at the last answer
 };
 

@@ -51,7 +51,7 @@ MDSTREAM_INLINE void s3::async_presigned_url(std::string key, std::chrono::secon
        done = std::move(done)](std::error_code code, std::optional<net::access> keys) mutable {
         if (code) return done(code, {});
         if (!keys->presign) {
-          where = {.what = "there are no keys to sign a URL with", .url = std::move(url)};
+          where = {.what = "there are no credentials to sign a URL with", .url = std::move(url)};
           return done(errc::permission_denied, {});
         }
         const auto& api = static_cast<const detail::s3_api&>(from.api());

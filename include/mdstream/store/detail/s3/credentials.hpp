@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who supplies the keys of an S3 store that was not told. Needs libcurl and OpenSSL: link
+/// The default credentials providers of an S3 store. Needs libcurl and OpenSSL: link
 /// mdstream::s3.
 
 #include <mdstream/async/runtime.hpp>

@@ -234,6 +234,28 @@ MDSTREAM_INLINE std::uint64_t corpus::common_sample_size() const {
   return size;
 }
 
+MDSTREAM_INLINE sample_origin corpus::origin(std::uint64_t sample) const noexcept {
+  const sample_location at = locate_(sample);
+  const stream_part& part = stream_of(at.shard);
+  return {.stream = static_cast<std::size_t>(&part - parts_.data()),
+          .shard = at.shard - part.first_shard,
+          .index = at.index};
+}
+
+MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
+  std::vector<stream_info> out;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const stream_part& part = parts_[i];
+    stream_info& of = out.emplace_back(stream_info{
+        .name = part.name, .directory = part.directory, .shards = stream_shards_[i].size()});
+    for (std::uint32_t shard = 0; shard < of.shards; ++shard) {
+      of.samples += stream_shards_[i][shard];
+      of.bytes += cache_->footprint(part.first_shard + shard);
+    }
+  }
+  return out;
+}
+
 MDSTREAM_INLINE const corpus::stream_part& corpus::stream_of(std::uint32_t shard) const noexcept {
   return *std::prev(std::ranges::upper_bound(parts_, shard, {}, &stream_part::first_shard));
 }

@@ -63,11 +63,6 @@ MDSTREAM_INLINE void progress_line::operator()(const step& what) {
   out_.flush();
 }
 
-MDSTREAM_INLINE void progress_line::operator()(const stale_state& what) const {
-  tell("the state of epoch " + std::to_string(what.epoch) + " is stale: epoch " +
-       std::to_string(what.next_epoch) + " comes next");
-}
-
 MDSTREAM_INLINE void progress_line::tell(const std::string& text) const {
   out_.write((shown_ ? "\r\x1b[Kmdstream: " : "mdstream: ") + text + '\n');
 }

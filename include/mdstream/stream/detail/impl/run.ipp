@@ -80,6 +80,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   count_epoch();
   ++ticket_;
   handed_out_->samples = 0;
+  handed_out_->batches = 0;
   progress_ = begun;
   std::unique_ptr<epoch_feed> ended = exchange_feed(std::move(made));
   corpus_.cache().set_next_use_from([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
@@ -91,6 +92,39 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
   order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
   return ticket_;
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::batches_per_epoch() const {
+  const bool at_hand = feed_ && !progress_.has_loaded();
+  const std::int64_t epoch = progress_.epoch();
+  epoch_start whole = progress(progress_).begin_epoch(position_);
+  if (at_hand) whole.epoch = static_cast<std::uint64_t>(epoch);
+  whole.sample_in_epoch = 0;
+  whole.finished = false;
+  return order_.batches(position_, batch_size_, whole);
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::batches_left() const {
+  if (feed_ && !progress_.has_loaded()) return feed_->batches() - handed_out_->batches;
+  return order_.batches(position_, batch_size_, progress(progress_).begin_epoch(position_));
+}
+
+MDSTREAM_INLINE sample_origin batch_engine::origin(std::int64_t id) const {
+  if (id < 0 || static_cast<std::uint64_t>(id) >= corpus_.samples())
+    throw error(errc::out_of_range, "sample " + std::to_string(id) + " of " +
+                                        std::to_string(corpus_.samples()) + " in all streams");
+  return corpus_.origin(static_cast<std::uint64_t>(id));
+}
+
+MDSTREAM_INLINE std::vector<stream_info> batch_engine::streams() const {
+  std::vector<stream_info> out = corpus_.streams();
+  const auto& mix = engine().mix();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i].choose = mix.choose[i];
+    out[i].proportion = mix.proportion[i];
+    out[i].repeat = mix.repeat[i];
+  }
+  return out;
 }
 
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::exchange_feed(
@@ -116,6 +150,7 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   if (!feed_->next(held_)) return false;
   warn_of_limit();
   handed_out_->samples += held_->samples;
+  ++handed_out_->batches;
   if (handed_out_->watched) handed_out_->tell(began, *held_, totals(), feed_->ready());
   return true;
 }
@@ -125,6 +160,7 @@ MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr&
   if (admitted_) count_->outstanding = false;
   if (failure) return;
   count_->samples += got->samples;
+  ++count_->batches;
   if (count_->watched) count_->tell(began_, *got, sum_, 0);
 }
 
@@ -175,7 +211,7 @@ MDSTREAM_INLINE std::string batch_engine::python_state() const {
   return to_text(run_state{.at = now.at});
 }
 
-MDSTREAM_INLINE bool batch_engine::load_state(const run_state& saved) {
+MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved) {
   made_.require_here("loader");
   if (saved.identity) {
     require_same_run(*saved.identity, identity(saved.at));
@@ -187,18 +223,15 @@ MDSTREAM_INLINE bool batch_engine::load_state(const run_state& saved) {
   if (saved.identity && at.epoch < 0) at.epoch = 0;  // saved before the first batch
   progress loaded = progress_;
   loaded.load(at, saved.identity && order_.is_finished(at));
-  if (loaded.loaded_is_stale()) {
-    if (handed_out_->watched)
-      handed_out_->watched->tell(
-          observe::stale_state{.epoch = at.epoch, .next_epoch = progress_.next_epoch()});
-    return false;
-  }
+  if (loaded.loaded_is_stale())
+    throw error(errc::state_mismatch,
+                "the state is of epoch " + std::to_string(at.epoch) +
+                    ", which this loader has begun already: to go back, make a new loader");
   order_.check(position_, batch_size_, loaded);
   substitutions bad = excluded();
   for (const std::uint32_t shard : saved.substituted) bad.add(shard);
   progress_ = loaded;
   bad_ = std::move(bad);
-  return true;
 }
 
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::ready_feed(const epoch_key& key) {

@@ -54,7 +54,13 @@ MDSTREAM_INLINE void run_order::check(const world& parallel, std::uint64_t batch
   start.finished = false;
   const std::size_t phases = single_ ? 1 : schedule_->phases();
   for (std::size_t i = phase_of(start.epoch); i < phases; ++i)
-    engine(i).check(parallel, batch_size, start);
+    static_cast<void>(engine(i).batches(parallel, batch_size, start));
+}
+
+MDSTREAM_INLINE std::uint64_t run_order::batches(const world& parallel, std::uint64_t batch_size,
+                                                 const epoch_start& start) const {
+  if (single_) return single_->batches(parallel, batch_size, start);
+  return schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_).batches_left;
 }
 
 MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threads,

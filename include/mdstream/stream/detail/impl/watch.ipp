@@ -25,9 +25,4 @@ MDSTREAM_INLINE void watch::hear(std::shared_ptr<kept_warnings> from) {
   });
 }
 
-MDSTREAM_INLINE void watch::tell(const observe::stale_state& what) {
-  const std::lock_guard lock(mutex_);
-  pass(what);
-}
-
 }  // namespace mdstream::inline v0::detail

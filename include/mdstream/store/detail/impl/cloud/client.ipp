@@ -63,7 +63,7 @@ MDSTREAM_INLINE void cloud_client::shared::async_find_keys(std::string_view key,
                   [of = api, key = std::string(key), &where, done = std::move(done)](
                       std::error_code code, std::optional<net::access> found) mutable {
                     if (code) {
-                      where.what = "no keys for " + of->name() + ": " + where.what;
+                      where.what = "no credentials for " + of->name() + ": " + where.what;
                       if (where.url.empty()) where.url = of->url(key);
                     }
                     done(code, std::move(found));
@@ -221,7 +221,7 @@ MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_
   const std::error_code code = explain(answer);
   if (!no_keys) return code;
   if (!where.cause.empty()) where.cause += '\n';
-  where.cause += "there are no other keys: " + why.what;
+  where.cause += "there are no other credentials: " + why.what;
   if (!why.url.empty()) where.cause += " (" + why.url + ')';
   if (!why.cause.empty()) where.cause += '\n' + why.cause;
   where.retry_after = why.retry_after;
@@ -247,7 +247,7 @@ MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_
   if (code == errc::not_found && said.code.empty() && said.message.empty())
     where.what += ": there is no such object, or nothing that holds it";
   if (code == errc::permission_denied && !call.keyless) {
-    where.what += "; the keys are those of " + keys.source;
+    where.what += "; the credentials are those of " + keys.source;
   }
   where.cause = said.advice;
   where.url = api.url(call.key);

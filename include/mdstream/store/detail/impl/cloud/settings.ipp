@@ -31,7 +31,7 @@ MDSTREAM_INLINE cloud_url parse_cloud_url(std::string_view url) {
   out.place = rest.substr(0, slash);
   if (slash != std::string_view::npos) out.prefix = without_slashes(rest.substr(slash));
   if (out.place.find('@') != std::string::npos) {
-    throw bad_url(url, "keys do not belong into this URL");
+    throw bad_url(url, "credentials do not belong in this URL");
   }
   if (!out.prefix.empty() && !key_is_safe(out.prefix)) {
     throw bad_url(url, "the path of this URL has an empty part, . or ..");

@@ -25,7 +25,7 @@ MDSTREAM_INLINE cloud_refusal s3_refusal::words(bool requester_pays) const {
   if (out.failure == errc::permission_denied && !requester_pays &&
       (said_.code.empty() || said_.code == "AccessDenied")) {
     out.advice =
-        "the keys may not do this; if it is the requester who pays for this bucket, "
+        "these credentials may not do this; if it is the requester who pays for this bucket, "
         "MOSAICML_STREAMING_AWS_REQUESTER_PAYS has to name it";
   } else {
     out.advice = advice();
@@ -40,7 +40,7 @@ MDSTREAM_INLINE std::string_view s3_refusal::advice() const noexcept {
   if (is_one_of({"InvalidAccessKeyId"}))
     return "the key id is of another service, or was deleted: check AWS_ENDPOINT_URL as well";
   if (is_one_of({"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}))
-    return "get new keys, by aws sso login say; AWS_SESSION_TOKEN is of the old ones";
+    return "get new credentials, by aws sso login say; AWS_SESSION_TOKEN is of the old ones";
   if (is_one_of({"RequestTimeTooSkewed"})) return "set the clock of this machine";
   return {};
 }

@@ -1,0 +1,32 @@
+#pragma once
+
+/// What a loader tells of its streams, and where a sample comes from.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace mdstream::inline v0 {
+
+/// A sample's place in the streams that a loader was opened with; see `loader::origin`.
+struct sample_origin {
+  std::size_t stream = 0;   ///< its place in `options.streams`; 0 where `remote` names the only one
+  std::uint32_t shard = 0;  ///< of that stream's index
+  std::uint32_t index = 0;  ///< of the shard's samples
+
+  friend bool operator==(const sample_origin&, const sample_origin&) = default;
+};
+
+/// A stream and its share of an epoch; see `loader::streams`.
+struct stream_info {
+  std::string name{};       ///< as errors call it: its remote, else its directory
+  std::string directory{};  ///< where its shards lie on this machine
+  std::uint64_t shards = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t bytes = 0;   ///< of its shards in that directory, once all are there
+  std::uint64_t choose = 0;  ///< its samples in an epoch
+  double proportion = 0;     ///< `choose` over the samples of an epoch
+  double repeat = 0;         ///< `choose` over `samples`
+};
+
+}  // namespace mdstream::inline v0
