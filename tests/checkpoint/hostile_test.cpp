@@ -171,6 +171,14 @@ TEST_CASE("a manifest whose bytes are not those of its layout is passed over", "
   ++manifest.data_bytes;
   store.objects[newest.manifest()] = mds::detail::write_manifest(manifest);
   CHECK(model_run::next_start(store, 2) == 10);
+  --manifest.data_bytes;
+  manifest.ranks = 0;
+  support::expect_error(
+      [&] {
+        (void)mds::detail::read_manifest(mds::detail::write_manifest(manifest), newest,
+                                         {.url = "manifest"});
+      },
+      errc::corrupt, {"no rank", "manifest"});
 }
 
 TEST_CASE("heads of plain files that contradict each other are refused by file and tensor",

@@ -191,6 +191,57 @@ TEST_CASE("of starts at the same time each has its own number", "[checkpoint]") 
   }
 }
 
+TEST_CASE("of jobs that were given one token at the same time one goes on", "[checkpoint]") {
+  const auto seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  std::size_t late = 0;
+  for (int round = 0; round < 300; ++round) {
+    model_run::store store;
+    constexpr std::size_t jobs = 3;
+    std::vector<mdstream::detail::protocol_channel> channels(jobs);
+    std::vector<mdstream::detail::started_run> started(jobs);
+    std::vector<mdstream::detail::protocol> starts;
+    std::vector<std::size_t> running;
+    for (std::size_t i = 0; i < jobs; ++i) {
+      starts.push_back(
+          begin_start(channels[i], {.token = "7b", .ranks = 2, .seed = random()}, started[i]));
+      starts.back().start();
+      running.push_back(i);
+    }
+    while (!running.empty()) {  // any order of their requests; one answer of each may be lost
+      const std::size_t which = random() % running.size();
+      const std::size_t i = running[which];
+      store.fault_at = random() % 20 == 0 ? store.requests : ~std::size_t{0};
+      const bool creates = channels[i].request().what == model_run::verb::create;
+      store.kind = creates ? fault::lost : fault::none;
+      channels[i].answer(store.perform(channels[i].request()));
+      if (starts[i].done()) running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    std::optional<std::size_t> winner;
+    for (std::size_t i = 0; i < jobs; ++i) {
+      const auto failure = support::error_of([&] { starts[i].finish(); });
+      if (!failure) {
+        CHECK_FALSE(winner);
+        winner = i;
+        continue;
+      }
+      CHECK(failure->code() == mdstream::errc::invalid_argument);
+      CHECK(std::string(failure->what()).find("\"7b\"") != std::string::npos);
+      if (started[i].record.id.number > 0) ++late;  // it had come as far as to hand itself on
+    }
+    REQUIRE(winner);
+    CHECK_FALSE(mdstream::detail::listed_starts::of(store.list("starts/"))
+                    .other_from(started[*winner].record.id));  // it is not taken over from
+    mdstream::detail::started_run other;
+    mdstream::detail::protocol_channel channel;
+    run_protocol(channel, await_start(channel, {.token = "7b", .ranks = 2}, other),
+                 [&](const auto& request) { return store.perform(request); });
+    CHECK(other.record == started[*winner].record);
+  }
+  CHECK(late > 30);
+}
+
 TEST_CASE("512 ranks agree with few requests each", "[checkpoint]") {
   model_run::store store;
   {
@@ -377,6 +428,30 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
         write_it({.id = id, .rank = 1, .ranks = 3, .failed = "no space left (/dev/nvme0)"});
     support::expect_error([&] { (void)commit(perform); }, mdstream::errc::io_error,
                           {"rank 1 could not save: no space left"});
+    job other(store, 2, 1);
+    other.start();  // which may be why
+    support::expect_error([&] { (void)commit(perform); }, mdstream::errc::superseded,
+                          {"taken over"});
+  }
+  SECTION("what it stored is not there, or not all of it") {
+    here.store_rank(id, 1);
+    std::string& file = store.objects[id.directory() + "r1-0.safetensors"];
+    const std::string whole = file;
+    file.resize(whole.size() - 1);
+    support::expect_error([&] { (void)commit(perform); }, mdstream::errc::corrupt,
+                          {"rank 1 stored", "r1-0.safetensors has"});
+    store.objects.erase(id.directory() + "r1-0.safetensors");
+    support::expect_error([&] { (void)commit(perform); }, mdstream::errc::corrupt,
+                          {"rank 1 stored", "r1-0.safetensors is missing"});
+    CHECK(store.list("manifest/").empty());
+    // A listing that passed the file before it was written.
+    int lists = 0;
+    (void)commit([&](const mdstream::detail::protocol_request& request) {
+      if (request.what == model_run::verb::list && ++lists == 2)
+        store.objects[id.directory() + "r1-0.safetensors"] = whole;
+      return store.perform(request);
+    });
+    CHECK(next_start(store, 2) == 10);
   }
   SECTION("it saved other elements, or at another place") {
     store.objects[id.record(1)] = write_it({.id = id, .rank = 1, .ranks = 3});

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "checkpoint/model_run.hpp"
 #include "support/catch.hpp"
 #include "support/seed.hpp"
 
@@ -93,6 +94,7 @@ TEST_CASE("retention removes nothing that somebody may need", "[checkpoint]") {
     }
     const std::uint64_t last = std::max<std::uint64_t>(policy.last, 1);
     right = right && good_after >= std::min(last, good_before);
+    if (policy.last == 0) right = right && plan.manifests.empty();
     if (!line.empty()) right = right && !gone.contains(line.front());
     for (const start_id& start : plan.starts) {
       right = right && start.number < own.id.number;
@@ -150,6 +152,59 @@ TEST_CASE("a damaged checkpoint is not counted as one that is kept", "[checkpoin
   run.bad = {{own, 4}, {own, 2}};
   const auto plan = plan_retention({.last = 2, .every = 0}, {.id = own}, 5, run);
   CHECK(plan.manifests == std::vector<save_id>{{own, 1}, {own, 2}});
+}
+
+TEST_CASE("without rules no checkpoint goes, on whatever line it is", "[checkpoint]") {
+  const start_id own{3, 1}, rolled_back{2, 1};
+  run_contents run;
+  for (const start_id& each : {own, rolled_back}) run.starts.recorded.insert(each);
+  run.manifests = {{rolled_back, 10}, {rolled_back, 20}, {own, 15}};
+  run.bad = {{rolled_back, 20}};
+  for (const save_id& each : run.manifests) run.data[each] = {each.layout()};
+  run.data[{rolled_back, 30}] = {"data/…"};  // nobody committed it
+  const start_record record{.id = own, .line = {{rolled_back, 10}}};
+  const auto plan = plan_retention({}, record, 15, run);
+  CHECK(plan.manifests.empty());
+  CHECK(plan.orphans == std::vector<save_id>{{rolled_back, 30}});
+  CHECK(plan_retention({.last = 1}, record, 15, run).manifests ==
+        std::vector<save_id>{{rolled_back, 20}});
+}
+
+TEST_CASE("a run that keeps all is listed once, and again when something may go", "[checkpoint]") {
+  using namespace mdstream::detail;
+  model_run::store store;
+  const start_id dead{1, 1}, own{2, 1};
+  for (const start_id& each : {dead, own}) store.objects[claim_key(each)] = "{}";
+  const auto put = [&](save_id id) { store.objects[id.record(0)] = "{}"; };
+  const auto has = [&](save_id id) { return store.objects.contains(id.record(0)); };
+  put({dead, 10});
+  retention sweeper({}, {.id = own}, model_run::milliseconds(1000));
+  std::size_t listings = 0;
+  const auto sweep = [&](std::uint64_t saved, std::int64_t now) {
+    protocol_channel channel;
+    retention_plan plan;
+    run_protocol(channel, sweeper.sweep(channel, saved, model_run::milliseconds(now), plan),
+                 [&](const protocol_request& request) {
+                   listings += request.what == model_run::verb::list && request.keys[0] == "data/";
+                   return store.perform(request);
+                 });
+    return plan.orphans.size();
+  };
+  for (std::uint64_t step = 20; step < 30; ++step) CHECK(sweep(step, std::int64_t(step)) == 0);
+  CHECK(listings == 1);
+  CHECK(has({dead, 10}));
+  CHECK(sweep(30, 1020) == 1);  // its grace is over
+  CHECK_FALSE(has({dead, 10}));
+  CHECK(listings == 2);
+  put({own, 31});
+  CHECK(sweep(32, 5000) == 0);
+  CHECK(listings == 2);
+  sweeper.has_failed();
+  CHECK(sweep(33, 6000) == 0);
+  CHECK(sweep(34, 7000) == 1);
+  CHECK_FALSE(has({own, 31}));
+  CHECK(sweep(35, 9000) == 0);
+  CHECK(listings == 4);
 }
 
 TEST_CASE("keys of a run are read as they were written, and no others", "[checkpoint]") {

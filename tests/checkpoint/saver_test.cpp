@@ -331,6 +331,30 @@ TEST_CASE("ranks agree by a broadcast of the caller's", "[checkpoint]") {
   CHECK(mds::checkpoint::open(run).ranks() == 3);
 }
 
+TEST_CASE("where rank 0 cannot start, the broadcast tells the others", "[checkpoint]") {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<std::string> text;
+  const std::string failures = on_ranks(3, [&](std::uint64_t rank) {
+    mds::saver_options options = options_on(mds::store::local("/proc/version/run"));
+    options.world = {.ranks_per_node = 3, .rank = rank};
+    options.broadcast = [&](std::string& mine) {
+      std::unique_lock lock(mutex);
+      if (rank == 0) text = mine;
+      changed.notify_all();
+      changed.wait(lock, [&] { return text.has_value(); });
+      mine = *text;
+    };
+    mds::checkpoint_saver saver(options);
+    (void)saver.resume_point();
+  });
+  INFO(failures);
+  CHECK(failures.find("rank 0: ") == 0);
+  CHECK(failures.find("/proc/version/run") != std::string::npos);
+  for (const char* each : {"rank 1: rank 0 could not start", "rank 2: rank 0 could not start"})
+    CHECK(failures.find(each) != std::string::npos);
+}
+
 TEST_CASE("of two jobs on one run the later goes on, and the earlier saves no more",
           "[checkpoint]") {
   const scratch root;
@@ -354,6 +378,77 @@ TEST_CASE("of two jobs on one run the later goes on, and the earlier saves no mo
   CHECK(last.name() == found[1].name);
   last.load(mine.list());
   CHECK(mine.difference(2) == "");
+}
+
+TEST_CASE("all ranks of a job learn at their next save that another has taken over",
+          "[checkpoint]") {
+  const mds::opened_store run = mds::store::memory();
+  constexpr std::uint64_t ranks = 3;
+  std::vector<std::unique_ptr<model>> models;
+  std::vector<std::unique_ptr<mds::checkpoint_saver>> savers;
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) {
+    mds::saver_options options = options_on(run);
+    options.world = {.ranks_per_node = ranks, .rank = rank};
+    options.token = "earlier";
+    models.push_back(std::make_unique<model>(rank, ranks, cut::rows));
+    savers.push_back(std::make_unique<mds::checkpoint_saver>(options));
+    CHECK_FALSE(savers.back()->resume_point());
+  }
+  const auto save = [&](std::uint64_t rank, std::uint64_t step) {
+    models[rank]->set(step);
+    savers[rank]->save(step, models[rank]->list());
+  };
+  const auto is_refused = [&](std::uint64_t rank) {
+    INFO("rank " << rank);
+    expect_error([&] { savers[rank]->finish(); }, errc::superseded, {"taken over"});
+    expect_error([&] { save(rank, 9); }, errc::superseded, {"taken over"});
+  };
+  for (std::uint64_t rank = 0; rank < ranks; ++rank) save(rank, 1);
+  for (const auto& each : savers) each->finish();
+  mds::checkpoint_saver later(options_on(run));
+  SECTION("before any of them saves") {
+    CHECK(later.resume_point().value().step() == 1);
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) save(rank, 2);
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) is_refused(rank);
+  }
+  SECTION("when all but rank 0 have stored their parts") {
+    for (const std::uint64_t rank : {1, 2}) {
+      save(rank, 2);
+      savers[rank]->finish();
+    }
+    CHECK(later.resume_point().value().step() == 1);
+    save(0, 2);
+    is_refused(0);
+    for (const std::uint64_t rank : {1, 2}) {
+      save(rank, 3);
+      is_refused(rank);
+    }
+  }
+  CHECK(mds::checkpoint::list(run).size() == 1);
+}
+
+TEST_CASE("ranks of a launch whose token was used before overwrite nothing", "[checkpoint]") {
+  const mds::opened_store run = mds::store::memory();
+  REQUIRE(launch(run, "a", 2, cut::rows, {}, {1, 2}) == "");
+  const auto options_of = [&](std::uint64_t rank) {
+    mds::saver_options options = options_on(run);
+    options.world = {.ranks_per_node = 2, .rank = rank};
+    options.token = "a";
+    return options;
+  };
+  mds::checkpoint_saver first(options_of(0));
+  expect_error([&] { (void)first.resume_point(); }, errc::invalid_argument, {"\"a\""});
+  model mine(1, 2, cut::rows);
+  mds::checkpoint_saver second(options_of(1));  // of which nobody tells it
+  CHECK_FALSE(second.resume_point());
+  for (const std::uint64_t step : {1U, 2U}) {
+    mine.set(9);
+    second.save(step, mine.list(), {.own = "other"});
+    expect_error([&] { second.finish(); }, errc::invalid_argument, {"rank 1", "same token"});
+    const auto saved = mds::checkpoint::open(run, std::to_string(step));
+    CHECK(saved.verify().empty());
+    CHECK(saved.own(1) == "rank 1");
+  }
 }
 
 TEST_CASE("of many who create the same manifest one does", "[checkpoint]") {
@@ -454,6 +549,32 @@ TEST_CASE("a rank that cannot save is named by rank 0, and the next step is save
   REQUIRE(found.size() == 1);
   CHECK(found[0].step == 2);
   CHECK(launch(run, "b", 1, cut::rows, {}, {}) != "");  // there is one, without a loader's state
+}
+
+TEST_CASE("a rank whose record cannot be written as text says so, too", "[checkpoint]") {
+  const mds::opened_store run = mds::store::memory();
+  std::vector<std::optional<errc>> told(2);
+  std::vector<std::string> texts(2);
+  CHECK(on_ranks(2, [&](std::uint64_t rank) {
+          mds::saver_options options = options_on(run);
+          options.world = {.ranks_per_node = 2, .rank = rank};
+          options.token = "a";
+          mds::checkpoint_saver saver(options);
+          model mine(rank, 2, cut::rows);
+          saver.save(1, mine.list(), {.loader_state = rank == 1 ? "\xFF" : ""});
+          try {
+            saver.finish();
+          } catch (const mds::error& e) {
+            told[rank] = static_cast<errc>(e.code().value());
+            texts[rank] = e.what();
+          }
+        }) == "");
+  CHECK(told[1] == errc::invalid_argument);
+  CHECK(told[0] == errc::io_error);  // and not that the rank never came
+  for (const std::string& each : texts) {
+    INFO(each);
+    CHECK(each.find("not UTF-8") != std::string::npos);
+  }
 }
 
 TEST_CASE("bytes that are damaged are named, and the next start takes the one before",

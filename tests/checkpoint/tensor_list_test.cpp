@@ -31,6 +31,8 @@ TEST_CASE("a list refuses tensors that no file could hold", "[checkpoint]") {
   refused_tensor("w", tensor_type::f32, {4}, {{~std::uint64_t{0}}, {2}}, {"outside"});
   refused_tensor("w", tensor_type::f32, {4}, {{0, 0}, {4, 1}}, {"outside"});
   refused_tensor("w", tensor_type::f4, {4}, {{1}, {1}}, {"whole bytes"});
+  refused_tensor("w", tensor_type::f32, mds::tensor_shape(65, 1),
+                 mds::box::whole(mds::tensor_shape(65, 1)), {"\"w\"", "65 dimensions"});
   refused_tensor("w", tensor_type::f64, {std::uint64_t{1} << 62}, {{0}, {1}}, {"\"w\"", "F64"});
   mds::tensor_list list;
   support::expect_error([&] { list.add("w", tensor_type::f32, {4}, nullptr); },

@@ -5,6 +5,7 @@
 
 #include <mdstream/checkpoint/tensor_type.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,8 @@ namespace mdstream::inline v0 {
 using tensor_shape = std::vector<std::uint64_t>;
 
 /// A part of a tensor: `extent[d]` elements from element `offset[d]` on, along each dimension.
+///
+///     mds::box right_half{{0, 384}, {50257, 384}};  // of a tensor of shape [50257, 768]
 struct box {
   std::vector<std::uint64_t> offset{};
   std::vector<std::uint64_t> extent{};
@@ -42,6 +45,9 @@ struct box_view {
 };
 
 using extents = std::span<const std::uint64_t>;
+
+/// Of a tensor in a checkpoint.
+inline constexpr std::size_t most_dimensions = 64;
 
 /// The product of the extents; nothing when one of the products on the way does not fit, as the
 /// safetensors format has it, even if a later extent is 0.

@@ -34,7 +34,7 @@
 
 namespace mdstream::inline v0 {
 
-/// Name, type and shape of a tensor of a checkpoint.
+/// Name, type and shape of a tensor of a checkpoint; the shape is in elements, outermost first.
 struct tensor_info {
   std::string name{};
   tensor_type type{};
@@ -74,8 +74,8 @@ struct read_options {
   unsigned requests = 8;
   /// From the name of a listed tensor to that in the checkpoint.
   std::function<std::string(const std::string&)> rename{};
-  /// Where the listed tensors lie. By default where those of the saver do that gave the checkpoint,
-  /// else in host memory.
+  /// Where the listed tensors are. By default where those of the saver are that gave the
+  /// checkpoint, else in host memory.
   stage::device_copies device{};
   /// Tensors on a device are written after what this stream holds now; null: its default stream.
   stage::stream_handle stream = nullptr;
@@ -88,22 +88,26 @@ struct read_options {
 
 /// How a checkpoint is opened.
 struct checkpoint_options {
-  /// How long the store may be out of order.
+  /// How long requests are repeated that fail with transient errors.
   std::chrono::milliseconds patience = default_patience;
-  /// Told what is passed over, and why.
+  /// Gets what is passed over, and why. Called from any thread.
   warning_function warn = &warn_on_stderr;
 };
 
-/// A complete checkpoint, or a model that lies in plain files. Reads any box of any tensor into
+/// Reads tensors of a complete checkpoint, or of a model in plain files: any box of any tensor into
 /// memory of the caller, however the tensors were cut when they were saved.
 ///
+/// Tensors are packed, row-major and little-endian, in the files and in memory.
 /// Lifetime: copies share the store and the layout, and may outlive what opened them.
 /// Thread safety: any number of threads may call const members.
-/// Errors: `errc::not_found` for a tensor that is not there; `errc::invalid_argument` for another
-/// type or shape, or a box outside; `errc::corrupt`, naming file, bytes and tensors, where bytes do
-/// not have their checksum, fetched twice; what the store fails with.
-/// Cost: open: six requests. Reads: one request for each 16 MiB, or each run of bytes that lies
-/// more than 64 KiB from others; `read_options::requests` at a time, with 16 MiB of memory each.
+/// Errors: `errc::not_found` for a tensor that the checkpoint does not have;
+/// `errc::invalid_argument` for another type or shape, or a box outside; `errc::corrupt`, naming
+/// file, bytes and tensors, for bytes that do not have their checksum, fetched twice; what the
+/// store fails with.
+/// Cost: to open the newest: four listings and six reads, however many checkpoints there are; its
+/// layout stays in memory. To read: one request for each 16 MiB, or for each run of bytes that is
+/// more than 64 KiB away from others; `read_options::requests` at a time, with 16 MiB of memory
+/// each. Ranks do not share what they read.
 ///
 ///     auto last = mds::checkpoint::open(mds::full_store::open("s3://bucket/7b"));
 ///     mds::tensor_list mine;
@@ -111,13 +115,15 @@ struct checkpoint_options {
 ///     last.load(mine);
 class checkpoint {
  public:
-  /// All checkpoints of a run, sorted by start and step. Costs a request for each and five more.
+  /// All checkpoints of a run, sorted by start and step; none for a new run. A damaged one is in
+  /// the list, and `warn` gets why. Costs two requests for each and six more.
   [[nodiscard]] static std::vector<checkpoint_info> list(opened_store run,
                                                          checkpoint_options options = {});
 
-  /// The one of that name; of that step, where the name is a number; without a name the newest
-  /// complete one of the run's line, else the one before, of which `warn` is told why. Throws
-  /// `errc::not_found` where there is none, `errc::corrupt` where none can be used.
+  /// The one of that name, or of that step where the name is a number. Without a name the newest
+  /// complete one of the run's line; if that is damaged, the one before, and `warn` gets why.
+  /// Throws `errc::not_found` where there is no such checkpoint, `errc::corrupt` where it cannot be
+  /// used, and what the store fails with: a failure of the store is never "not found".
   [[nodiscard]] static checkpoint open(opened_store run, std::string_view name = {},
                                        checkpoint_options options = {});
 
@@ -158,16 +164,23 @@ class checkpoint {
   /// that there was not.
   [[nodiscard]] std::string own(std::uint64_t rank) const;
 
-  /// Fills the memory of each tensor of the list with its part. Whether it is listed as replicated
-  /// does not matter: each reads what it holds. What lies on a device is there when it returns.
+  /// Fills the memory of each tensor of the list with its part. Other tensors of the checkpoint are
+  /// left alone. A list may be any cut, and another one than was saved. What is listed as
+  /// replicated is read whole by each rank: for shares see docs/checkpoints.md. Tensors on a device
+  /// have their values when it returns. Writes from several threads; after a failure some parts are
+  /// filled. Cost: requests as above, on `read_options::requests` threads.
   void load(const tensor_list& into, const read_options& options = {}) const;
 
-  /// One box of one tensor, packed and row-major, of as many bytes as `into` has.
+  /// One box of one tensor, packed and row-major, into host memory of exactly its bytes.
+  ///
+  ///     std::vector<float> row(768);  // row 7 of "wte", F32 [50257, 768]
+  ///     last.read("wte", {{7, 0}, {1, 768}}, std::as_writable_bytes(std::span(row)));
   void read(std::string_view name, const box& part, mutable_bytes into,
             const read_options& options = {}) const;
 
-  /// Reads all files that have checksums and compares them. What is damaged, or missing, is told,
-  /// not thrown. `progress` is called with the bytes of each block, from several threads.
+  /// Reads all files that have checksums and compares them. Returns what is damaged or missing,
+  /// sorted by file; throws what the store fails with. `progress` is called with the bytes of each
+  /// block, from several threads. Cost: a request and 16 MiB of memory for each block.
   [[nodiscard]] std::vector<checkpoint_damage> verify(
       unsigned requests = 8, const std::function<void(std::uint64_t)>& progress = {}) const;
 
@@ -248,12 +261,15 @@ class checkpoint {
   std::shared_ptr<const contents> data_;
 };
 
-/// Keeps a checkpoint of that name from being removed by `keep_rules` until `unpin_checkpoint` with
-/// the same `who`, a name. Throws `errc::not_found` where there is no such checkpoint.
+/// Keeps a checkpoint from being removed by `keep_rules` until `unpin_checkpoint` with the same
+/// `who`, a word for who needs it. `name` as `checkpoint::open` has it. Throws `errc::not_found`
+/// where there is no such checkpoint, or where a job removed it meanwhile.
+///
+///     mds::pin_checkpoint(run, "30000", "paper");
 void pin_checkpoint(opened_store run, std::string_view name, std::string_view who,
                     checkpoint_options options = {});
 
-/// Undoes `pin_checkpoint`, of which only the full name is taken. Not an error where it is not
+/// Undoes `pin_checkpoint`. Takes the full name, `checkpoint::name()`. No error if it is not
 /// pinned.
 void unpin_checkpoint(opened_store run, std::string_view name, std::string_view who,
                       checkpoint_options options = {});

@@ -21,8 +21,12 @@ struct cleaned_run {
 /// With `dry_run` it only tells.
 ///
 /// A job may save to the run meanwhile: what it is writing stays, as do the newest checkpoint, the
-/// one that the last job went on from, and what is pinned. Errors: `errc::unavailable` where a job
-/// is just starting; `errc::corrupt` where the record of the last start is damaged.
+/// one that the last job went on from, and what is pinned.
+/// Thread safety: callable from any thread and process, several at a time.
+/// Errors: `errc::unavailable` where a job is just starting; `errc::superseded` where one starts
+/// meanwhile; `errc::corrupt` where the record of the last start is damaged; what the store fails
+/// with. A call that failed can be made again.
+/// Cost: about twelve listings, `keep.grace`, and a request for each object that goes.
 ///
 ///     mds::clean_run(run, {.last = 3, .every = 10'000});
 cleaned_run clean_run(opened_store run, const keep_rules& keep, bool dry_run = false,

@@ -28,14 +28,16 @@ struct export_options {
   std::function<void(std::uint64_t)> progress{};
 };
 
-/// Writes all tensors of a checkpoint, each whole, as a model of the Hub lies: `model.safetensors`,
+/// Writes all tensors of a checkpoint, each whole, as models of the Hub are: `model.safetensors`,
 /// or `model-00001-of-00003.safetensors` and so on with `model.safetensors.index.json`, which comes
 /// last. Returns the names of the files.
 ///
-/// All bytes are checked. Errors: those of `checkpoint::load`; `errc::invalid_argument` where the
-/// destination has a model already, two tensors would have one name, or `cast` is no floating-point
-/// type. Cost: memory for the
-/// largest file.
+/// All bytes are checked.
+/// Thread safety: callable from any thread; not twice into one destination at a time.
+/// Errors: those of `checkpoint::load`; `errc::invalid_argument` where the destination has a model
+/// already, two tensors would have one name, or `cast` is no floating-point type. After a failure
+/// the files that were written stay, and have to be removed before another attempt.
+/// Cost: memory for the largest file; a request for each 16 MiB that is read.
 ///
 ///     mds::export_checkpoint(mds::checkpoint::open(run), mds::store::local("/models/7b"));
 std::vector<std::string> export_checkpoint(const checkpoint& from, opened_store into,

@@ -31,11 +31,13 @@ struct import_options {
 /// none. Jobs that start on the run go on from it. Returns its name.
 ///
 /// All that is stored is read back and compared before the checkpoint is complete. Metadata are
-/// kept, a loader's state is not. Errors: those of `checkpoint::load`; `errc::invalid_argument`
-/// where the run has checkpoints, two tensors would have one name, or `cast` is no floating-point
-/// type; `errc::corrupt` where the store does not give back what it took; what the stores fail
-/// with. After a failure there is no checkpoint, and the same call can be made again. Cost: memory
-/// for two files.
+/// kept, a loader's state is not.
+/// Thread safety: callable from any thread; one import into a run at a time.
+/// Errors: those of `checkpoint::load`; `errc::invalid_argument` where the run has checkpoints, two
+/// tensors would have one name, or `cast` is no floating-point type; `errc::corrupt` where the
+/// store does not give back what it took; what the stores fail with. After a failure there is no
+/// checkpoint, and the same call can be made again.
+/// Cost: memory for two files; all bytes are read, stored and read back.
 ///
 ///     auto model = mds::checkpoint::open_files(mds::full_store::open("hf://org/name"));
 ///     mds::import_checkpoint(model, mds::full_store::open("s3://bucket/7b"));

@@ -20,12 +20,14 @@
 namespace mdstream::inline v0 {
 
 /// Which checkpoints stay. Never removed are the newest, the one that the job went on from, and
-/// those that are pinned.
+/// those that are pinned. A damaged checkpoint does not count as one of the `last`.
+///
+///     mds::keep_rules keep{.last = 3, .every = 10'000};  // steps
 struct keep_rules {
-  std::uint64_t last = 0;   ///< so many of the newest; 0: all
+  std::uint64_t last = 0;   ///< so many of the newest; 0: all, and no checkpoint is removed
   std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: none
-  /// Data stay for so long after their checkpoint has gone, and what dead jobs left after it was
-  /// first seen: who reads has time to end.
+  /// The data of a checkpoint stay for so long after it has gone, and what dead jobs left for so
+  /// long after it was first seen: a process that reads them has time to end.
   std::chrono::milliseconds grace = std::chrono::hours(1);
 };
 
@@ -33,11 +35,15 @@ struct keep_rules {
 struct saved_checkpoint {
   std::uint64_t step = 0;
   std::string name{};  ///< of the checkpoint
-  bool complete =
-      false;  ///< on rank 0: the checkpoint is; on the others this rank's part is stored
+  /// On rank 0: the checkpoint is complete. On other ranks: the part of this rank is stored.
+  bool complete = false;
 };
 
 /// Options of a `checkpoint_saver`; only `run` has no default.
+///
+///     mds::saver_options options{.run = mds::full_store::open("s3://bucket/7b"),
+///                                .world = {.nodes = 64, .ranks_per_node = 8, .rank = rank},
+///                                .keep = {.last = 3}};
 struct saver_options {
   /// The place of all checkpoints of one training run, and of nothing else.
   opened_store run;
@@ -46,14 +52,17 @@ struct saver_options {
   /// whole, `run` before the others. All have to answer when the run starts. A store that fails
   /// later is told to `warn` and done without until it works again, as long as another works.
   std::vector<opened_store> mirrors{};
+  /// All ranks of the job, and which of them this process is: as `loader::ranks()`. By default one.
   mdstream::world world{};
-  /// A text that only the ranks of this launch have: how they agree on where to go on. By default
-  /// of Slurm, torchrun or PMIx (`launch::token_from_environment`); one rank needs none.
+  /// A text that all ranks of this launch have, and no other launch of the run has or had: how they
+  /// agree on where to go on. By default of Slurm, torchrun or PMIx
+  /// (`launch::token_from_environment`); one rank needs none.
   std::string token{};
-  /// Another way to agree: called by each rank in `resume_point`, once; has to leave on all what
-  /// rank 0 has, as MPI_Bcast does.
+  /// Another way to agree: called by each rank, once, on the thread that calls `resume_point`. Has
+  /// to leave on all ranks the text that rank 0 has, as MPI_Bcast does: some KB, or nothing where
+  /// rank 0 could not start.
   std::function<void(std::string&)> broadcast{};
-  /// Where all tensors of the rank lie: in host memory, or on a device, as `stage::cuda_copies()`.
+  /// Where all tensors of the rank are: in host memory, or on a device, as `stage::cuda_copies()`.
   stage::device_copies device{};
   /// For snapshots, pinned where there is a device. Where a rank saves more, `wait_snapshot` waits
   /// for uploads.
@@ -65,14 +74,15 @@ struct saver_options {
   /// Threads that copy tensors in host memory to the snapshot.
   unsigned copy_threads = 4;
   keep_rules keep{};
-  /// How long the store may be out of order.
+  /// How long requests are repeated that fail with transient errors.
   std::chrono::milliseconds patience = default_patience;
-  /// How long rank 0 waits for the slowest rank; the others for rank 0's start.
+  /// How long rank 0 waits for the parts of the slowest rank, and the others for rank 0's start.
   std::chrono::milliseconds rank_patience = std::chrono::hours(1);
   /// Told what is passed over and what has trouble, from any thread.
   warning_function warn = &warn_on_stderr;
   /// Called once for each save, from a thread of the saver, before the next one begins. Must not
-  /// throw, nor call the saver. Where it is set, failures are told here instead of being thrown.
+  /// throw, nor call the saver. If set, it gets the failures, and only `errc::superseded` is
+  /// thrown.
   std::function<void(const std::exception_ptr& failure, const saved_checkpoint&)> on_saved{};
 };
 

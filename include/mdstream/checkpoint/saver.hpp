@@ -24,22 +24,28 @@ struct resumed_run {
   std::string own{};
 };
 
-/// One for each rank of a training run.
+/// Saves tensors and state while training goes on, and finds the checkpoint to go on from. One for
+/// each rank of a training run.
 ///
 /// `save` returns at once: threads of the saver copy the tensors to memory of its own, and upload
 /// them from there. `wait_snapshot` returns when they are copied, so that the optimizer may write
 /// to them; tensors on a device are copied in the order of its streams, and no thread waits for
 /// that. A checkpoint exists once rank 0 has created its manifest, when all ranks have stored
-/// their parts; what is missing anything is never loaded.
+/// their parts. One that lacks anything is never loaded.
 ///
 /// Lifetime: tensors have to stay until `wait_snapshot` returns, or the saver is destroyed: make
-/// them before it. The destructor gives up what is not yet saved; `finish` waits for it. Thread
-/// safety: one thread at a time. In a forked child it cannot be used. Errors: what a save fails
-/// with is thrown by the next `save` or by `finish`, or told to `saver_options::on_saved`; the
-/// saver can go on. `errc::superseded`: a later start of the same run has taken over, and no
-/// further save succeeds. Cost: a copy of the tensors at the speed of memory, in the background;
-/// `saver_options::memory` bytes. The first save touches new memory, and takes twice as long to
-/// copy.
+/// them before it. The destructor gives up what is not yet saved; `finish` waits for it.
+/// Thread safety: one thread at a time. In a forked child it cannot be used.
+///
+/// Errors: what a save fails with is thrown by the next `save` or by `finish`, or given to
+/// `saver_options::on_saved`; the saver can go on. A `save` that throws has not begun: call it
+/// again to save that step. `errc::superseded`: a later start of the same run has taken over, and
+/// no further save succeeds. Each rank gets it with its next save at the latest.
+///
+/// Cost: a copy of the tensors at the speed of memory, in the background; `saver_options::memory`
+/// bytes, where the first save touches new memory and takes twice as long to copy. Requests: one
+/// for each file, or part of one, and three more; of rank 0 also two for each rank, about twelve,
+/// and the listings while it waits.
 ///
 ///     mds::checkpoint_saver saver({.run = mds::full_store::open("s3://bucket/7b"),
 ///                                  .world = world, .keep = {.last = 3}});
@@ -53,16 +59,17 @@ struct resumed_run {
 ///     saver.finish();
 class checkpoint_saver {
  public:
-  /// Makes no request. Throws `errc::invalid_argument` for options that cannot be right: a world of
-  /// several ranks that have no way to agree, a name in the environment that has no token.
+  /// Makes no request. Throws `errc::invalid_argument` for options that cannot be right, as those
+  /// of several ranks that have no way to agree.
   explicit checkpoint_saver(saver_options options);
 
   /// The checkpoint to go on from, the same on all ranks: the newest complete one of the run's
-  /// line; else the one before, of which `saver_options::warn` is told why. Nothing in a new run.
-  /// Called by all ranks, before they save; waits for rank 0. Throws `errc::corrupt` where there
-  /// are checkpoints and none can be used, and what the store fails with: a failure is never
-  /// "none". A load from it that finds damage notes that for the next start, which takes the one
-  /// before.
+  /// line; if that is damaged, the one before, and `saver_options::warn` gets why. Nothing in a new
+  /// run. Called by all ranks, before they save; waits for rank 0. Throws `errc::corrupt` where
+  /// there are checkpoints and none can be used, `errc::invalid_argument` for a token that another
+  /// launch has used, and what the store fails with: a failure is never "no checkpoint". A load
+  /// from it that finds damage notes that for the next start, which takes the one before. Cost:
+  /// about fifteen requests of rank 0; of others three, and one every 0.25 to 10 s while they wait.
   [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
 
   /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the
@@ -80,14 +87,17 @@ class checkpoint_saver {
   }
 
   /// Begins to save these tensors as they are now. All ranks call it for the same steps, each
-  /// higher than the one before. Waits for the save before. Tensors on a device are saved as
-  /// `stream` leaves them with what it holds now; null: the default stream.
+  /// higher than the one before. Waits for the save before, and throws what that failed with; then
+  /// this one has not begun. Throws `errc::invalid_argument` for a step that is not higher. Tensors
+  /// on a device are saved as `stream` leaves them with what it holds now; null: the default
+  /// stream.
   void save(std::uint64_t step, const tensor_list& tensors, save_options what = {},
             stage::stream_handle stream = nullptr) {
     here().save(step, tensors, std::move(what), stream);
   }
 
-  /// Returns when all tensors of the last save have been copied, or it has failed.
+  /// Returns when all tensors of the last save have been copied, or it has failed; at once without
+  /// a save. Throws only what a device fails with.
   void wait_snapshot() { here().wait_snapshot(); }
 
   /// The same for tensors on a device: later work on `stream` waits, this thread only where there
@@ -95,6 +105,7 @@ class checkpoint_saver {
   void wait_snapshot(stage::stream_handle stream) { here().wait_snapshot(stream); }
 
   /// Returns when the last save is complete, on ranks other than 0 when this rank's part is stored.
+  /// Throws what it failed with, once.
   void finish() { here().finish(); }
 
   /// Requests that were repeated because the store had trouble.

@@ -14,7 +14,7 @@
 
 namespace mdstream::inline v0 {
 
-/// Which of `of` ranks that hold the same tensor this one is.
+/// Which of `of` ranks that hold the same tensor this one is, counted from 0.
 struct replica {
   std::uint64_t index = 0;
   std::uint64_t of = 1;
@@ -44,15 +44,21 @@ void require_tensor_name(std::string_view name);
 
 }  // namespace detail
 
-/// Names, types, shapes and memory of one rank's tensors. The memory is the caller's.
+/// Names, types, shapes and memory of one rank's tensors: what it saves and what it loads.
 ///
-/// Each part is packed and row-major where the pointer shows, on the host or on a device.
-/// Errors: `errc::invalid_argument` for a name that is not UTF-8 text, a box outside its tensor,
-/// a box of 4-bit or 6-bit elements that is not made of whole bytes, or a tensor that is listed
-/// with two types or shapes.
+/// Shapes, offsets and extents are in elements, the outermost dimension first; `{}` is a scalar.
+/// Each part is packed, row-major and little-endian where the pointer shows, on the host or on a
+/// device.
+/// Lifetime: the memory is the caller's, and has to outlive each load, and each save until it is
+/// copied. A list may go at once.
+/// Thread safety: const members from any number of threads.
+/// Errors: `errc::invalid_argument` for a name that is empty, `__metadata__` or not UTF-8, more
+/// than 64 dimensions, a box outside its tensor, or a box of 4-bit or 6-bit elements that is not
+/// made of whole bytes. A save throws it for a name that is listed with two types or shapes, and
+/// for boxes that leave out an element or have one twice.
 ///
-///     mds::tensor_list mine;
-///     mine.add("h.0.w", mds::tensor_type::bf16, {rows, columns}, {{first, 0}, {mine, columns}},
+///     mds::tensor_list mine;  // rows first to first + count of "h.0.w", and all of "ln.w"
+///     mine.add("h.0.w", mds::tensor_type::bf16, {rows, columns}, {{first, 0}, {count, columns}},
 ///     w); mine.replicated("ln.w", mds::tensor_type::f32, {columns}, ln, {.index = rank, .of =
 ///     ranks});
 class tensor_list {
@@ -66,7 +72,8 @@ class tensor_list {
     return add(std::move(name), type, shape, box::whole(shape), data);
   }
 
-  /// A tensor that `mine.of` ranks hold as a whole, with the same values: each saves a share.
+  /// A tensor that `mine.of` ranks hold as a whole, with the same values: each saves a share, and
+  /// loads all of it. Shares of 1 MiB or more are rows; a smaller tensor is saved by one of them.
   tensor_list& replicated(std::string name, tensor_type type, const tensor_shape& shape, void* data,
                           replica mine);
 

@@ -27,27 +27,13 @@ struct commit_options {
   std::optional<save_id> parent{};
   std::uint64_t ranks = 1;
   std::vector<std::pair<std::string, std::string>> metadata{};
-  std::chrono::milliseconds patience = std::chrono::hours(1);  ///< with the slowest rank
-  /// With a store that refuses the manifest. The protocol's driver repeats other requests.
-  std::chrono::milliseconds store_patience = default_patience;
+  std::chrono::milliseconds patience = std::chrono::hours(1);   ///< with the slowest rank
+  std::chrono::milliseconds store_patience = default_patience;  ///< as `creation::patience`
   std::uint64_t seed = 0;
   warn_function warn{};
 };
 
-/// The starts of the run. Throws `errc::superseded` if one besides `own` has its number or a higher
-/// one.
-[[nodiscard]] inline protocol require_newest_start(protocol_channel& channel, start_id own,
-                                                   listed_starts& out) {
-  const protocol_answer listing =
-      require(co_await channel.list("starts/"), "cannot list the starts of the run");
-  out = listed_starts::of(listing.listing);
-  if (const auto other = out.other_from(own))
-    throw error(errc::superseded, "the start " + other->text() +
-                                      " of the same run has taken over from " + own.text() +
-                                      ": this job saves no more");
-}
-
-/// The records of all ranks, once they are there.
+/// The records of all ranks, once they and the files that they name are there.
 [[nodiscard]] inline protocol await_records(protocol_channel& channel, commit_options options,
                                             std::vector<rank_record>& out) {
   out.assign(options.ranks, {});
@@ -75,13 +61,21 @@ struct commit_options {
         const std::uint64_t rank = fresh[i];
         try {
           out[rank] = read_record(*records.found[i], options.id, rank, {.url = keys[i]});
+          // Written before the record; the listing may have been on its way past them.
+          if (const auto why = missing_files(out[rank].data, options.id, files.listing))
+            throw error(errc::corrupt, diagnostics{.what = "what rank " + std::to_string(rank) +
+                                                           " stored is not there: " + *why,
+                                                   .url = options.id.directory()});
         } catch (const error&) {
           if (++damaged[rank] == 2) throw;  // the first time it may have been on the way
           continue;
         }
-        if (!out[rank].failed.empty())
+        if (!out[rank].failed.empty()) {
+          listed_starts starts;  // a later one may be why
+          co_await require_newest_start(channel, options.id.start, starts);
           throw error(errc::io_error,
                       "rank " + std::to_string(rank) + " could not save: " + out[rank].failed);
+        }
         if (out[rank].ranks != options.ranks)
           throw error(errc::corrupt, "rank " + std::to_string(rank) + " is one of " +
                                          std::to_string(out[rank].ranks) + " ranks, not of " +
@@ -119,7 +113,6 @@ struct commit_options {
                                                 checkpoint_manifest& manifest) {
   std::vector<rank_record> records;
   co_await await_records(channel, options, records);
-  listed_starts starts;
   manifest = {.id = options.id,
               .parent = options.parent,
               .ranks = options.ranks,
@@ -147,31 +140,19 @@ struct commit_options {
   const std::string text = write_manifest(manifest);
   require(co_await channel.write(options.id.layout(), layout_text), "cannot write the layout");
 
-  // For an answer that is final, or contradicts what is there.
-  constexpr std::chrono::milliseconds brief = std::chrono::seconds(2);
-  jittered_pauses pauses(options.seed, std::chrono::milliseconds(500), std::chrono::seconds(30));
-  for (std::chrono::milliseconds waited{};;) {
-    co_await require_newest_start(channel, options.id.start, starts);
-    protocol_answer made = co_await channel.create(options.id.manifest(), text);
-    if (!made.failure && made.created) break;
-    const protocol_answer there = require(co_await channel.read(options.id.manifest()),
-                                          "cannot find out whether the manifest was created");
-    if (there.found.at(0) && *there.found[0] == text) break;
-    if (there.found.at(0))
-      throw error(errc::io_error,
-                  diagnostics{.what = "the manifest of the checkpoint is there with other bytes; "
-                                      "does another process save as the same start?",
-                              .url = options.id.manifest()});
-    const bool may_pass = is_transient(made.failure);
-    if (waited >= (may_pass ? options.store_patience : brief)) {
-      if (!made.failure)
-        made.failure = errc::io_error, made.where.what = "the store says that it is there";
-      require(std::move(made), "cannot create the manifest");
-    }
-    const std::chrono::milliseconds next = pauses.next();
-    waited += next;
-    (void)co_await channel.pause(next);
-  }
+  creation object{.key = options.id.manifest(),
+                  .text = text,
+                  .failure = "cannot create the manifest",
+                  .patience = options.store_patience,
+                  .seed = options.seed,
+                  .own = options.id.start};
+  bool is_other = false;
+  co_await create_once(channel, std::move(object), is_other);
+  if (is_other)
+    throw error(errc::io_error,
+                diagnostics{.what = "the manifest of the checkpoint is there with other bytes; "
+                                    "does another process save as the same start?",
+                            .url = options.id.manifest()});
   std::string told_hint = write_hint(options.id);
   const protocol_answer hint = co_await channel.write("latest.json", std::move(told_hint));
   if (hint.failure && options.warn)

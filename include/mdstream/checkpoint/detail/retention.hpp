@@ -5,8 +5,8 @@
 #include <mdstream/checkpoint/detail/choice.hpp>
 #include <mdstream/checkpoint/detail/commit.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
-#include <mdstream/checkpoint/options.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -19,11 +19,9 @@
 namespace mdstream::inline v0::detail {
 
 struct retention_policy {
-  std::uint64_t last = 1;   ///< so many of the newest stay, at least 1
+  std::uint64_t last = 0;   ///< so many of the newest stay; 0: all checkpoints, of any line
   std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: none
 };
-
-[[nodiscard]] retention_policy retention_policy_of(const keep_rules& rules) noexcept;
 
 /// What lies in a run.
 struct run_contents {
@@ -64,12 +62,20 @@ class retention {
   /// Whether data wait for their grace to end.
   [[nodiscard]] bool has_orphans() const noexcept { return !orphans_.empty(); }
 
+  /// This start has left data of a save that failed.
+  void has_failed() noexcept { is_swept_ = false; }
+
   /// For rank 0, after it committed step `saved`. Throws `errc::superseded` where a later start has
   /// taken over: it is asked before anything is removed, and again before data are. As data go only
   /// `grace` after their manifest, a start that chose a checkpoint while this one removed its
   /// manifest is seen in time.
   [[nodiscard]] protocol sweep(protocol_channel& channel, std::optional<std::uint64_t> saved,
                                clock now, retention_plan& plan) {
+    plan = {};
+    // Without rules only what failed or died goes. To list a run that keeps all takes long.
+    const bool is_due = std::any_of(orphans_.begin(), orphans_.end(),
+                                    [&](const auto& each) { return now - each.second >= grace_; });
+    if (policy_.last == 0 && is_swept_ && !is_due) co_return;
     run_contents run;
     co_await require_newest_start(channel, own_.id, run.starts);
     for (const object_info& each :
@@ -100,6 +106,7 @@ class retention {
     }
     for (const save_id& each : plan.manifests) orphans.emplace(each, now);
     orphans_ = std::move(orphans);
+    is_swept_ = true;
     plan.orphans = due;
     if (!due.empty() || !plan.starts.empty()) {
       listed_starts again;
@@ -112,6 +119,7 @@ class retention {
         keys.push_back(claim_key(each));
       }
       require(co_await channel.remove(std::move(keys)), "cannot remove data without a manifest");
+      for (const save_id& each : due) orphans_.erase(each);
     }
   }
 
@@ -120,6 +128,7 @@ class retention {
   start_record own_;
   clock grace_;
   std::map<save_id, clock> orphans_;  ///< since when they have been known
+  bool is_swept_ = false;             ///< what there is to sweep is known
 };
 
 }  // namespace mdstream::inline v0::detail

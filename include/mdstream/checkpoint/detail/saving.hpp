@@ -54,7 +54,10 @@ class saving {
     std::vector<planned_file> files{};
     data_layout layout{};
     // Over the rest: `mutex_`.
-    std::size_t copies_left = 0, uploads_left = 0;
+    std::size_t copies_left = 0;
+    std::size_t uploads_left = 0;  // the look before them is one
+    bool has_looked = false;
+    bool is_saved = false;                                       // by another process
     std::shared_ptr<const stage::device_copies::mark> copied{};  // from the device, once none left
     std::exception_ptr failure{};
     bool over = false;
@@ -90,11 +93,20 @@ class saving {
 
   void upload(one_save& in, std::size_t number, filled_block& block);
 
+  /// Whether another process takes the place of this one: a later start, or a rank of another
+  /// launch with the same token, whose files are not to be overwritten.
+  void look(one_save& in);
+
+  /// Waits for the look. Whether the save has not failed.
+  [[nodiscard]] bool may_upload(const one_save& in);
+
+  void end_upload(one_save& in);
+
   /// On a thread of the uploads, when there are no more of them.
   void complete(one_save& in);
 
   /// So that it does not wait for this rank.
-  void tell_rank_0(rank_record& record, const std::exception_ptr& failure) noexcept;
+  void tell_rank_0(const one_save& in) noexcept;
 
   void commit(const one_save& in);
 

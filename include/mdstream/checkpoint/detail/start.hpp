@@ -7,6 +7,7 @@
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -22,6 +24,7 @@ struct start_options {
   std::uint64_t ranks = 1;
   std::uint64_t seed = 0;  ///< of nonce and pauses: another one in each process
   std::chrono::milliseconds patience = std::chrono::minutes(10);  ///< of those who wait for rank 0
+  std::chrono::milliseconds store_patience = default_patience;    ///< as `creation::patience`
   warn_function warn{};
 };
 
@@ -46,6 +49,64 @@ class jittered_pauses {
   std::chrono::milliseconds most_;
 };
 
+/// The starts of the run. Throws `errc::superseded` if one besides `own` has its number or a higher
+/// one.
+[[nodiscard]] inline protocol require_newest_start(protocol_channel& channel, start_id own,
+                                                   listed_starts& out) {
+  const protocol_answer listing =
+      require(co_await channel.list("starts/"), "cannot list the starts of the run");
+  out = listed_starts::of(listing.listing);
+  if (const auto other = out.other_from(own))
+    throw error(errc::superseded, "the start " + other->text() +
+                                      " of the same run has taken over from " + own.text() +
+                                      ": this job saves no more");
+}
+
+/// An object of which there is one version.
+struct creation {
+  std::string key{};
+  std::string text{};
+  const char* failure = "";  ///< what an error says first
+  /// With a store that refuses the object. The protocol's driver repeats other requests.
+  std::chrono::milliseconds patience = default_patience;
+  std::uint64_t seed = 0;
+  std::optional<start_id> own{};  ///< a later start ends the attempts
+};
+
+/// Creates an object. Whether an answer was lost is settled by reading: `is_other` where there is
+/// one with other bytes, which stays.
+[[nodiscard]] inline protocol create_once(protocol_channel& channel, creation of, bool& is_other) {
+  // For an answer that is final, or contradicts what is there.
+  constexpr std::chrono::milliseconds brief = std::chrono::seconds(2);
+  jittered_pauses pauses(of.seed, std::chrono::milliseconds(500), std::chrono::seconds(30));
+  is_other = false;
+  for (std::chrono::milliseconds waited{};;) {
+    if (of.own) {
+      listed_starts starts;
+      co_await require_newest_start(channel, *of.own, starts);
+    }
+    protocol_answer made = co_await channel.create(of.key, of.text);
+    if (!made.failure && made.created) co_return;
+    const protocol_answer there = require(co_await channel.read(of.key), of.failure);
+    if (there.found.at(0)) {
+      is_other = *there.found[0] != of.text;
+      co_return;
+    }
+    const bool may_pass = is_transient(made.failure);
+    if (waited >= (may_pass ? of.patience : brief)) {
+      if (!made.failure)
+        made.failure = errc::io_error, made.where.what = "the store says that it is there";
+      require(std::move(made), of.failure);
+    }
+    const std::chrono::milliseconds next = pauses.next();
+    waited += next;
+    (void)co_await channel.pause(next);
+  }
+}
+
+/// For a token that another launch has.
+[[nodiscard]] error used_token(const std::string& token);
+
 /// For rank 0. It claims the number after the highest, and looks again: a start that finds that
 /// another has claimed this number or a higher one pauses and goes higher. As all see what was
 /// written before they look, at most one goes on with a number, and of any two that go on one is
@@ -57,16 +118,13 @@ class jittered_pauses {
   if (!agreed.empty()) {
     const protocol_answer used =
         require(co_await channel.read(agreed), "cannot look whether the launch is a new one");
-    if (used.found.at(0))
-      throw error(errc::invalid_argument,
-                  "the token \"" + options.token +
-                      "\" has started this run before; each launch, restarts too, needs another "
-                      "one: give it as an option");
+    if (used.found.at(0)) throw used_token(options.token);
   }
   jittered_pauses pauses(options.seed, std::chrono::milliseconds(200), std::chrono::seconds(10));
   std::mt19937_64 nonces(options.seed ^ 0x9E3779B97F4A7C15);
   start_id id;
   listed_starts starts;
+  std::vector<std::string> written;
   for (int attempt = 0;; ++attempt) {
     if (attempt == most_attempts)
       throw error(errc::unavailable,
@@ -74,6 +132,7 @@ class jittered_pauses {
     protocol_answer listing =
         require(co_await channel.list("starts/"), "cannot list the starts of the run");
     id = {listed_starts::of(listing.listing).last_number() + 1, nonces()};
+    written.push_back(claim_key(id));
     require(co_await channel.write(claim_key(id), "{}\n"), "cannot claim a start of the run");
     listing = require(co_await channel.list("starts/"), "cannot list the starts of the run");
     starts = listed_starts::of(listing.listing);
@@ -98,8 +157,18 @@ class jittered_pauses {
   }
   const std::string text = write_start(out.record);
   require(co_await channel.write(start_key(id), text), "cannot write the start of the run");
-  if (!agreed.empty())
-    require(co_await channel.write(agreed, text), "cannot hand the start on to the other ranks");
+  if (agreed.empty()) co_return;
+  creation token{.key = agreed,
+                 .text = text,
+                 .failure = "cannot hand the start on to the other ranks",
+                 .patience = options.store_patience,
+                 .seed = options.seed};
+  bool is_other = false;  // of a launch at the same time: its ranks are not to mix with these
+  co_await create_once(channel, std::move(token), is_other);
+  if (!is_other) co_return;
+  written.push_back(start_key(id));
+  (void)co_await channel.remove(std::move(written));  // else it would take over from the other
+  throw used_token(options.token);
 }
 
 /// From the text that rank 0 handed on, by `tokens/` or a communicator.

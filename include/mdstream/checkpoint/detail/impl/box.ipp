@@ -3,7 +3,6 @@
 #include <mdstream/checkpoint/box.hpp>
 #include <mdstream/version.hpp>
 
-#include <cstddef>
 #include <limits>
 #include <utility>
 

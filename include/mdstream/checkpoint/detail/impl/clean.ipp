@@ -35,7 +35,7 @@ MDSTREAM_INLINE cleaned_run clean_run(opened_store run, const keep_rules& keep, 
     if (each.start == newest) saved = each.step;
 
   const auto grace = dry_run ? std::chrono::milliseconds(0) : keep.grace;
-  detail::retention retention(detail::retention_policy_of(keep), own, grace);
+  detail::retention retention({.last = keep.last, .every = keep.every}, own, grace);
   detail::protocol_channel channel;
   const auto sweep = [&](std::chrono::milliseconds now) {
     detail::retention_plan plan;

@@ -103,7 +103,7 @@ MDSTREAM_INLINE void layout_reader::read_tensors(data_layout& out) {
     each.type = *type;
     item();
     read_numbers(each.shape);
-    if (each.shape.size() > 64 || !tensor_bytes(each.type, each.shape))
+    if (each.shape.size() > most_dimensions || !tensor_bytes(each.type, each.shape))
       fail(each, "it can not have the shape " + to_string(extents(each.shape)));
     item();
     in_.begin_array();

@@ -4,14 +4,8 @@
 #include <mdstream/version.hpp>
 
 #include <algorithm>
-#include <limits>
 
 namespace mdstream::inline v0::detail {
-
-MDSTREAM_INLINE retention_policy retention_policy_of(const keep_rules& rules) noexcept {
-  const std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
-  return {.last = rules.last == 0 ? all : rules.last, .every = rules.every};
-}
 
 MDSTREAM_INLINE retention_plan plan_retention(const retention_policy& policy,
                                               const start_record& own,
@@ -26,8 +20,7 @@ MDSTREAM_INLINE retention_plan plan_retention(const retention_policy& policy,
   std::uint64_t good = 0;
   for (const save_id& each : checkpoints_of_line(own.id, own.line, run.manifests)) {
     const bool counts = !run.bad.contains(each);
-    if (good < std::max<std::uint64_t>(policy.last, 1) ||
-        (policy.every != 0 && each.step % policy.every == 0))
+    if (good < policy.last || (policy.every != 0 && each.step % policy.every == 0))
       kept.insert(each);
     if (counts) ++good;
   }
@@ -40,7 +33,8 @@ MDSTREAM_INLINE retention_plan plan_retention(const retention_policy& policy,
   for (const save_id& each : run.manifests) {
     in_use.insert(each.start);
     const bool own_later = each.start == own.id && (!saved || each.step > *saved);
-    if (is_ours(each.start) && !kept.contains(each) && !own_later) out.manifests.push_back(each);
+    if (policy.last != 0 && is_ours(each.start) && !kept.contains(each) && !own_later)
+      out.manifests.push_back(each);
   }
   for (const auto& [id, keys] : run.data) {
     in_use.insert(id.start);

@@ -57,6 +57,7 @@ MDSTREAM_INLINE checkpoint_manifest read_manifest(std::string_view text, save_id
                             .data_bytes = from.get<std::uint64_t>("data_bytes"),
                             .loader_state = from.get<std::string>("loader_state")};
     if (out.id != id) throw error(errc::corrupt, "it is that of " + out.id.text());
+    if (out.ranks == 0) throw error(errc::corrupt, "no rank saved it");
     if (const json::value& parent = from.at("parent"); !parent.is_null())
       out.parent = read_save_id(parent);
     for (const auto& [key, value] : from.get<json::object>("metadata"))

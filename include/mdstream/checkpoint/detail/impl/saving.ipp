@@ -4,6 +4,7 @@
 #include <mdstream/checkpoint/detail/cut_tensors.hpp>
 #include <mdstream/checkpoint/detail/saving.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/core/detail/utf8.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/version.hpp>
 
@@ -65,14 +66,15 @@ MDSTREAM_INLINE void saving::save(std::uint64_t step, const tensor_list& tensors
   made->tensors = cut_tensors(tensors, most);
   made->files = plan_files(made->tensors, options_.world.rank, most);
   made->layout = layout_of(made->tensors, made->files);
-  made->copies_left = made->uploads_left = made->files.size();
+  made->copies_left = made->files.size();
+  made->uploads_left = made->files.size() + 1;
   if (options_.device) options_.device.follow(stream);
   last_step_ = step;
   {
     const std::lock_guard lock(mutex_);
     current_ = made;
   }
-  if (made->files.empty()) return uploads_.post([this, made] { complete(*made); });
+  uploads_.post([this, made] { look(*made); });  // which the others wait for
   for (std::size_t i = 0; i < made->files.size(); ++i)
     copies_.post([this, made, i] { copy(made, i); });
 }
@@ -138,22 +140,31 @@ MDSTREAM_INLINE void saving::start() {
                             .ranks = options_.world.num_ranks(),
                             .seed = seed(),
                             .patience = options_.rank_patience,
+                            .store_patience = options_.patience,
                             .warn = options_.warn};
   protocol_channel channel;
   started_run made;
-  if (first) {
-    run_->run(channel, begin_start(channel, about, made));
-  } else if (!options_.broadcast) {
-    run_->run(channel, await_start(channel, about, made));
+  std::exception_ptr failure;
+  try {
+    if (first)
+      run_->run(channel, begin_start(channel, about, made));
+    else if (!options_.broadcast)
+      run_->run(channel, await_start(channel, about, made));
+  } catch (...) {
+    failure = std::current_exception();
   }
-  if (options_.broadcast) {
-    std::string text = first ? write_start(made.record) : std::string();
+  if (options_.broadcast) {  // after a failure, too: the others wait for it
+    std::string text = first && !failure ? write_start(made.record) : std::string();
     options_.broadcast(text);
+    if (!first && text.empty())
+      throw error(errc::unavailable, "rank 0 could not start the run: its own error says why");
     if (!first) run_->run(channel, join_start(channel, std::move(text), about, made));
   }
+  if (failure) std::rethrow_exception(failure);
   if (made.manifest) parent_ = made.manifest->id;
   if (first)
-    retention_.emplace(retention_policy_of(options_.keep), made.record, options_.keep.grace);
+    retention_.emplace(retention_policy{.last = options_.keep.last, .every = options_.keep.every},
+                       made.record, options_.keep.grace);
   run_->go_on_without();
   started_ = std::move(made);
 }
@@ -206,7 +217,7 @@ MDSTREAM_INLINE void saving::copy(const save_ptr& in, std::size_t number) {
 MDSTREAM_INLINE void saving::upload(one_save& in, std::size_t number, filled_block& block) {
   try {
     if (block.copied) block.copied->await();
-    if (!has_failed(in)) {
+    if (may_upload(in)) {
       data_file& file = in.layout.files[number];
       const bytes_view bytes(block.memory.data.get(), static_cast<std::size_t>(file.bytes));
       for (std::size_t at = 0; at < bytes.size(); at += checksum_block)
@@ -219,6 +230,41 @@ MDSTREAM_INLINE void saving::upload(one_save& in, std::size_t number, filled_blo
     if (options_.device) options_.device.finish();  // the memory is used again
   }
   if (block.memory.data) memory_.give_back(std::move(block.memory));
+  end_upload(in);
+}
+
+MDSTREAM_INLINE void saving::look(one_save& in) {
+  try {
+    const std::uint64_t rank = options_.world.rank;
+    const std::string record = in.id.record(rank);
+    const auto there = run_->list(record);  // which does without stores that fail
+    in.is_saved = !there.empty() && there.front().key == record;
+    if (in.is_saved)
+      throw error(errc::invalid_argument,
+                  "rank " + std::to_string(rank) + " of this start has saved step " +
+                      std::to_string(in.id.step) +
+                      " before: another launch had the same token; each needs its own");
+    protocol_channel channel;
+    listed_starts starts;
+    run_->run(channel, require_newest_start(channel, in.id.start, starts));
+  } catch (...) {
+    fail(in, std::current_exception());
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    in.has_looked = true;
+    changed_.notify_all();
+  }
+  end_upload(in);
+}
+
+MDSTREAM_INLINE bool saving::may_upload(const one_save& in) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&in] { return in.has_looked; });
+  return !in.failure;
+}
+
+MDSTREAM_INLINE void saving::end_upload(one_save& in) {
   bool last = false;
   {
     const std::lock_guard lock(mutex_);
@@ -241,7 +287,8 @@ MDSTREAM_INLINE void saving::complete(one_save& in) {
   } catch (...) {
     in.failure = std::current_exception();  // nobody else works on it any more
     if (code_of(in.failure) == errc::superseded) superseded_ = in.failure;
-    if (record.rank != 0 && !run_->stopped()) tell_rank_0(record, in.failure);
+    if (retention_) retention_->has_failed();
+    if (record.rank != 0 && !in.is_saved && !run_->stopped()) tell_rank_0(in);
   }
   if (options_.on_saved)
     options_.on_saved(in.failure,
@@ -251,16 +298,19 @@ MDSTREAM_INLINE void saving::complete(one_save& in) {
   changed_.notify_all();
 }
 
-MDSTREAM_INLINE void saving::tell_rank_0(rank_record& record,
-                                         const std::exception_ptr& failure) noexcept {
+MDSTREAM_INLINE void saving::tell_rank_0(const one_save& in) noexcept {
   try {
-    record.data = {};
+    rank_record record{
+        .id = in.id, .rank = options_.world.rank, .ranks = options_.world.num_ranks()};
     try {
-      std::rethrow_exception(failure);
+      std::rethrow_exception(in.failure);
     } catch (const std::exception& e) {
       record.failed = e.what();
     }
-    run_->publish(record.id.record(record.rank), write_record(record));
+    // As a name of a file may not be; a record is text.
+    for (std::size_t at; (at = first_invalid_utf8(record.failed)) != record.failed.size();)
+      record.failed[at] = '?';
+    run_->publish(in.id.record(record.rank), write_record(record));
   } catch (...) {  // it hears of it by its patience
   }
 }

@@ -13,4 +13,11 @@ MDSTREAM_INLINE std::chrono::milliseconds jittered_pauses::next() {
   return std::chrono::milliseconds(whole / 2 + random_() % (whole / 2 + 1));
 }
 
+MDSTREAM_INLINE error used_token(const std::string& token) {
+  return {errc::invalid_argument,
+          "the token \"" + token +
+              "\" has started this run before; each launch, restarts too, needs another one: give "
+              "it as an option"};
+}
+
 }  // namespace mdstream::inline v0::detail

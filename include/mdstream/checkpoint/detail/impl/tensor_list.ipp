@@ -83,6 +83,10 @@ MDSTREAM_INLINE void tensor_list::require_bytes(const std::string& name, tensor_
 
 MDSTREAM_INLINE tensor_list& tensor_list::put(detail::listed_tensor made) {
   detail::require_tensor_name(made.name);
+  if (made.shape.size() > detail::most_dimensions)
+    throw error(errc::invalid_argument, "\"" + made.name + "\" has " +
+                                            std::to_string(made.shape.size()) +
+                                            " dimensions; a checkpoint's tensors have 64 at most");
   require_bytes(made.name, made.type, made.shape);
   if (!detail::lies_within(made.held, made.shape))
     throw error(errc::invalid_argument,
