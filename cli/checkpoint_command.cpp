@@ -233,6 +233,7 @@ void add_checkpoint(CLI::App& program) {
     added.first
         ->add_option("--mirror", added.second->mirrors,
                      "Another place of the same run; may be repeated. What either has is there")
+        ->allow_extra_args(false)
         ->type_name("URL");
     return added;
   };
@@ -249,6 +250,7 @@ void add_checkpoint(CLI::App& program) {
     command
         ->add_option("--rename", args.renames,
                      "Names that begin with FROM begin with TO instead; may be repeated")
+        ->allow_extra_args(false)
         ->type_name("FROM=TO");
     command
         ->add_option("--cast", args.cast,
