@@ -27,13 +27,20 @@ namespace {
 
 struct checkpoint_arguments {
   std::string url, name, who = "mdstream", out, run_url, cast;
-  std::vector<std::string> renames;
+  std::vector<std::string> renames, mirrors;
   bool remove = false, dry_run = false, all = false;
   std::uint64_t last = 0, every = 0, grace = 600, file_mb = 1024, step = 0;
   unsigned jobs = 8;
 
   [[nodiscard]] mds::opened_store run() const { return mds::full_store::open(url); }
-  [[nodiscard]] mds::checkpoint open() const { return mds::checkpoint::open(run(), name); }
+  [[nodiscard]] mds::checkpoint_options options() const {
+    mds::checkpoint_options reached;
+    for (const std::string& each : mirrors) reached.mirrors.push_back(mds::full_store::open(each));
+    return reached;
+  }
+  [[nodiscard]] mds::checkpoint open() const {
+    return mds::checkpoint::open(run(), name, options());
+  }
 };
 
 std::optional<mds::tensor_type> cast_of(const checkpoint_arguments& args) {
@@ -86,7 +93,7 @@ std::function<std::string(double)> bytes_shown(const char* what,
 }
 
 void list_checkpoints(const checkpoint_arguments& args) {
-  for (const mds::checkpoint_info& each : mds::checkpoint::list(args.run()))
+  for (const mds::checkpoint_info& each : mds::checkpoint::list(args.run(), args.options()))
     print({{"name", each.name},
            {"step", each.step},
            {"ranks", each.ranks},
@@ -118,7 +125,7 @@ void verify_checkpoints(const checkpoint_arguments& args) {
   std::vector<std::string> names{args.name};
   if (args.all) {
     names.clear();
-    for (mds::checkpoint_info& each : mds::checkpoint::list(run))
+    for (mds::checkpoint_info& each : mds::checkpoint::list(run, args.options()))
       names.push_back(std::move(each.name));
   }
   std::size_t faults = 0;
@@ -127,7 +134,7 @@ void verify_checkpoints(const checkpoint_arguments& args) {
     std::string whole = name;
     std::uint64_t bytes = 0;
     try {
-      const auto checked = mds::checkpoint::open(run, name);
+      const auto checked = mds::checkpoint::open(run, name, args.options());
       whole = checked.name();
       bytes = checked.bytes();
       std::atomic<std::uint64_t> done{0};
@@ -154,9 +161,9 @@ void pin_or_unpin(const checkpoint_arguments& args) {
   const mds::opened_store run = args.run();
   const std::string name = args.open().name();
   if (args.remove)
-    mds::unpin_checkpoint(run, name, args.who);
+    mds::unpin_checkpoint(run, name, args.who, args.options());
   else
-    mds::pin_checkpoint(run, name, args.who);
+    mds::pin_checkpoint(run, name, args.who, args.options());
   print({{"name", name}, {"pinned", !args.remove}, {"who", args.who}});
 }
 
@@ -198,7 +205,7 @@ void import_files(const checkpoint_arguments& args) {
 void clean_up_run(const checkpoint_arguments& args) {
   const mds::keep_rules keep{
       .last = args.last, .every = args.every, .grace = std::chrono::seconds(args.grace)};
-  const mds::cleaned_run found = mds::clean_run(args.run(), keep, args.dry_run);
+  const mds::cleaned_run found = mds::clean_run(args.run(), keep, args.dry_run, args.options());
   print({{"checkpoints", found.checkpoints},
          {"leftovers", found.leftovers},
          {"removed", !args.dry_run}});
@@ -221,6 +228,15 @@ void add_checkpoint(CLI::App& program) {
     command->callback([args, does] { does(*args); });
     return std::pair(command, args);
   };
+  const auto add_to_run = [&](const char* name, const char* about, checkpoint_action does) {
+    const auto added = add(name, about, does);
+    added.first
+        ->add_option("--mirror", added.second->mirrors,
+                     "Another place of the same run; may be repeated. What either has is there")
+        ->allow_extra_args(false)
+        ->type_name("URL");
+    return added;
+  };
   const auto add_name = [](CLI::App* command, checkpoint_arguments& args) {
     command
         ->add_option("--name", args.name,
@@ -234,6 +250,7 @@ void add_checkpoint(CLI::App& program) {
     command
         ->add_option("--rename", args.renames,
                      "Names that begin with FROM begin with TO instead; may be repeated")
+        ->allow_extra_args(false)
         ->type_name("FROM=TO");
     command
         ->add_option("--cast", args.cast,
@@ -241,29 +258,31 @@ void add_checkpoint(CLI::App& program) {
         ->type_name("TYPE");
     command->add_option("--file-mb", args.file_mb, "MiB of a file, about")->capture_default_str();
   };
-  (void)add("list", "List the checkpoints of a run, one line of JSON each", &list_checkpoints);
+  (void)add_to_run("list", "List the checkpoints of a run, one line of JSON each",
+                   &list_checkpoints);
   {
-    const auto [command, args] = add("show", "What a checkpoint holds, as JSON", &show_checkpoint);
+    const auto [command, args] =
+        add_to_run("show", "What a checkpoint holds, as JSON", &show_checkpoint);
     add_name(command, *args);
   }
   {
     const auto [command, args] =
-        add("verify", "Read all files of a checkpoint and compare their checksums",
-            &verify_checkpoints);
+        add_to_run("verify", "Read all files of a checkpoint and compare their checksums",
+                   &verify_checkpoints);
     add_name(command, *args);
     add_jobs(command, *args);
     command->add_flag("--all", args->all, "All checkpoints of the run");
   }
   {
     const auto [command, args] =
-        add("pin", "Keep a checkpoint, whatever the rules are", &pin_or_unpin);
+        add_to_run("pin", "Keep a checkpoint, whatever the rules are", &pin_or_unpin);
     add_name(command, *args);
     command->add_option("--who", args->who, "A word for who needs it")->capture_default_str();
     command->add_flag("--remove", args->remove, "Keep it no longer");
   }
   {
-    const auto [command, args] =
-        add("export", "Write plain safetensors files, as a model of the Hub lies", &export_files);
+    const auto [command, args] = add_to_run(
+        "export", "Write plain safetensors files, as a model of the Hub lies", &export_files);
     add_name(command, *args);
     add_jobs(command, *args);
     command->add_option("--out", args->out, "Where they go: a directory or a URL")
@@ -286,8 +305,8 @@ void add_checkpoint(CLI::App& program) {
   }
   {
     const auto [command, args] =
-        add("clean", "Remove checkpoints that are not kept, and what dead jobs left behind",
-            &clean_up_run);
+        add_to_run("clean", "Remove checkpoints that are not kept, and what dead jobs left behind",
+                   &clean_up_run);
     command->add_option("--last", args->last, "Keep so many of the newest; 0: all")
         ->capture_default_str();
     command->add_option("--every", args->every, "Keep those whose step is a multiple of this");

@@ -69,6 +69,8 @@ class child_process {
   void rest() { kill(-pid_, SIGSTOP); }
   void wake() { kill(-pid_, SIGCONT); }
 
+  void kill_now() { kill(-pid_, SIGKILL); }
+
   void tell(const char* line) {
     std::fprintf(to_, "%s\n", line);
     std::fflush(to_);

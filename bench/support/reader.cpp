@@ -6,6 +6,7 @@
 //                                                     samples of 2 KiB, or 64 B
 //   bench_reader read REMOTE LOCAL [KEY=VALUE...]    the keys: `settings` below
 //   bench_reader parts REMOTE LOCAL                  of the time to a first batch
+//   bench_reader index DIRECTORY                     the time to read an index
 //
 // Each prints one line of `key=value` words.
 
@@ -87,12 +88,12 @@ void write_samples(const std::string& where, const words& given) {
 }
 
 /// The samples that stand for themselves: a wrong one would have another number.
-void check(const auto& batch) {
+void check(const auto& batch, std::int64_t same) {
   const auto rows = batch.template dense<std::uint8_t>("x");
   for (std::size_t i = 0; i < batch.size(); ++i) {
     std::uint64_t number = 0;
     std::memcpy(&number, rows.row(i).data(), sizeof number);
-    if (number != static_cast<std::uint64_t>(batch.ids()[i]))
+    if (number != static_cast<std::uint64_t>(batch.ids()[i] % same))
       throw std::runtime_error("a sample is not the one that was asked for");
   }
 }
@@ -110,7 +111,9 @@ struct settings {
         stop_after(number(given, "stop_after", 0)),
         step(std::chrono::microseconds(number(given, "step_us", 0))),
         seconds(number(given, "seconds", 0)),
-        from(number(given, "from", 0)) {
+        from(number(given, "from", 0)),
+        same(static_cast<std::int64_t>(
+            number(given, "same", std::numeric_limits<std::int64_t>::max()))) {
     if (given.contains("ids")) ids.open(given.at("ids"));
   }
   std::uint64_t epochs;            // whole ones
@@ -118,6 +121,7 @@ struct settings {
   std::chrono::microseconds step;  // what a training step takes
   std::uint64_t seconds;           // reads epochs until these are over; 0: `epochs`
   std::uint64_t from;              // resumed behind so many samples
+  std::int64_t same;               // so many samples come again and again; else all differ
   std::ofstream ids;               // the samples of each batch, a line a batch
 };
 
@@ -157,7 +161,7 @@ void read_dataset(const std::string& remote, const std::string& local, const wor
         boundary = std::max(boundary, took);
       else
         steps.push_back(took);
-      check(batch);
+      check(batch, how.same);
       samples += batch.size();
       if (how.ids.is_open()) {
         for (const std::int64_t id : batch.ids()) how.ids << id << ' ';
@@ -229,6 +233,14 @@ void time_parts(const std::string& remote) {
               fetch);
 }
 
+void time_index(const std::string& directory) {
+  const auto begin = clock_type::now();
+  const std::vector<std::byte> text = mds::read_all(mds::store::local(directory), "index.json");
+  const mds::dataset_index index = mds::dataset_index::parse(mds::as_text(text));
+  std::printf("read=%.6f shards=%llu\n", seconds_since(begin),
+              static_cast<unsigned long long>(index.shards()));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,6 +258,8 @@ int main(int argc, char** argv) {
       read_dataset(argv[2], argv[3], given);
     else if (what == "parts")
       time_parts(argv[2]);
+    else if (what == "index")
+      time_index(argv[2]);
     else
       return 2;
   } catch (const std::exception& e) {

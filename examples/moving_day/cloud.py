@@ -1,27 +1,27 @@
 #!/usr/bin/env python3
-"""cloud.py DIRECTORY PORT: the border of a cloud. Stands before the storage server on PORT of 127.0.0.1, passes on what comes
-as it is, and counts the bytes that leave. When it listens, `port` is in DIRECTORY; `bytes` has the sums, as JSON.
+"""cloud.py DIRECTORY SERVER [PORT]: the border of a cloud. Stands before the storage server on port SERVER of 127.0.0.1, passes on
+what comes as it is, and counts. When it listens, on PORT or any, `port` is in DIRECTORY; `counts` has, as JSON, the bytes of `data`
+and `checkpoints` that left, and the requests that were `throttled` or `refused`.
 
-What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `throttled`: every other
-request gets 503; `gone`: connections are reset, open ones too.
+What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `throttled`: the first and
+every other request gets 503; `gone`: connections are reset, open ones too.
 """
-import collections
 import http.client
 import http.server
 import json
 import pathlib
-import random
 import socket
 import struct
 import sys
 import threading
 import time
 
-here, server = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+here, server, own_port = pathlib.Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
 local = threading.local()
 hop_by_hop = {"connection", "keep-alive", "transfer-encoding"}
 counting = threading.Lock()
-left = collections.Counter()
+counts = {"data": 0, "checkpoints": 0, "throttled": 0, "refused": 0}
+stormy = 0  # requests that came while the store throttled
 
 
 def weather():
@@ -31,18 +31,25 @@ def weather():
         return "fair"
 
 
-def count(kind, size):
+def count(what, number=1):
     with counting:
-        left[kind] += size
+        counts[what] += number
+
+
+def is_throttled():
+    global stormy
+    with counting:
+        stormy += 1
+        return stormy % 2 == 1
 
 
 def publish_counts():
     while True:
         time.sleep(0.2)
         with counting:
-            text = json.dumps(left)
-        (here / "bytes.new").write_text(text)
-        (here / "bytes.new").rename(here / "bytes")
+            text = json.dumps(counts)
+        (here / "counts.new").write_text(text)
+        (here / "counts.new").rename(here / "counts")
 
 
 class Border(http.server.BaseHTTPRequestHandler):
@@ -69,22 +76,24 @@ class Border(http.server.BaseHTTPRequestHandler):
                 raise
             return self.pass_on(body, False)
 
-    def reset(self):
+    def refuse(self):
+        count("refused")
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.close_connection = True
 
     def handle_one(self):
         now = weather()
         if now == "gone":
-            return self.reset()
+            return self.refuse()
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if now == "throttled" and random.random() < 0.5:
+        if now == "throttled" and is_throttled():
+            count("throttled")
             self.send_response(503, "Slow Down")
             self.send_header("Content-Length", "0")
             return self.end_headers()
         answer, text = self.pass_on(body)
         if weather() == "gone":
-            return self.reset()
+            return self.refuse()
         self.send_response_only(answer.status, answer.reason)
         for name, value in answer.getheaders():
             if name.lower() not in hop_by_hop | {"content-length"}:
@@ -93,9 +102,9 @@ class Border(http.server.BaseHTTPRequestHandler):
         if size is not None and answer.status not in (204, 304):
             self.send_header("Content-Length", size)
         self.end_headers()
-        self.wfile.write(text)
         if self.command == "GET" and answer.status in (200, 206):
             count("checkpoints" if "checkpoints" in self.path else "data", len(text))
+        self.wfile.write(text)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
 
@@ -105,7 +114,7 @@ class Server(http.server.ThreadingHTTPServer):
         pass
 
 
-border = Server(("127.0.0.1", 0), Border)
+border = Server(("127.0.0.1", own_port), Border)
 threading.Thread(target=publish_counts, daemon=True).start()
 (here / "port.new").write_text(str(border.server_port))
 (here / "port.new").rename(here / "port")

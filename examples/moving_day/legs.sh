@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # legs.sh PROGRAM MDSTREAM WORK [STEPS]: one training, undisturbed, and once more in four legs on three clouds. To be run where
 # servers of S3, Azure and Google Cloud Storage are in the environment, as tests/servers/with.sh starts them. STEPS is
-# a multiple of 20.
+# a multiple of 20. With KILLS, or MDSTREAM_LONG_TESTS (200 kills), in the environment rounds.sh follows.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -15,21 +15,30 @@ save_every=$((steps / 20))
 . "$here/../quickstart/local_mpi.sh"
 # shellcheck source=examples/moving_day/slurm.sh
 . "$here/slurm.sh"
+# shellcheck source=examples/moving_day/rounds.sh
+. "$here/rounds.sh"
 
 state=$(mktemp -d)
-processes=()
+declare -A processes
 finish() {
   local each
-  for each in "${processes[@]}"; do
+  for each in "${!processes[@]}"; do
     kill -KILL -- "-$each" 2>/dev/null || true
-    wait "$each" 2>/dev/null || true
+    ended "$each"
   done
   [ ! -e "$pids" ] || xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  kill_orphans
   stop_slurm
   rm -rf "$state"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
+
+# ended PROCESS: which does, or has.
+ended() {
+  wait "$1" 2>/dev/null || true
+  unset "processes[$1]"
+}
 
 # spawn LOG COMMAND...: in the background, in a process group of its own; sets $spawned.
 spawn() {
@@ -37,7 +46,7 @@ spawn() {
   shift
   setsid setpriv --pdeathsig KILL "$@" </dev/null >>"$out" 2>&1 &
   spawned=$!
-  processes+=("$spawned")
+  processes[$spawned]=1
 }
 now() { date +%s.%N; }
 steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
@@ -55,7 +64,7 @@ until_step() {
   done
 }
 launcher_lives() { kill -0 "$spawned" 2>/dev/null; }
-launcher_ends() { wait "$spawned" 2>/dev/null || true; }
+launcher_ends() { ended "$spawned"; }
 
 # begin NAME: a start of the run, for the picture. change CAUSE COMMAND...: ends what runs; the command returns when the launcher has
 # noticed.
@@ -73,17 +82,21 @@ kill_ranks() {
   rm -f "$pids"
 }
 
-# border NAME PORT: a cloud's border before its server; sets $port.
+# border NAME SERVER: a cloud's border before the port of its server, on a port of its own; sets $port.
+declare -A borders servers
 border() {
   mkdir -p "$state/$1"
   spawn "$state/$1/log" python3 "$here/cloud.py" "$state/$1" "$2"
+  borders[$1]=$spawned servers[$1]=$2
   while [ ! -s "$state/$1/port" ]; do sleep 0.05; done
   port=$(cat "$state/$1/port")
 }
+count_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$state/$1/counts" "$2"; }
 port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-train=("$program" train --work "$work" --run moved --steps "$steps" --save-every "$save_every")
+# A node's cache holds all data.
+train=("$program" train --work "$work" --run moved --steps "$steps" --save-every "$save_every" --cache-mb 64)
 s3=s3://test/moving azure=azure://test/moving gs=gs://test/moving
 
 rm -rf "$work/calm" "$work/nodes"  # of the last time; the rest of it goes in `prepare`
@@ -96,6 +109,8 @@ mkdir -p "$work/runs"
 # From here on what leaves a cloud is counted.
 border s3 "$(port_of "$S3_ENDPOINT_URL")"
 s3_border=$port
+border s3-slurm "$(port_of "$S3_ENDPOINT_URL")"
+slurm_border=$port
 border s3-copy "$(port_of "$S3_ENDPOINT_URL")"
 copy_border=$port
 border azure "$(port_of "$AZURE_STORAGE_CONNECTION_STRING")"
@@ -119,7 +134,8 @@ say "leg 2: two ranks under Slurm, checkpoints in S3 and Azure; the data are cop
 spawn "$work/runs/copy.txt" env S3_ENDPOINT_URL=http://127.0.0.1:"$copy_border" bash -ec '
   for each in prose code held-out; do "$1" copy "$2/$each" "$3/$each"; done' - "$mdstream" $s3 $gs
 copy=$spawned
-start_slurm "$state/slurm"
+export S3_ENDPOINT_URL=http://127.0.0.1:$slurm_border
+start_slurm "$state/slurm" 2 1
 begin "Slurm, 2 ranks"
 job=$(QUICKSTART_MEETING=127.0.0.1:$(free_port) sbatch --parsable --nodes=1-2 --requeue --open-mode=append \
   --output="$work/runs/said.txt" "$here/job.sh" "$work/nodes" "${train[@]}" --data $s3 --checkpoints $s3 --checkpoints $azure)
@@ -140,30 +156,46 @@ end_job() {
   scancel "$job"
   while job_lives; do sleep 0.05; done
 }
-change "the job is cancelled" end_job
+change "the job is asked to end" end_job
 rm -f "$pids"
 wait "$copy" || { cat "$work/runs/copy.txt" >&2; exit 1; }
+ended "$copy"
 
-say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for up to 20 s"
+say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for ${OUTAGE:=20} s"
 begin "torchrun, 4 ranks"
 # -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
 QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --log_dir "$state/torchrun" \
   --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
-  "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b"
+  "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b" --predownload 24
 alive=launcher_lives
+# So little is fetched ahead that the training meets whatever the store does. met WHAT: a request has been throttled, or refused.
+met() { [ "$(count_of gs "$1")" -gt 0 ]; }
 until_step $((steps * 12 / 20))
+throttled=$(now)
 echo throttled >"$state/gs/weather"
-until_step $((steps * 13 / 20))
+until met throttled; do until_step $(($(steps_done) + 1)); done
 echo gone >"$state/gs/weather"
-# On a machine so fast that what is in the cache would do to the end, the store comes back earlier.
-for ((tenths = 0; tenths < ${OUTAGE:-20} * 10 && $(steps_done) < steps * 15 / 20; ++tenths)); do sleep 0.1; done
+gone=$SECONDS still=0
+until met refused && [ "$still" -ge 30 ] && [ $((SECONDS - gone)) -ge "$OUTAGE" ]; do
+  before=$(steps_done)
+  sleep 0.1
+  if [ "$before" = "$(steps_done)" ]; then still=$((still + 1)); else still=0; fi
+  if [ "$before" -ge $((steps * 18 / 20)) ]; then
+    echo "moving day: the training reached step $before while its store was gone: it met no outage" >&2
+    exit 1
+  fi
+done
+printf '{"what": "outage", "begin": %s, "end": %s}\n' "$throttled" "$(now)" >>"$changes"
 echo fair >"$state/gs/weather"
-until_step $((steps * 16 / 20 - 2))
+until_step $(($(steps_done) + steps / 20))
 change "the ranks are killed" kill_ranks
 
 say "leg 4: one process, to the end"
 begin "one process"
 "${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --cache "$work/nodes/b"
+rm -f "$pids"
 sleep 0.5  # the borders' sums
 
-python3 "$here/picture.py" "$work" "$state"/{s3,s3-copy,azure,gs}/bytes
+python3 "$here/picture.py" "$work" "$state"/{s3,s3-slurm,s3-copy,azure,gs}/counts
+kills=${KILLS:-${MDSTREAM_LONG_TESTS:+200}}
+[ -z "$kills" ] || killed_rounds "$kills"

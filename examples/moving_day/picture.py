@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""picture.py WORK BYTES...: compares the undisturbed run and the moved one, draws both in WORK/moving.svg, and prints what the moves
-cost. BYTES are the sums of the clouds' borders (cloud.py), each in a directory with its cloud's name. The exit status is 1 where the
-runs differ."""
+"""picture.py WORK COUNTS...: compares the undisturbed run and the moved one, draws both in WORK/moving.svg, and prints what the moves
+cost. COUNTS are those of the clouds' borders (cloud.py), each in a directory with its cloud's name. The exit status is 1 where the
+runs differ, more data left a cloud than once for each node's cache, or the training met no throttling and no outage."""
 import json
 import pathlib
 import sys
@@ -11,11 +11,13 @@ work, runs = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[1]) / "runs"
 calm, moved = ((runs / name).read_text().splitlines() for name in ("calm.tsv", "moved.tsv"))
 notes = [json.loads(line) for line in (runs / "moved.changes").read_text().splitlines()]
 timing = [json.loads(line) for line in (runs / "moved.timing.jsonl").read_text().splitlines()]
-egress = {pathlib.Path(each).parent.name: json.loads(pathlib.Path(each).read_text()) for each in sys.argv[2:]}
-phases = ["detect", "restart", "open", "checkpoint", "first batch", "redone steps"]
-colours = dict(zip(phases, ["#7f7f7f", "#9467bd", "#1f77b4", "#2ca02c", "#ff7f0e", "#d62728"]))
+counts = {pathlib.Path(each).parent.name: json.loads(pathlib.Path(each).read_text()) for each in sys.argv[2:]}
+egress = {cloud: {kind: each[kind] for kind in ("data", "checkpoints")} for cloud, each in counts.items()}
+phases = ["detect", "restart", "open", "checkpoint", "first batch", "redone steps", "wait"]
+colours = dict(zip(phases, ["#7f7f7f", "#9467bd", "#1f77b4", "#2ca02c", "#ff7f0e", "#d62728", "#17becf"]))
 shades = ["#eef4fb", "#fdf3e7", "#eef8ee", "#f6eefa", "#f2f2f2"]
-cloud_names = {"s3": "S3", "s3-copy": "S3, the copy", "azure": "Azure", "gs": "Google"}
+cloud_names = {"s3": "S3, leg 1", "s3-slurm": "S3, leg 2", "s3-copy": "S3, the copy", "azure": "Azure", "gs": "Google, legs 3 and 4"}
+caches = {"s3": 1, "s3-slurm": 2, "s3-copy": 1, "azure": 0, "gs": 1}  # of nodes that read their data there; the copy reads once
 
 
 def lost_time():
@@ -71,8 +73,8 @@ class Svg:
             self.text(at + 6, y + 12, f"{sum(parts.values()):.1f} {unit}")
             y += 20
         for number, (part, colour) in enumerate(colours.items()):  # the legend, in columns that are wide enough for each name
-            self.rect(x + 240 + number * 98, y + 4, 10, 10, colour)
-            self.text(x + 254 + number * 98, y + 13, part, size=11)
+            self.rect(x + 240 + number * 88, y + 4, 10, 10, colour)
+            self.text(x + 254 + number * 88, y + 13, part, size=11)
         return y + 32
 
 
@@ -81,7 +83,7 @@ def draw(lost):
     losses = [[float(line.split("\t")[1]) for line in run] for run in (calm, moved)]
     steps = len(calm)
     low, high = min(map(min, losses)), max(map(max, losses))
-    picture = Svg(920, 650)
+    picture = Svg(920, 700)
     across = lambda step: left + (right - left) * step / steps
     up = lambda loss: bottom - (bottom - top) * (loss - low) / (high - low)
     picture.text(left, 24, "One training, undisturbed and moved through three clouds", size=16)
@@ -111,13 +113,19 @@ def draw(lost):
     (work / "moving.svg").write_text("\n".join(picture.parts) + "\n</svg>\n")
 
 
-lost = lost_time()
+outage = next(note for note in notes if note["what"] == "outage")
+in_outage = [each for each in timing
+             if each["what"] == "wait" and each["end"] > outage["begin"] and each["end"] - each["seconds"] < outage["end"]]
+waits = {}  # of a step: that of the rank which waited for the longest
+for each in in_outage:
+    waits[each["step"]] = max(waits.get(each["step"], 0), each["seconds"])
+lost = lost_time() + [("the store throttles, then is gone", {"wait": sum(waits.values())})]
 draw(lost)
 print(f"the picture: {work / 'moving.svg'}")
-waits = [each for each in timing if each["what"] == "wait"]
 for cause, parts in lost:
     print(f"{cause}: " + ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in parts.items()))
-print(f"waits for data, of half a second or more: {len(waits)}, {sum(each['seconds'] for each in waits):.1f} s")
+print(f"Google answered {counts['gs']['throttled']} requests by 503 and refused {counts['gs']['refused']}; "
+      f"{len(waits)} batches came half a second late or more")
 dataset = egress["s3-copy"]["data"]
 for cloud, sums in egress.items():
     print(f"left {cloud_names[cloud]}: {sums.get('data', 0)} bytes of data, {sums.get('data', 0) / dataset:.2f} times all that there are; {sums.get('checkpoints', 0)} bytes of checkpoints")
@@ -129,6 +137,13 @@ if different is None and len(calm) != len(moved):
 if different is not None:
     print(f"the moved run is another one from step {different + 1} on: see {runs}/calm.tsv and {runs}/moved.tsv")
     sys.exit(1)
+for cloud, sums in egress.items():
+    if sums["data"] > caches[cloud] * dataset:
+        sys.exit(f"more left {cloud_names[cloud]} than all data {caches[cloud]} times")
+if not counts["gs"]["throttled"] or not counts["gs"]["refused"]:
+    sys.exit("no request was throttled, or none was refused")
+if not any(each["end"] > outage["end"] for each in in_outage):
+    sys.exit("no rank has waited for the store to come back")
 print(f"every global batch of {len(calm)} held the same samples, and the losses are equal to the bit")
 print(f"{sum(sum(sums.values()) for sums in egress.values())} bytes of egress, "
-      f"{sum(sum(parts.values()) for _, parts in lost):.1f} seconds lost in {len(lost)} changes")
+      f"{sum(sum(parts.values()) for _, parts in lost):.1f} seconds lost in {len(lost) - 1} changes and an outage")

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# Sourced: a cluster of Slurm with two nodes, n1 and n2, both on this machine, which ends when the script does.
-# start_slurm DIRECTORY: everything of it lies there. Nothing is changed in /etc, and Slurm's own user is not needed.
+# Sourced: a cluster of Slurm whose nodes are all on this machine, and which ends when the script does.
+# start_slurm DIRECTORY NODES CORES: nodes n1, n2, ..., each of which takes itself to have so many cores. Everything of it lies in
+# the directory: nothing is changed in /etc, and Slurm's own user is not needed. Fails where Slurm does not start.
 slurm_processes=()
 
 stop_slurm() {
@@ -10,20 +11,20 @@ stop_slurm() {
 }
 
 start_slurm() {
-  local state=$1 user host controller first second
+  local state=$1 nodes=$2 cores=$3 user host ports node _
   user=$(id -un) host=$(hostname -s)
-  read -r controller first second < <(python3 -c 'import socket
-all = [socket.socket() for _ in range(3)]
+  read -ra ports < <(python3 -c 'import socket, sys
+all = [socket.socket() for _ in range(int(sys.argv[1]))]
 for each in all: each.bind(("127.0.0.1", 0))
-print(*[each.getsockname()[1] for each in all])')
-  mkdir -p "$state"/{munge,controller,n1,n2}
+print(*[each.getsockname()[1] for each in all])' $((nodes + 1)))
+  mkdir -p "$state"/{munge,controller}
   chmod 700 "$state/munge"
   (umask 077 && head -c 128 /dev/urandom >"$state/munge/key")
   # A job whose node has failed may start again once its old credentials have expired.
   cat >"$state/slurm.conf" <<CONF
-ClusterName=moving
+ClusterName=mdstream
 SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=$controller
+SlurmctldPort=${ports[0]}
 SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
@@ -39,13 +40,17 @@ AccountingStorageType=accounting_storage/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=1,bf_interval=1
+SlurmdParameters=config_overrides
+ReturnToService=2
 MpiDefault=none
-KillWait=1
+KillWait=10
 JobRequeue=1
-NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=$first CPUs=1
-NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=$second CPUs=1
-PartitionName=main Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
+  for ((node = 1; node <= nodes; ++node)); do
+    mkdir "$state/n$node"
+    echo "NodeName=n$node NodeHostname=$host NodeAddr=127.0.0.1 Port=${ports[node]} CPUs=$cores" >>"$state/slurm.conf"
+  done
   export SLURM_CONF=$state/slurm.conf PATH=$PATH:/usr/sbin
   daemon() {
     setsid setpriv --pdeathsig KILL "$@" </dev/null >>"$state/log" 2>&1 &
@@ -53,16 +58,14 @@ CONF
   }
   daemon munged --foreground --force --key-file="$state/munge/key" --socket="$state/munge/socket" \
     --pid-file="$state/munge/pid" --log-file="$state/munge/log" --seed-file="$state/munge/seed"
-  local _
   for _ in $(seq 100); do [ ! -S "$state/munge/socket" ] || break; sleep 0.1; done
   daemon slurmctld -D
-  daemon slurmd -D -N n1
-  daemon slurmd -D -N n2
-  for _ in $(seq 200); do
-    [ "$(sinfo -h -t idle -o %D 2>/dev/null)" != 2 ] || return 0
+  for ((node = 1; node <= nodes; ++node)); do daemon slurmd -D -N "n$node"; done
+  for _ in $(seq 300); do
+    [ "$(sinfo -h -t idle -o %D 2>/dev/null)" != "$nodes" ] || return 0
     sleep 0.1
   done
   tail -20 "$state/log" >&2
-  echo "moving day: Slurm did not start" >&2
+  echo "Slurm did not start" >&2
   return 1
 }

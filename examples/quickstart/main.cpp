@@ -5,6 +5,7 @@
 #include "train.hpp"
 
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -20,14 +21,17 @@ using namespace quickstart;
 constexpr const char* usage =
     "quickstart prepare [--work DIR] [--prose FOLDER]... [--code FOLDER]...\n"
     "quickstart train   [--work DIR] [--run NAME] [--steps N] [--save-every N] [--threads N]\n"
-    "                   [--data URL] [--checkpoints URL]... [--cache DIR]\n"
+    "                   [--data URL] [--checkpoints URL]... [--cache DIR] [--cache-mb N]\n"
+    "                   [--predownload SAMPLES] [--step-limit SECONDS] [--bad-batch N]\n"
     "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
     "quickstart compare [--work DIR] [--run NAME] --against NAME\n"
     "The datasets and checkpoints lie in a folder of DIR, or where QUICKSTART_STORE says, as\n"
     "s3://bucket/prefix; --data and --checkpoints name other places, azure:// and gs:// too. "
     "Ranks\n"
     "of mpirun or srun hand each other gradients by MPI; those of any launcher by TCP, where\n"
-    "QUICKSTART_MEETING says host:port of rank 0.\n";
+    "QUICKSTART_MEETING says host:port of rank 0. SIGTERM and SIGUSR1 ask for the\n"
+    "end: the run is saved, and the exit status 75. A step that takes longer than the limit ends\n"
+    "the process with status 70. --bad-batch shows what a loss that is no number leads to.\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
@@ -92,20 +96,28 @@ arguments parse(std::span<char* const> words) {
       out.train.save_every = number(option, value());
     else if (option == "--threads")
       out.train.threads = number(option, value());
+    else if (option == "--cache-mb")
+      out.train.cache_mb = number(option, value());
+    else if (option == "--predownload")
+      out.train.predownload = number(option, value());
+    else if (option == "--step-limit")
+      out.train.step_limit = std::chrono::seconds(number(option, value()));
+    else if (option == "--bad-batch")
+      out.train.bad_batch = number(option, value());
     else
       throw usage_error("no option '" + option + "'");
   }
   return out;
 }
 
-void run(std::span<char* const> words) {
+int run(std::span<char* const> words) {
   if (words.empty()) throw usage_error("what to do?");
   const std::string_view what = words[0];
   const arguments args = parse(words.subspan(1));
   if (what == "prepare") {
     prepare(args.where, args.prepare);
   } else if (what == "train") {
-    train(args.where, args.train);
+    return train(args.where, args.train);
   } else if (what == "report") {
     report(args.where, args.train.run, args.other);
   } else if (what == "compare") {
@@ -113,14 +125,14 @@ void run(std::span<char* const> words) {
   } else {
     throw usage_error("no step '" + std::string(what) + "'");
   }
+  return 0;
 }
 
 }  // namespace
 
 int main(int count, char** words) {
   try {
-    run(std::span(words, static_cast<std::size_t>(count)).subspan(1));
-    return 0;
+    return run(std::span(words, static_cast<std::size_t>(count)).subspan(1));
   } catch (const usage_error& e) {
     std::fprintf(stderr, "quickstart: %s\n%s", e.what(), usage);
     return 2;

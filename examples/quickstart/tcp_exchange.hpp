@@ -156,7 +156,9 @@ class tcp_exchange {
         ::listen(door.socket(), static_cast<int>(ranks())) != 0)
       detail::tcp_line::fail("cannot wait for the other ranks");
     for (std::size_t missing = ranks() - 1; missing > 0; --missing) {
-      const int socket = ::accept4(door.socket(), nullptr, nullptr, SOCK_CLOEXEC);
+      int socket = -1;
+      do socket = ::accept4(door.socket(), nullptr, nullptr, SOCK_CLOEXEC);
+      while (socket < 0 && errno == EINTR);
       if (socket < 0) detail::tcp_line::fail("not all of the other ranks have come");
       detail::tcp_line line(socket);
       std::uint64_t rank = 0;

@@ -14,6 +14,10 @@
 
 namespace quickstart {
 
+[[nodiscard]] inline double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 /// The phases of a start, in their order; seconds.
 struct start_timing {
   double began = 0.0;       // of the Unix clock, when the ranks had met
@@ -43,9 +47,10 @@ class timing_log {
   }
 
   void wait(std::uint64_t step, double seconds) const {
-    char line[120];
-    std::snprintf(line, sizeof line, R"({"what": "wait", "step": %llu, "seconds": %.3f})",
-                  static_cast<unsigned long long>(step), seconds);
+    char line[160];
+    std::snprintf(line, sizeof line,
+                  R"({"what": "wait", "step": %llu, "seconds": %.3f, "end": %.3f})",
+                  static_cast<unsigned long long>(step), seconds, unix_seconds());
     add(line);
   }
 
@@ -54,10 +59,6 @@ class timing_log {
 
   std::filesystem::path path_;
 };
-
-[[nodiscard]] inline double unix_seconds() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
 
 /// Seconds since the last call.
 class lap_clock {

@@ -12,6 +12,9 @@
 
 #include <mdstream/checkpoint/saver.hpp>
 #include <mdstream/launch/environment.hpp>
+#include <mdstream/launch/loss_guard.hpp>
+#include <mdstream/launch/stop_request.hpp>
+#include <mdstream/launch/watchdog.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -42,14 +46,17 @@ std::vector<mds::opened_store> mirrors(const std::vector<std::string>& urls) {
   return out;
 }
 
-// One process's part of a run.
+// One process's part of a run, from a checkpoint on.
 template <class Exchange>
 class training_run {
  public:
-  training_run(const places& where, const train_options& options, Exchange& exchange)
+  training_run(const places& where, const train_options& options, Exchange& exchange,
+               mds::launch::stop_request& stop, mds::launch::loss_guard& guard)
       : where_(where),
         options_(options),
         exchange_(exchange),
+        stop_(stop),
+        guard_(guard),
         trainer_({.context = 12, .hidden = 192}, {.rate = 3e-3, .steps = options.steps}, exchange,
                  threads()),
         loader_(loader_options()),
@@ -69,18 +76,28 @@ class training_run {
     add("adam.square", trainer_.optimizer().square());
   }
 
-  void operator()() {
+  // The exit status; nothing where the loss has gone wrong and the run has to go back to its last
+  // checkpoint.
+  std::optional<int> operator()() {
     check_world();
     timing_.open = clock_.lap();
     resume();
     check_agreement();
     timing_.checkpoint = clock_.lap();
     if (leads()) log_.emplace(where_.log(options_.run), step_);
-    while (step_ < options_.steps) epoch();
+    if (step_ >= options_.steps) ending_ = ending::complete;
+    while (ending_ == ending::none) epoch();
+    const auto pause = dog_.pause();  // storing is no step
     saver_.finish();
+    (void)any_rank(false);  // launchers end all ranks as soon as one has returned a failure
+    if (ending_ == ending::bad_loss) return std::nullopt;
+    return ending_ == ending::asked_for ? stop_.exit_status() : 0;
   }
 
  private:
+  // Why the loop ends: the same on all ranks.
+  enum class ending { none, complete, asked_for, bad_loss };
+
   // A wait for data that is worth a line.
   static constexpr std::chrono::milliseconds long_wait{500};
 
@@ -101,7 +118,8 @@ class training_run {
   // Ranks that read other data, in another order or from another step would train on nonsense.
   void check_agreement() {
     mdstream::fnv1a own;
-    own.add(loader_.state()).add(step_).add(options_.steps).add(options_.run);
+    own.add(loader_.state()).add(guard_.state());
+    own.add(step_).add(options_.steps).add(options_.run);
     std::array<std::uint64_t, groups> all;
     all.fill(own.value());
     exchange_.share(std::span<std::uint64_t>(all));
@@ -116,6 +134,14 @@ class training_run {
     }
   }
 
+  // On all ranks, once all have called it: whether it is so on any.
+  bool any_rank(bool here) {
+    std::array<std::uint8_t, groups> all;
+    all.fill(here ? 1 : 0);
+    exchange_.share(std::span<std::uint8_t>(all));
+    return std::ranges::any_of(all, [](std::uint8_t each) { return each != 0; });
+  }
+
   [[nodiscard]] std::size_t threads() const {
     if (options_.threads != 0) return options_.threads;
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -128,13 +154,13 @@ class training_run {
         .streams = {{.remote = where_.data() + "/prose", .proportion = prose_share},
                     {.remote = where_.data() + "/code", .proportion = code_share}},
         .local = where_.cache(),
-        .cache_limit = 7_MiB,
+        .cache_limit = options_.cache_mb << 20,
         .global_batch_size = global_batch,
         .seed = 9176,
         .epoch_size = 400 * global_batch,
         .shuffle_block_size = 2'000,
         .num_canonical_nodes = 1,
-        .predownload = 1'000};
+        .predownload = options_.predownload};
   }
 
   void epoch() {
@@ -143,11 +169,12 @@ class training_run {
     for (auto& batch : epoch) {
       const auto waited = stopwatch::clock::now() - waiting;
       watch_.stalled(waited);
-      if (leads() && done_here_ > 0 && waited >= long_wait)
+      if (done_here_ > 0 && waited >= long_wait)
         timing_log_.wait(step_, std::chrono::duration<double>(waited).count());
-      // A last batch that is not full holds repeats or fewer rows: it is left out.
-      if (batch.size() == global_batch / exchange_.ranks()) learn(batch);
-      if (step_ == options_.steps) return;
+      // A last batch that is not full holds repeats or fewer rows: it is left out, and so is what
+      // the guard has found bad.
+      if (batch.size() == global_batch / exchange_.ranks() && guard_.take()) learn(batch);
+      if (ending_ != ending::none) return;
       waiting = stopwatch::clock::now();
     }
   }
@@ -160,6 +187,12 @@ class training_run {
     log_entry entry{.step = step_};
     entry.digest = batch_digest(exchange_, rows.size(), row);
     entry.loss = trainer_.step(step_, rows.size(), row, [this] { saver_.wait_snapshot(); });
+    if (guard_.batches() == options_.bad_batch)
+      entry.loss = std::numeric_limits<double>::quiet_NaN();
+    if (!passes_guard(entry.loss)) {
+      ending_ = ending::bad_loss;
+      return;
+    }
     ++step_;
     if (step_ % options_.evaluate_every == 0 || step_ == options_.steps) {
       entry.held_out = held_out_loss_ = trainer_.evaluate(held_out_rows, [&](std::size_t i) {
@@ -178,8 +211,26 @@ class training_run {
                   .held_out = held_out_loss_},
                  watch_, step_ == options_.steps);
     }
-    if (step_ % options_.save_every == 0)
-      saver_.save(step_, tensors_, {.loader_state = loader_.state()});
+    dog_.step();
+    if (step_ == options_.steps)
+      ending_ = ending::complete;
+    else if (stop_.requested([this](bool here) { return any_rank(here); }))
+      ending_ = ending::asked_for;
+    if (step_ % options_.save_every == 0 || ending_ == ending::asked_for)
+      saver_.save(step_, tensors_,
+                  {.loader_state = loader_.state(), .metadata = {{"guard", guard_.state()}}});
+  }
+
+  // All ranks come to the same verdict: they have the loss of the global batch.
+  bool passes_guard(double loss) {
+    const auto verdict = guard_.judge(loss);
+    if (verdict == mds::launch::loss_verdict::give_up)
+      throw std::runtime_error("the loss went wrong again after " +
+                               std::to_string(guard_.returns() - 1) + " returns to a checkpoint");
+    if (leads() && verdict == mds::launch::loss_verdict::go_back)
+      std::fprintf(stderr, "batch %llu is left out: its loss is %g; back to the last checkpoint\n",
+                   static_cast<unsigned long long>(guard_.batches()), loss);
+    return verdict == mds::launch::loss_verdict::go_on;
   }
 
   // Once the run is where it had been before.
@@ -190,7 +241,12 @@ class training_run {
 
   // A run that was killed before its first save begins anew.
   void resume() {
-    step_ = saver_.resume(tensors_, loader_).step;
+    const mds::resumed_run resumed = saver_.resume(tensors_, loader_);
+    step_ = resumed.step;
+    std::string guard = mds::launch::loss_guard().state();  // of a new run
+    for (const auto& [name, text] : resumed.metadata)
+      if (name == "guard") guard = text;
+    guard_.load_state(guard);
     if (leads() && step_ > 0) {
       const std::uint64_t done_before = read_log(where_.log(options_.run)).size();
       first_new_step_ = std::max(step_, done_before) + 1;
@@ -198,7 +254,7 @@ class training_run {
           std::to_string(exchange_.ranks()) + (exchange_.ranks() == 1 ? " rank" : " ranks");
       std::fprintf(stderr, "run '%s' goes on at step %llu on %s\n", options_.run.c_str(),
                    static_cast<unsigned long long>(step_), ranks.c_str());
-      add_event(where_, options_.run, {.step = done_before, .text = "SIGKILL"});
+      add_event(where_, options_.run, {.step = done_before, .text = "stopped"});
       add_event(where_, options_.run, {.step = step_, .text = "on " + ranks});
     }
   }
@@ -208,6 +264,8 @@ class training_run {
   places where_;
   train_options options_;
   Exchange& exchange_;
+  mds::launch::stop_request& stop_;
+  mds::launch::loss_guard& guard_;
   trainer<Exchange> trainer_;
   mds::loader<policies> loader_;
   std::vector<std::uint8_t> held_out_;
@@ -219,32 +277,46 @@ class training_run {
   stopwatch watch_;
   std::uint64_t step_ = 0, done_here_ = 0, first_new_step_ = 1;
   double loss_ = 0.0, held_out_loss_ = 0.0;
+  ending ending_ = ending::none;
+  // Ends a process that stands still, because another rank does, for its launcher to start all.
+  mds::launch::watchdog dog_{
+      {.least = options_.step_limit, .waits_for = [this] { return loader_.waits_for(); }}};
 };
+
+// Trains until the run ends; after a loss that went wrong, from the last checkpoint on.
+template <class Exchange>
+int train_on(Exchange& exchange, const places& where, const train_options& options,
+             mds::launch::stop_request& stop) {
+  mds::launch::loss_guard guard;
+  for (;;)
+    if (const auto status = training_run<Exchange>(where, options, exchange, stop, guard)())
+      return *status;
+}
 
 }  // namespace
 
-void train(const places& where, const train_options& options) {
+int train(const places& where, const train_options& options) {
   note_process(where, options.run);
+  mds::launch::stop_request stop;
   if (const char* const meeting = std::getenv("QUICKSTART_MEETING")) {
     const mds::world world = mds::launch::from_environment(
         [](const char* name) -> const char* { return std::getenv(name); });
     tcp_exchange others(meeting, world.rank, world.num_ranks());
-    return training_run<tcp_exchange>(where, options, others)();
+    return train_on(others, where, options, stop);
   }
 #ifdef QUICKSTART_MPI
   if (mpi_exchange::launched()) {
     mpi_exchange others;
     try {
-      training_run<mpi_exchange>(where, options, others)();
+      return train_on(others, where, options, stop);
     } catch (const std::exception& e) {
       std::fprintf(stderr, "quickstart: rank %zu: error: %s\n", others.rank(), e.what());
       mpi_exchange::abort();
     }
-    return;
   }
 #endif
   alone nobody;
-  training_run<alone>(where, options, nobody)();
+  return train_on(nobody, where, options, stop);
 }
 
 }  // namespace quickstart

@@ -1,11 +1,13 @@
 // A run that lies in several stores: what is saved goes to all, and it goes on from the newest
 // checkpoint that any of them has.
 
+#include <mdstream/checkpoint/clean.hpp>
 #include <mdstream/checkpoint/saver.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -281,6 +283,44 @@ TEST_CASE("a run does not start without one of its stores: the newest may lie th
   }
 }
 
+TEST_CASE("a checkpoint is read from whichever of its run's stores has each part whole",
+          "[checkpoint]") {
+  const cloud s3("s3"), azure("azure");
+  REQUIRE(launch({s3}, "a", 2, 0, {10}) == "");
+  REQUIRE(launch({s3, azure}, "b", 2, 10, {20, 30, 40}) == "");
+  const auto damage = [](const cloud& at, const std::string& part) {
+    for (const auto& each : at.objects().list("data/"))
+      if (each.key.find(part) != std::string::npos) at.objects().write(each.key, {});
+  };
+  damage(s3, "40/r0-0.safetensors");
+  damage(azure, "40/r1-0.safetensors");
+  const listener told;
+  const mds::checkpoint_options both{.mirrors = {azure}, .warn = told.hears()};
+  for (const mds::store::memory& alone : {s3.objects(), azure.objects()})
+    CHECK(mds::checkpoint::open(alone, {}, {.warn = launches::no_warnings}).step() < 40);
+  const auto newest = mds::checkpoint::open(s3, {}, both);
+  REQUIRE(newest.step() == 40);
+  model mine(0, 1, cut::whole);
+  newest.load(mine.list(), {.check_all = true});
+  CHECK(mine.difference(40) == "");
+  CHECK(newest.verify().empty());
+  CHECK(told.count("is passed over") > 0);
+  // Step 10 lies in the first store alone.
+  CHECK(mds::checkpoint::list(azure.objects()).size() == 3);
+  CHECK(mds::checkpoint::list(azure, {.mirrors = {s3}, .warn = told.hears()}).size() == 4);
+  mds::pin_checkpoint(azure, "20", "paper", {.mirrors = {s3}});
+  for (const mds::store::memory& each : {s3.objects(), azure.objects()})
+    CHECK(each.list("pins/").size() == 1);
+  const auto cleaned = mds::clean_run(s3, {.last = 1, .grace = std::chrono::milliseconds(0)}, false,
+                                      {.mirrors = {azure}, .warn = told.hears()});
+  CHECK(cleaned.checkpoints.size() == 1);
+  CHECK(s3.objects().list("manifest/").size() == 3);
+  azure.now().no_reads = true;  // it may have the newest
+  expect_error([&] { (void)mds::checkpoint::open(s3, {}, both); }, errc::permission_denied, {});
+  expect_error([&] { (void)mds::checkpoint::open_files(s3, {}, both); }, errc::invalid_argument,
+               {"plain files have no mirrors"});
+}
+
 TEST_CASE("a loader with other options is refused by their name before tensors are read",
           "[checkpoint]") {
   const scratch_directory::scratch root;
@@ -297,7 +337,8 @@ TEST_CASE("a loader with other options is refused by their name before tensors a
     mds::checkpoint_saver saver(options);
     REQUIRE(saver.resume(mine.list(), loader).checkpoint.empty());
     mine.set(7);
-    saver.save(7, mine.list(), {.loader_state = loader.state(), .own = "dice"});
+    saver.save(7, mine.list(),
+               {.loader_state = loader.state(), .metadata = {{"loss", "2.5"}}, .own = "dice"});
     saver.finish();
   }
   mine.set(1);
@@ -313,5 +354,7 @@ TEST_CASE("a loader with other options is refused by their name before tensors a
   const mds::resumed_run resumed = saver.resume(mine.list(), same);
   CHECK(resumed.step == 7);
   CHECK(resumed.own == "dice");
+  REQUIRE(resumed.metadata.size() == 1);
+  CHECK(resumed.metadata[0].second == "2.5");
   CHECK(mine.difference(7) == "");
 }

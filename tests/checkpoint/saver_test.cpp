@@ -355,6 +355,32 @@ TEST_CASE("where rank 0 cannot start, the broadcast tells the others", "[checkpo
     CHECK(failures.find(each) != std::string::npos);
 }
 
+TEST_CASE("a rank that starts late goes on where the others do", "[checkpoint]") {
+  const mds::opened_store run = mds::store::memory();
+  CHECK(launch(run, "a", 2, cut::rows, {}, {1}) == "");
+  for (const std::uint64_t late : {0, 2}) {
+    // The others have their checkpoint by then, or wait for rank 0's choice; their save is stored.
+    const std::string token = "late " + std::to_string(late);
+    const std::uint64_t from = mds::checkpoint::open(run).step();
+    CHECK(on_ranks(3, [&](std::uint64_t rank) {
+            if (rank == late) std::this_thread::sleep_for(2s);
+            mds::saver_options options = options_on(run);
+            options.world = {.ranks_per_node = 3, .rank = rank};
+            options.token = token;
+            mds::checkpoint_saver saver(options);
+            model mine(rank, 3, cut::columns);
+            const auto last = saver.resume_point().value();
+            if (last.step() != from) throw std::runtime_error("another step");
+            last.load(mine.list());
+            if (!mine.difference(from).empty()) throw std::runtime_error("other tensors");
+            mine.set(from + 1);
+            saver.save(from + 1, mine.list());
+            saver.finish();
+          }) == "");
+    CHECK(mds::checkpoint::open(run).step() == from + 1);
+  }
+}
+
 TEST_CASE("of two jobs on one run the later goes on, and the earlier saves no more",
           "[checkpoint]") {
   const scratch root;

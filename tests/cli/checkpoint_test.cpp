@@ -103,6 +103,28 @@ TEST_CASE("checkpoint verify names what is damaged", "[cli]") {
   CHECK(run("checkpoint verify " + saved.path()).status == 0);  // the newest
 }
 
+TEST_CASE("checkpoint reads what one of two places lacks from the other", "[cli]") {
+  const saved_run saved;
+  const std::string other = saved / "other";
+  fs::copy(saved.path(), other, fs::copy_options::recursive);
+  const auto lose = [](const std::string& root, const std::string& part) {
+    std::vector<fs::path> gone;
+    for (const auto& each : fs::recursive_directory_iterator(root + "/data"))
+      if (each.is_regular_file() && each.path().native().find(part) != std::string::npos)
+        gone.push_back(each.path());
+    REQUIRE(!gone.empty());
+    for (const fs::path& each : gone) fs::remove(each);
+  };
+  lose(saved.path(), "30/layout.json");
+  lose(other, "20/");
+  check_error(run("checkpoint verify --all " + saved.path()), 1, {"1 fault"});
+  const answer whole = run("checkpoint verify --all --mirror " + other + ' ' + saved.path());
+  INFO(whole.err);
+  CHECK(whole.status == 0);
+  CHECK(whole.lines().size() == 3);
+  CHECK(run("checkpoint show --mirror " + other + ' ' + saved.path()).json().at("step") == 30);
+}
+
 TEST_CASE("checkpoint clean keeps what the rules and pins say", "[cli]") {
   const saved_run saved;
   const auto pinned = run("checkpoint pin --name 10 --who paper " + saved.path()).json();

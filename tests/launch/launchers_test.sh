@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# launchers_test.sh LAUNCHER PROGRAM EXAMPLES: a real launcher starts `launched`, which has to find its place, and to be
+# launchers_test.sh LAUNCHER PROGRAM TEMPLATES: a real launcher starts `launched`, which has to find its place, and to be
 # started again after a signal where that is the launcher's work. Status 77 where the launcher is not installed.
 set -euo pipefail
 
-launcher=$1 program=$2 examples=$3
+launcher=$1 program=$2 templates=$3
+# shellcheck source=examples/moving_day/slurm.sh
+. "$templates/../moving_day/slurm.sh"
 work=$(mktemp -d)
 pids=()
 finish() {
@@ -12,6 +14,7 @@ finish() {
     kill -KILL "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
+  stop_slurm
   rm -rf "$work"
 }
 trap finish EXIT
@@ -52,55 +55,6 @@ check_signal() {
   [ "$status" = 75 ] || fail "$1 ended with status $status, not 75"
 }
 
-# One Slurm on this machine, with daemons, keys and state of its own.
-start_slurm() {
-  local user host daemon ports
-  user=$(id -un) host=$(hostname -s)
-  read -ra ports < <(python3 -c 'import socket; s = [socket.socket() for _ in range(2)]
-for each in s: each.bind(("127.0.0.1", 0))
-print(*(each.getsockname()[1] for each in s))')
-  mkdir -m 700 munge state spool
-  (umask 077 && head -c 128 /dev/urandom >munge/key)
-  cat >slurm.conf <<CONF
-ClusterName=mdstream
-SlurmctldHost=$host(127.0.0.1)
-SlurmctldPort=${ports[0]}
-SlurmdPort=${ports[1]}
-AuthType=auth/munge
-AuthInfo=socket=$work/munge/socket
-SlurmUser=$user
-SlurmdUser=$user
-StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/spool
-SlurmctldPidFile=$work/slurmctld.pid
-SlurmdPidFile=$work/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-SlurmdParameters=config_overrides
-ReturnToService=2
-KillWait=2
-NodeName=$host NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP
-CONF
-  export SLURM_CONF=$work/slurm.conf
-  for daemon in "munged --foreground --force --key-file=$work/munge/key --socket=$work/munge/socket --pid-file=$work/munge/pid
-      --log-file=$work/munged.log --seed-file=$work/munge/seed" "slurmctld -D -c" "slurmd -D -c"; do
-    PATH=$PATH:/usr/sbin $daemon >"$work/${daemon%% *}.log" 2>&1 &
-    pids+=("$!")
-    [[ $daemon != munged* ]] || for _ in $(seq 100); do [ ! -S "$work/munge/socket" ] || break; sleep 0.1; done
-  done
-  for _ in $(seq 300); do
-    if [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]; then return; fi
-    sleep 0.1
-  done
-  echo "mdstream: SKIPPED: Slurm does not start here" >&2
-  tail -n 20 "$work"/*.log >&2
-  exit 77
-}
-
 case $launcher in
   openmpi)
     need mpirun.openmpi
@@ -112,7 +66,7 @@ case $launcher in
     echo "localhost slots=2" >hosts
     # The template, which passes SIGTERM on as SIGUSR1.
     check_signal TERM env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
-      "$examples/mpirun.sh"
+      "$templates/mpirun.sh"
     ;;
   hydra)
     need mpiexec.hydra
@@ -138,7 +92,7 @@ case $launcher in
     ;;
   slurm)
     for each in munged slurmctld slurmd; do PATH=$PATH:/usr/sbin need $each; done
-    start_slurm
+    start_slurm "$work/slurm" 1 8 || { echo "mdstream: SKIPPED: Slurm does not start here" >&2; exit 77; }
     srun -n 2 "$program" >world.log
     check_world 'SLURM_JOB_ID=1 SLURM_STEP_ID=0' world.log
     for kind in pmi2 pmix; do
@@ -156,7 +110,7 @@ SCRIPT
     grep -q "rank 0 of 1, 1 on a node, token SLURM_JOB_ID" small.log || fail "the batch script took itself for a rank"
     # The template: asked to end, the ranks save and the job is queued again.
     job=$(PROGRAM=$program STORE=none sbatch --parsable --nodes=1 --ntasks-per-node=2 --cpus-per-task=1 \
-      -o "$work/train.log" "$examples/slurm.sbatch")
+      -o "$work/train.log" "$templates/slurm.sbatch")
     await train.log 2 ' trains'
     scancel --signal=USR1 "$job"
     await train.log 2 ' saves'

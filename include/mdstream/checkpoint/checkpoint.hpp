@@ -86,8 +86,11 @@ struct read_options {
   bool cast = false;
 };
 
-/// How a checkpoint is opened.
+/// How the checkpoints of a run are reached.
 struct checkpoint_options {
+  /// Other places of the same run, as in `saver_options`: what any of them has is there, and is
+  /// read from the first that has it whole. All have to answer. Plain files have none.
+  std::vector<opened_store> mirrors{};
   /// How long requests are repeated that fail with transient errors.
   std::chrono::milliseconds patience = default_patience;
   /// Gets what is passed over, and why. Called from any thread.

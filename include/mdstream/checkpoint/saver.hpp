@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -19,6 +20,8 @@ namespace mdstream::inline v0 {
 struct resumed_run {
   std::uint64_t step = 0;    ///< 0: a new run
   std::string checkpoint{};  ///< its name; empty: a new run
+  /// The user's own, of `save_options::metadata`.
+  std::vector<std::pair<std::string, std::string>> metadata{};
   /// What the rank of this number had saved as `save_options::own`, as the state of its random
   /// numbers; empty where the run goes on on another number of ranks.
   std::string own{};
@@ -83,7 +86,10 @@ class checkpoint_saver {
     if (!last) return {};
     if (!last->loader_state().empty()) loader.load_state(last->loader_state());
     last->load(tensors, options);
-    return {.step = last->step(), .checkpoint = last->name(), .own = here().own_of(*last)};
+    return {.step = last->step(),
+            .checkpoint = last->name(),
+            .metadata = last->metadata(),
+            .own = here().own_of(*last)};
   }
 
   /// Begins to save these tensors as they are now. All ranks call it for the same steps, each

@@ -34,6 +34,10 @@ namespace mdstream::inline v0::detail {
 void in_parallel(std::size_t count, std::size_t threads,
                  const std::function<void(std::size_t)>& one);
 
+/// A run's place and its mirrors, in the order in which they are read.
+[[nodiscard]] std::vector<opened_store> places_of(opened_store run,
+                                                  const std::vector<opened_store>& mirrors);
+
 /// Ends pauses and calls of others.
 class call_stop {
  public:

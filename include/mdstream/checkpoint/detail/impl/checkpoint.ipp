@@ -15,14 +15,16 @@ namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE std::vector<checkpoint_info> checkpoint::list(opened_store run,
                                                               checkpoint_options options) {
-  detail::run_store store(std::move(run), patient_requests(options.patience), options.warn);
+  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
+                          patient_requests(options.patience), options.warn);
   return list(store, options);
 }
 
 MDSTREAM_INLINE checkpoint checkpoint::open(opened_store run, std::string_view name,
                                             checkpoint_options options) {
-  auto store = std::make_shared<detail::run_store>(
-      std::move(run), patient_requests(options.patience), options.warn);
+  auto store =
+      std::make_shared<detail::run_store>(detail::places_of(std::move(run), options.mirrors),
+                                          patient_requests(options.patience), options.warn);
   detail::protocol_channel channel;
   std::optional<detail::chosen_checkpoint> found;
   if (name.empty()) {
@@ -46,6 +48,12 @@ MDSTREAM_INLINE checkpoint checkpoint::open(opened_store run, std::string_view n
 
 MDSTREAM_INLINE checkpoint checkpoint::open_files(opened_store files, std::string_view name,
                                                   checkpoint_options options) {
+  if (!options.mirrors.empty())
+    throw error(
+        errc::invalid_argument,
+        {.what = "plain files have no mirrors: without checksums nothing tells which of two "
+                 "is right",
+         .url = files.url("")});
   auto store = std::make_shared<detail::run_store>(
       std::move(files), patient_requests(options.patience), options.warn);
   detail::plain_files found = open_plain_files(*store, name);
@@ -345,7 +353,8 @@ MDSTREAM_INLINE void checkpoint::refuse(const detail::planned_fetch& one,
 MDSTREAM_INLINE void pin_checkpoint(opened_store run, std::string_view name, std::string_view who,
                                     checkpoint_options options) {
   const checkpoint pinned = checkpoint::open(run, name, options);
-  detail::run_store store(std::move(run), patient_requests(options.patience), options.warn);
+  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
+                          patient_requests(options.patience), options.warn);
   const auto id = detail::save_id::parse(pinned.name());
   store.publish(detail::pin_key(*id, who), "{}\n");
   // It may have gone before the pin was seen.
@@ -359,7 +368,8 @@ MDSTREAM_INLINE void unpin_checkpoint(opened_store run, std::string_view name, s
   const auto id = detail::save_id::parse(name);
   if (!id)
     throw error(errc::invalid_argument, "\"" + std::string(name) + "\" is no checkpoint's name");
-  detail::run_store store(std::move(run), patient_requests(options.patience), options.warn);
+  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
+                          patient_requests(options.patience), options.warn);
   const auto answer = store.perform(
       {.what = detail::protocol_request::verb::remove, .keys = {detail::pin_key(*id, who)}});
   (void)detail::require(answer, "cannot remove a pin");

@@ -39,6 +39,13 @@ MDSTREAM_INLINE void in_parallel(std::size_t count, std::size_t threads,
   if (failure) std::rethrow_exception(failure);
 }
 
+MDSTREAM_INLINE std::vector<opened_store> places_of(opened_store run,
+                                                    const std::vector<opened_store>& mirrors) {
+  std::vector<opened_store> all{std::move(run)};
+  all.insert(all.end(), mirrors.begin(), mirrors.end());
+  return all;
+}
+
 MDSTREAM_INLINE void call_stop::require_none() const {
   if (requested()) throw error(errc::canceled, "the saver was destroyed before it had saved");
 }

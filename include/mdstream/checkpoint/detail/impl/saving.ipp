@@ -119,9 +119,7 @@ MDSTREAM_INLINE saver_options saving::checked(saver_options options) {
 }
 
 MDSTREAM_INLINE std::vector<opened_store> saving::places() const {
-  std::vector<opened_store> all{options_.run};
-  all.insert(all.end(), options_.mirrors.begin(), options_.mirrors.end());
-  return all;
+  return places_of(options_.run, options_.mirrors);
 }
 
 MDSTREAM_INLINE std::uint64_t saving::file_bytes() const noexcept {

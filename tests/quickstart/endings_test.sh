@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# endings_test.sh PROGRAM LOCAL_MPI CLOCK WORK: what ends a run other than SIGKILL, and how it goes on: a signal that asks for the end,
+# a rank that stands still, a loss that is no number, a second launcher that starts the same run; ranks that start late, on machines
+# whose clocks are hours apart (CLOCK: a library to preload). The run has to be the one that nothing happened to.
+set -euo pipefail
+
+program=$1 clock=$3 work=$4
+# shellcheck source=examples/quickstart/local_mpi.sh
+. "$2"
+launcher='' begun=''
+finish() {
+  [ -n "$begun" ] || return 0
+  xargs -r kill -KILL <"$work/runs/$begun.pids" 2>/dev/null || true
+  kill -KILL "$launcher" 2>/dev/null || true
+  wait "$launcher" 2>/dev/null || true
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+steps=40
+train_words() { echo "$program train --work $work --run $1 --steps $steps --save-every 7 --threads 1"; }
+# train RANKS RUN WORD...
+train() {
+  local ranks=$1 run=$2
+  shift 2
+  # shellcheck disable=SC2046 # words of a command
+  mpirun -n "$ranks" $(train_words "$run") "$@"
+}
+said() { echo "$work/runs/$1.txt"; }
+log() { echo "$work/runs/$1.tsv"; }
+lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
+fail() { echo "quickstart: $*" >&2; tail -n 60 "$work"/runs/*.txt >&2; exit 1; }
+# begin RUN COMMAND...: in the background, until it has trained ten steps.
+begin() {
+  begun=$1
+  shift
+  "$@" 2>>"$(said "$begun")" &
+  launcher=$!
+  until [ "$(lines "$(log "$begun")")" -ge 10 ]; do
+    kill -0 "$launcher" 2>/dev/null || fail "'$begun' ended before it had trained"
+    sleep 0.01
+  done
+}
+# ends PATTERN: what was begun ends with such a status.
+ends() {
+  local status=0
+  wait "$launcher" || status=$?
+  # shellcheck disable=SC2053 # a pattern
+  [[ $status == $1 ]] || fail "'$begun' ended with status $status, not $1"
+  rm "$work/runs/$begun.pids"
+  begun=
+}
+says() { grep -qE "$2" "$(said "$1")" || fail "'$1' does not say '$2'"; }
+same_as_calm() {
+  train "$1" "$2" 2>>"$(said "$2")"
+  "$program" compare --work "$work" --run calm --against "$2" >/dev/null || fail "'$2' is another run"
+}
+
+"$program" prepare --work "$work" >/dev/null
+train 1 calm 2>/dev/null
+
+echo "== one rank of three is asked to end: all save at the same step, none is done again"
+begin asked train 3 asked
+kill -TERM "$(sed -n 2p "$work/runs/asked.pids")"
+ends 75
+done_before=$(lines "$(log asked)")
+[ "$done_before" -lt "$steps" ] || fail "the request was not heard"
+same_as_calm 2 asked
+says asked "'asked' goes on at step $done_before on 2 ranks"
+
+echo "== one rank of two stands still: the other ends with every thread's stack"
+begin hung train 2 hung --step-limit 2
+kill -STOP "$(sed -n 1p "$work/runs/hung.pids")"
+ends 70
+says hung "the step after [0-9]+ steps has taken"
+says hung "the process ends with status 70"
+same_as_calm 3 hung
+
+echo "== a batch whose loss is no number is left out, the same on any ranks and after any stop"
+# shellcheck disable=SC2046
+$(train_words spoilt) --bad-batch 24 2>"$(said spoilt)"
+says spoilt "batch 24 is left out: its loss is -?nan"
+begin spoilt-moved train 2 spoilt-moved --bad-batch 24
+kill -TERM "$(sed -n 1p "$work/runs/spoilt-moved.pids")"
+ends 75
+train 3 spoilt-moved --bad-batch 24 2>>"$(said spoilt-moved)"
+"$program" compare --work "$work" --run spoilt --against spoilt-moved >/dev/null || fail "the guard's verdicts differ"
+samples() { cut -f 5 "$(log "$1")"; }
+diff <(samples calm | sed 24d) <(samples spoilt | sed '$d') >/dev/null || fail "not batch 24 alone was left out"
+
+echo "== another launcher starts the same run: the later goes on, the earlier ends with a sentence"
+begin twice train 2 twice
+mapfile -t earlier <"$work/runs/twice.pids"
+kill -STOP "${earlier[@]}"
+same_as_calm 1 twice
+kill -CONT "${earlier[@]}"
+ends 1
+says twice "error: .*of the same run has taken over"
+"$program" compare --work "$work" --run calm --against twice >/dev/null || fail "the earlier launch has changed the run"
+
+echo "== ranks that start seconds apart, on clocks that are hours apart"
+# at HOURS SECONDS: words before a rank's.
+at() { echo "-n 1 env LD_PRELOAD=$clock CLOCK_AHEAD=$(($1 * 3600)) bash -c 'sleep $2; exec \"\$@\"' -"; }
+begin clocks eval "mpirun $(at -7 0) $(train_words clocks) : $(at 0 3) $(train_words clocks) : $(at 26 1) $(train_words clocks)"
+xargs kill -KILL <"$work/runs/clocks.pids"
+ends '[1-9]*'
+env LD_PRELOAD="$clock" CLOCK_AHEAD=-90000 "$program" train --work "$work" --run clocks --steps "$steps" --save-every 7 2>>"$(said clocks)"
+says clocks "'clocks' goes on at step"
+"$program" compare --work "$work" --run calm --against clocks >/dev/null || fail "'clocks' is another run"
