@@ -123,12 +123,28 @@ class source {
   std::uint64_t bytes_ = 0;
 };
 
-void epochs(const std::string& name, const source& of) {
-  bench::run_case("raw", "first epoch, " + name, "bytes/s",
-                  bench::with({{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
+void run_command(const std::string& command) {
+  if (std::system(command.c_str()) != 0) std::abort();
+}
+
+bench::contender copy_of(const source& of) {
+  return {"limit:cp -r", [&of] {
+            const scratch_directory::scratch to;
+            run_command("cp -r " + of.files() + ' ' + to.path());
+            return of.bytes();
+          }};
+}
+
+/// `limits`: of the first epoch.
+void epochs(const std::string& name, const source& of,
+            const std::vector<bench::contender>& limits = {}) {
+  bench::run_case(
+      "raw", "first epoch, " + name, "bytes/s",
+      bench::with(bench::with({{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
                                {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
-                              bench::peers_of("raw", "first epoch, " + name, of.files())),
-                  5);
+                              limits),
+                  bench::peers_of("raw", "first epoch, " + name, of.files())),
+      5);
   bench::run_case("raw", "cached epoch, " + name, "bytes/s",
                   {{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
                    {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
@@ -192,10 +208,6 @@ void scan(const source& of) {
           return of.bytes();
         }}},
       5);
-}
-
-void run_command(const std::string& command) {
-  if (std::system(command.c_str()) != 0) std::abort();
 }
 
 /// The same lines compressed by `pack`, beside the tool that unpacks them.
@@ -315,7 +327,7 @@ int main() {
       while (out.size() < 110'000) out += text();
       return out;
     });
-    epochs("files of 110 KB", small);
+    epochs("files of 110 KB", small, {copy_of(small)});
   }
   if (bench::is_wanted("token")) {
     const source tokens({.format = "tokens", .shard_bytes = 16_MiB, .window = 1025, .stride = 1024},
