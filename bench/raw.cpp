@@ -1,6 +1,8 @@
-// Foreign files as streams, beside the same rows as MDS: first epochs, cached epochs, token windows
-// and the scan that makes an index.
+// Foreign files as streams, beside the same rows as MDS and other libraries that read the files:
+// first epochs, cached epochs, token windows and the scan that makes an index.
 
+#include <mdstream/codec/detail/gz_stream.hpp>
+#include <mdstream/codec/detail/zstd_stream.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/mdstream.hpp>
@@ -10,11 +12,20 @@
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/store/memory.hpp>
 
+#ifdef BENCH_WITH_PARQUET
+#include <mdstream/raw/parquet.hpp>
+
+#include <arrow/api.h>
+#include <arrow/io/memory.h>
+#include <parquet/arrow/writer.h>
+#endif
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 #include <utility>
@@ -23,6 +34,7 @@
 #include "raw/random_sources.hpp"
 #include "store/scratch.hpp"
 #include "support/harness.hpp"
+#include "support/peer.hpp"
 
 namespace mds = mdstream;
 namespace raw = mdstream::raw;
@@ -31,7 +43,11 @@ using namespace mds::literals;
 namespace {
 
 struct policies : mds::default_policies {
+#ifdef BENCH_WITH_PARQUET
+  using format = raw::plain_formats::with<raw::parquet>;
+#else
   using format = raw::plain_formats;
+#endif
 };
 struct samples : policies {
   using collator = mds::collate::none;
@@ -47,17 +63,20 @@ std::string text_of(std::mt19937& random, std::size_t bytes) {
 /// Files of one kind with their index beside them, and the dataset that they convert to.
 class source {
  public:
-  source(raw::options about, std::size_t files, const std::function<std::string()>& make)
+  /// `make` gives the bytes of one file, `ending` is of its name.
+  source(raw::options about, std::size_t files, const std::string& ending,
+         const std::function<std::string()>& make)
       : about_(std::move(about)) {
     std::filesystem::create_directories(this->files());
     for (std::size_t i = 0; i < files; ++i) {
       const std::string bytes = make();
       bytes_ += bytes.size();
-      std::ofstream(this->files() + "/part-" + std::to_string(i), std::ios::binary) << bytes;
+      std::ofstream(this->files() + "/part-" + std::to_string(i) + ending, std::ios::binary)
+          << bytes;
     }
     const mds::opened_store store{mds::store::local(this->files())};
     const mds::any_async_store async = store.on(threads_);
-    const raw::source_format format = raw::plain_formats::open(about_);
+    const raw::source_format format = policies::format::open(about_);
     const raw::detail::row_index index =
         raw::build_index(async, {}, format, raw::list_source(async, ""),
                          mds::store::local(this->files() + "/.mdstream"))
@@ -66,7 +85,7 @@ class source {
     for (const raw::column& each : index.options.columns)
       options.columns.push_back({each.name, each.encoding});
     mds::writer<mds::default_policies> out(std::move(options));
-    mds::detail::for_each_shard(async, {}, raw::plain_formats::open(index.options), index,
+    mds::detail::for_each_shard(async, {}, policies::format::open(index.options), index,
                                 [&](const raw::detail::transcoded& made) {
                                   const mds::mds_shard_view rows(made.shard, made.samples);
                                   for (std::uint64_t i = 0; i < rows.size(); ++i)
@@ -104,11 +123,28 @@ class source {
   std::uint64_t bytes_ = 0;
 };
 
-void epochs(const std::string& name, const source& of) {
-  bench::run_case("raw", "first epoch, " + name, "bytes/s",
-                  {{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
-                   {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
-                  5);
+void run_command(const std::string& command) {
+  if (std::system(command.c_str()) != 0) std::abort();
+}
+
+bench::contender copy_of(const source& of) {
+  return {"limit:cp -r", [&of] {
+            const scratch_directory::scratch to;
+            run_command("cp -r " + of.files() + ' ' + to.path());
+            return of.bytes();
+          }};
+}
+
+/// `limits`: of the first epoch.
+void epochs(const std::string& name, const source& of,
+            const std::vector<bench::contender>& limits = {}) {
+  bench::run_case(
+      "raw", "first epoch, " + name, "bytes/s",
+      bench::with(bench::with({{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
+                               {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
+                              limits),
+                  bench::peers_of("raw", "first epoch, " + name, of.files())),
+      5);
   bench::run_case("raw", "cached epoch, " + name, "bytes/s",
                   {{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
                    {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
@@ -122,7 +158,7 @@ void windows(const source& of, std::uint64_t window) {
   for (std::uint64_t i = 0; i < order.size(); ++i) order[i] = i;
   std::mt19937 random(1);
   std::ranges::shuffle(order, random);
-  const std::string path = of.files() + "/part-0";
+  const std::string path = of.files() + "/part-0.bin";
   const mds::detail::unique_fd fd = mds::detail::open_file(path, 0);
   const auto file = mds::detail::file_mapping::of(
       fd.get(), static_cast<std::size_t>(std::filesystem::file_size(path)), path);
@@ -161,7 +197,7 @@ void scan(const source& of) {
         [&] {
           raw::options about = of.about();
           about.columns = {{"text", "str", ""}};
-          (void)raw::build_index(async, {}, raw::plain_formats::open(about), listing,
+          (void)raw::build_index(async, {}, policies::format::open(about), listing,
                                  mds::store::memory(), {.jobs = 1});
           return of.bytes();
         }},
@@ -173,6 +209,64 @@ void scan(const source& of) {
         }}},
       5);
 }
+
+/// The same lines compressed by `pack`, beside the tool that unpacks them.
+void scan_packed(const source& of, const std::string& name, const std::string& ending,
+                 const std::string& pack, const std::string& unpack) {
+  if (!bench::is_wanted("scan of " + name)) return;
+  const scratch_directory::scratch dir;
+  run_command("for f in " + of.files() + "/part-*; do " + pack + " < $f > " + dir.path() +
+              "/$(basename $f)" + ending + "; done");
+  mds::runtime threads(2);
+  const mds::opened_store store{mds::store::local(dir.path())};
+  const mds::any_async_store async = store.on(threads);
+  const std::vector<raw::detail::listed_object> listing = raw::list_source(async, "");
+  raw::options about = of.about();
+  about.columns = {{"text", "str", ""}};
+  bench::run_case("raw", "scan of " + name + ", one core", "bytes/s",
+                  {{"mdstream",
+                    [&] {
+                      (void)raw::build_index(async,
+                                             {mds::detail::gz_stream(), mds::detail::zstd_stream()},
+                                             policies::format::open(about), listing,
+                                             mds::store::memory(), {.jobs = 1});
+                      return of.bytes();
+                    }},
+                   {unpack,
+                    [&] {
+                      run_command(unpack + " -c " + dir.path() + "/part-* > /dev/null");
+                      return of.bytes();
+                    }}},
+                  5);
+}
+
+#ifdef BENCH_WITH_PARQUET
+/// A file as pyarrow writes it by default, of about so many bytes.
+std::string parquet_file(std::size_t bytes, const std::function<const std::string&()>& text) {
+  arrow::Int64Builder ids;
+  arrow::StringBuilder texts, urls;
+  arrow::DoubleBuilder scores;
+  std::size_t made = 0;
+  for (std::int64_t id = 0; made < bytes; ++id) {
+    const std::string& one = text();
+    made += one.size();
+    PARQUET_THROW_NOT_OK(ids.Append(id));
+    PARQUET_THROW_NOT_OK(texts.Append(one));
+    PARQUET_THROW_NOT_OK(urls.Append("https://example.org/" + std::to_string(id)));
+    PARQUET_THROW_NOT_OK(scores.Append(0.25));
+  }
+  const auto table = arrow::Table::Make(
+      arrow::schema({arrow::field("id", arrow::int64()), arrow::field("text", arrow::utf8()),
+                     arrow::field("url", arrow::utf8()), arrow::field("score", arrow::float64())}),
+      {ids.Finish().ValueOrDie(), texts.Finish().ValueOrDie(), urls.Finish().ValueOrDie(),
+       scores.Finish().ValueOrDie()});
+  const auto out = arrow::io::BufferOutputStream::Create().ValueOrDie();
+  PARQUET_THROW_NOT_OK(parquet::arrow::WriteTable(
+      *table, arrow::default_memory_pool(), out, 5000,
+      parquet::WriterProperties::Builder().compression(parquet::Compression::SNAPPY)->build()));
+  return out->Finish().ValueOrDie()->ToString();
+}
+#endif
 
 }  // namespace
 
@@ -190,17 +284,21 @@ int main() {
       return out;
     };
   };
-  if (bench::is_wanted("jsonl") || bench::is_wanted("scan of lines")) {
-    const source jsonl({.format = "jsonl", .shard_bytes = 16_MiB}, files, repeat([&](auto& out) {
+  if (bench::is_wanted("jsonl") || bench::is_wanted("scan of lines") ||
+      bench::is_wanted("scan of gz") || bench::is_wanted("scan of zstd")) {
+    const source jsonl({.format = "jsonl", .shard_bytes = 16_MiB}, files, ".jsonl",
+                       repeat([&](auto& out) {
                          out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + text() +
                                 "\", \"url\": \"https://example.org/" + std::to_string(row) +
                                 "\", \"score\": 0.25}\n";
                        }));
     epochs("jsonl", jsonl);
     scan(jsonl);
+    scan_packed(jsonl, "gz", ".gz", "gzip -6", "gzip -d");
+    scan_packed(jsonl, "zstd", ".zst", "zstd -q -3", "zstd -q -d");
   }
   if (bench::is_wanted("csv")) {
-    const source csv({.format = "csv", .shard_bytes = 16_MiB}, files, [&] {
+    const source csv({.format = "csv", .shard_bytes = 16_MiB}, files, ".csv", [&] {
       std::string out = "id,text\n";
       while (out.size() < file_bytes) out += std::to_string(row) + ",\"" + text() + "\"\n";
       return out;
@@ -208,16 +306,32 @@ int main() {
     epochs("csv", csv);
   }
   if (bench::is_wanted("tar")) {
-    const source tar({.format = "webdataset", .shard_bytes = 16_MiB}, files, repeat([&](auto& out) {
+    const source tar({.format = "webdataset", .shard_bytes = 16_MiB}, files, ".tar",
+                     repeat([&](auto& out) {
                        const std::string name = "sample-" + std::to_string(row);
                        out += raw_test::tar_member(name + ".cls", std::to_string(row % 1000)) +
                               raw_test::tar_member(name + ".bin", text() + text() + text());
                      }));
     epochs("tar", tar);
   }
+#ifdef BENCH_WITH_PARQUET
+  if (bench::is_wanted("parquet")) {
+    const source parquet({.format = "parquet", .shard_bytes = 16_MiB}, files, ".parquet",
+                         [&] { return parquet_file(file_bytes, text); });
+    epochs("parquet", parquet);
+  }
+#endif
+  if (bench::is_wanted("files of 110 KB")) {
+    const source small({.format = "files", .shard_bytes = 16_MiB}, 1500, ".dat", [&] {
+      std::string out;
+      while (out.size() < 110'000) out += text();
+      return out;
+    });
+    epochs("files of 110 KB", small, {copy_of(small)});
+  }
   if (bench::is_wanted("token")) {
     const source tokens({.format = "tokens", .shard_bytes = 16_MiB, .window = 1025, .stride = 1024},
-                        1, [&] {
+                        1, ".bin", [&] {
                           constexpr std::int32_t count = 100 << 20;
                           std::string out(1024, '\0');
                           const std::int32_t head[] = {20240520, 1, count};

@@ -34,6 +34,10 @@ if asked transfer || asked epoch || asked cache || asked restart || asked checkp
 fi
 ! asked compile || groups+=(stores)
 tools/install-deps.sh "${groups[@]}" >&2
+if asked raw; then  # Parquet files, and pyarrow
+  tools/install-arrow.sh >&2
+  export ARROW_ROOT=${ARROW_ROOT:-${PEERS:-/opt/peers}/arrow}
+fi
 build=build/bench
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_BENCH=ON -DMDSTREAM_TESTS=OFF \
   -DMDSTREAM_CLI=$programs -DMDSTREAM_EXAMPLES=OFF >&2
@@ -47,8 +51,11 @@ if $with_peers && [ "${names[*]}" != transfer ]; then
   peers=${PEERS:-/opt/peers}
   mosaic="$peers/mosaic/bin/python bench/peers/mosaic.py"
   others="$peers/others/bin/python bench/peers/others.py"
+  files=bench/peers/raw.py
   MDSTREAM_BENCH_PEERS=$(printf '%s\n' "$mosaic" "$mosaic default" "$mosaic workers" "$others litdata" \
-    "$others webdataset" "$others mlx-data")
+    "$others webdataset" "$others mlx-data" "$peers/arrow/python/bin/python $files pyarrow" \
+    "$peers/others/datasets/bin/python $files datasets" "$peers/others/bin/python $files litdata" \
+    "$peers/others/bin/python $files webdataset")
   export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
 fi
 

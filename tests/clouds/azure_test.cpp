@@ -80,14 +80,17 @@ TEST_CASE("a listing of Azure goes through all pages", "[clouds]") {
   container box([](auto& to, const scripted_request& request) {
     const bool second = request.target.find("marker=m%2F%2B") != std::string::npos;
     const std::string name = second ? "root/b" : "root/a";
-    to.answer("200 OK", "<EnumerationResults><Blobs><Blob><Name>" + name +
-                            "</Name><Properties><Content-Length>1</Content-Length></Properties>"
-                            "</Blob></Blobs><NextMarker>" +
-                            (second ? "" : "m/+") + "</NextMarker></EnumerationResults>");
+    to.answer(
+        "200 OK",
+        "<EnumerationResults><Blobs><Blob><Name>" + name +
+            "</Name><Properties><Etag>0x8D</Etag><Content-Length>1</Content-Length></Properties>"
+            "</Blob></Blobs><NextMarker>" +
+            (second ? "" : "m/+") + "</NextMarker></EnumerationResults>");
   });
   const std::vector<mds::object_info> found = mds::store_list(box.store, "");
   REQUIRE(found.size() == 2);
   CHECK(found[0].key == "a");
+  CHECK(found[0].tag == "\"0x8D\"");  // as the header of an answer has it
   CHECK(found[1].key == "b");
   CHECK(box.server.requests().size() == 2);
 }

@@ -355,6 +355,17 @@ TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {
   CHECK(bucket.requests().empty());
 }
 
+TEST_CASE("a listing of Google Cloud tells generations", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const scripted_request& request) {
+    CHECK(request.target.find("generation") != std::string::npos);
+    to.answer("200 OK", R"({"items": [{"name": "a", "size": "1", "generation": "17"}]})");
+  });
+  mds::runtime threads(1);
+  const mds::store::gs store(threads, "gs://box",
+                             {{.endpoint = bucket.url(), .keys = mds::net::anonymous_access()}});
+  CHECK(mds::store_list(store, "").at(0).tag == "17");
+}
+
 TEST_CASE("a listing whose pages begin alike ends", "[clouds]") {
   int pages = 0;
   support::scripted_server bucket([&](auto& to, const scripted_request&) {

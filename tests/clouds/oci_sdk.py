@@ -22,9 +22,9 @@ assert client.get_object(space, "test", name, range="bytes=1-3", if_match=tag).d
 client.put_object(space, "test", "sdk/new", b"hello", if_none_match="*")
 for each in ("sdk/1", "sdk/2", "sdk/3"):
     client.put_object(space, "test", each, b"hello")
-page = client.list_objects(space, "test", prefix="sdk/", fields="name,size", limit=1000).data
+page = client.list_objects(space, "test", prefix="sdk/", fields="name,size,etag", limit=1000).data
 assert [each.name for each in page.objects] == ["sdk/1", "sdk/2", "sdk/3"], page
-page = client.list_objects(space, "test", prefix="sdk/", fields="name,size", limit=1000, start=page.next_start_with).data
+page = client.list_objects(space, "test", prefix="sdk/", fields="name,size,etag", limit=1000, start=page.next_start_with).data
 assert [each.name for each in page.objects] == [name, "sdk/new"], page
 for condition in ({}, {"if_none_match": "*"}):
     large = f"sdk/large{len(condition)}"

@@ -13,6 +13,6 @@ held = bucket.get_blob(name).generation
 assert bucket.blob(name).download_as_bytes(start=1, end=3) == b"ell"
 assert bucket.blob(name).download_as_bytes(start=1, end=3, if_generation_match=held) == b"ell"
 bucket.blob("sdk/large", chunk_size=5 << 20).upload_from_string(bytes(9 << 20), **kind)
-found = client.list_blobs("test", prefix="sdk/", fields="items(name,size,md5Hash,crc32c),nextPageToken", page_size=1)
+found = client.list_blobs("test", prefix="sdk/", fields="items(name,size,generation,md5Hash,crc32c),nextPageToken", page_size=1)
 assert [each.name for each in found] == [name, "sdk/large", "sdk/once"]
 bucket.blob(name).delete()

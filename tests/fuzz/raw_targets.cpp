@@ -1,95 +1,13 @@
-// Foreign files: whatever their bytes, they are cut into the same shards however they are fed, and
-// shards are made of the cuts or refused.
+// The fuzz targets of foreign files.
 
-#include <mdstream/raw/detail/index_builder.hpp>
-#include <mdstream/raw/detail/transcode.hpp>
 #include <mdstream/raw/formats.hpp>
 
-#include <cstdlib>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "fuzz/raw_run.hpp"
 #include "fuzz/targets.hpp"
 
 namespace fuzz {
-
-namespace {
-
-namespace mds = mdstream;
-namespace raw = mdstream::raw;
-
-void check(bool condition) {
-  if (!condition) std::abort();
-}
-
-/// Cuts what `scanned` tells of an object of so many bytes, in windows that grow where it cannot go
-/// on.
-raw::detail::object_cuts cut_by(raw::detail::object_cutter cutter, std::string_view scanned,
-                                std::size_t window) {
-  std::uint64_t before = ~std::uint64_t{0};
-  std::size_t count = window;
-  while (const auto wanted = cutter.next()) {
-    count = wanted->offset == before ? 2 * count : window;
-    before = wanted->offset;
-    const std::string_view rest =
-        wanted->offset < scanned.size() ? scanned.substr(wanted->offset) : std::string_view{};
-    cutter.feed(mds::as_bytes(rest.substr(0, count)), count >= rest.size());
-  }
-  return cutter.finish();
-}
-
-void run(raw::options about, std::string_view object, std::string_view beside = {}) {
-  about.shard_bytes = 100;
-  about.max_row_bytes = 1 << 16;
-  const raw::source_format format = raw::plain_formats::open(about);
-  const std::string_view scanned = beside.empty() ? object : beside;
-  try {
-    const raw::detail::object_cutter whole(format, "x", object.size());
-    const auto cut_all = [&](std::size_t window) {
-      return cut_by(raw::detail::object_cutter(format, "x", object.size()), scanned, window);
-    };
-    const raw::detail::object_cuts cuts = cut_all(1 << 20);
-    check(cut_all(13) == cuts);
-    if (format.get().look_behind() != 0) {
-      std::vector<raw::detail::object_cuts> parts;
-      for (std::uint64_t k = 0; k < raw::detail::stretches(format, object.size()); ++k)
-        parts.push_back(cut_by({format, "x", object.size(), 100 * k, 100 * (k + 1)}, object, 17));
-      check(raw::detail::join_stretches(parts) == cuts);
-    }
-    raw::detail::row_index index{about, {}};
-    if (about.columns.empty()) {
-      const auto columns =
-          raw::detail::infer_columns(format, "x", {0, mds::as_bytes(scanned), true, object.size()});
-      index.options.columns = columns.columns(about);
-    }
-    index.objects.push_back(
-        {.file = {"x", object.size(), "t"}, .note = cuts.note, .cuts = cuts.cuts});
-    if (!beside.empty())
-      index.objects[0].beside = raw::detail::listed_object{"y", beside.size(), "t"};
-    check(raw::detail::row_index::parse(index.dump()) == index);
-    for (const raw::detail::shard_place& place : index.places()) {
-      std::vector<raw::part> parts;
-      for (const raw::detail::part_range& each : raw::detail::parts_of(format, index, place))
-        parts.push_back(
-            {"x", each.range.offset,
-             mds::as_bytes(
-                 (each.beside ? beside : object).substr(each.range.offset, each.range.bytes))});
-      raw::cut cut = index.objects[0].cuts[place.cut];
-      const raw::cut_source from{.parts = parts, .note = cuts.note, .extra = cut.extra};
-      const std::uint64_t rows = cut.samples;
-      if (about.skip_bad)
-        cut.samples = raw::detail::readable_samples(format, index.options.columns, from);
-      const raw::detail::transcoded made =
-          raw::detail::transcode(format, index.options.columns, cut, from);
-      check(made.samples + made.skipped == rows);
-    }
-  } catch (const mds::error& e) {
-    check(!e.where().what.empty());
-  }
-}
-
-}  // namespace
 
 void row_index(std::string_view input) {
   try {
@@ -100,28 +18,32 @@ void row_index(std::string_view input) {
 }
 
 void raw_jsonl(std::string_view input) {
-  run({.format = "jsonl"}, input);
-  run({.format = "jsonl",
-       .columns =
-           {{"text", "str"}, {"n", "int8"}, {"list", "ndarray:int32"}, {"d", "json", "/a/0"}},
-       .null_value = "0",
-       .skip_bad = true},
-      input);
+  run<raw::plain_formats>({.format = "jsonl"}, input);
+  run<raw::plain_formats>({.format = "jsonl",
+                           .columns = {{"text", "str"},
+                                       {"n", "int8"},
+                                       {"list", "ndarray:int32"},
+                                       {"d", "json", "/a/0"}},
+                           .null_value = "0",
+                           .skip_bad = true},
+                          input);
 }
 
 void raw_text(std::string_view input) {
-  run({.format = "text"}, input);
-  run({.format = "text", .unit = "paragraph"}, input);
+  run<raw::plain_formats>({.format = "text"}, input);
+  run<raw::plain_formats>({.format = "text", .unit = "paragraph"}, input);
 }
 
 void raw_csv(std::string_view input) {
-  run({.format = "csv"}, input);
-  run({.format = "csv", .columns = {{"text", "str"}, {"n", "int"}}, .skip_bad = true}, input);
+  run<raw::plain_formats>({.format = "csv"}, input);
+  run<raw::plain_formats>(
+      {.format = "csv", .columns = {{"text", "str"}, {"n", "int"}}, .skip_bad = true}, input);
 }
 
 void raw_tar(std::string_view input) {
-  run({.format = "webdataset"}, input);
-  run({.format = "webdataset", .columns = {{"npy", "ndarray"}, {"txt", "str"}}, .skip_bad = true},
+  run<raw::plain_formats>({.format = "webdataset"}, input);
+  run<raw::plain_formats>(
+      {.format = "webdataset", .columns = {{"npy", "ndarray"}, {"txt", "str"}}, .skip_bad = true},
       input);
 }
 
@@ -130,8 +52,10 @@ void raw_tokens(std::string_view input) {
   const std::size_t size = mds::load<std::uint32_t>(mds::as_bytes(input).data());
   const std::string_view beside = input.substr(4, size);
   const std::string_view object = input.substr(4 + beside.size());
-  run({.format = "tokens", .dtype = "uint16", .document_token = 50256}, object, beside);
-  run({.format = "tokens", .window = 5, .stride = 3, .dtype = "uint16"}, object, beside);
+  run<raw::plain_formats>({.format = "tokens", .dtype = "uint16", .document_token = 50256}, object,
+                          beside);
+  run<raw::plain_formats>({.format = "tokens", .window = 5, .stride = 3, .dtype = "uint16"}, object,
+                          beside);
 }
 
 }  // namespace fuzz

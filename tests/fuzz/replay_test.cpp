@@ -52,7 +52,8 @@ std::vector<std::string> corpus_of(const std::string& target) {
     const fs::path& path = entry.path();
     if ((target == "raw_jsonl" && path.extension() == ".jsonl") ||
         ((target == "raw_csv" || target == "raw_text") && path.extension() == ".csv") ||
-        (target == "raw_tar" && path.extension() == ".tar"))
+        (target == "raw_tar" && path.extension() == ".tar") ||
+        (target == "raw_parquet" && path.extension() == ".parquet"))
       out.push_back(read(path));
     if (target == "raw_tokens" && path.extension() == ".bin") {
       const fs::path index = fs::path(path).replace_extension(".idx");
@@ -78,9 +79,11 @@ TEST_CASE("fuzz targets stand their corpus, whole, cut and changed", "[fuzz]") {
       for (int i = 0; i < (large ? 2 : 20) && !input.empty(); ++i) {
         std::string changed =
             input.substr(0, random() % 4 == 0 ? random() % input.size() : input.size());
-        for (auto n = random() % 4; n > 0 && !changed.empty(); --n)
-          changed[random() % std::min<std::size_t>(changed.size(), 200)] =
-              static_cast<char>(random());
+        for (auto n = random() % 4; n > 0 && !changed.empty(); --n) {
+          // at the front, or at the end, where some formats tell what they hold
+          const std::size_t at = random() % std::min<std::size_t>(changed.size(), 200);
+          changed[random() % 2 == 0 ? at : changed.size() - 1 - at] = static_cast<char>(random());
+        }
         CHECK_NOTHROW(target.run(changed));
       }
     }

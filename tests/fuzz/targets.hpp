@@ -31,6 +31,7 @@ void raw_csv(std::string_view input);      ///< CSV with a header
 void raw_tar(std::string_view input);      ///< a WebDataset archive
 void raw_tokens(
     std::string_view input);  ///< u32 size of a Megatron index (or 0), index, token file
+void raw_parquet(std::string_view input);  ///< a Parquet file; where Arrow is
 void run_text(
     std::string_view input);  ///< "layout", "record", "manifest" or "start", then its members
 
@@ -59,6 +60,9 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"raw_csv", &raw_csv},
                                      {"raw_tar", &raw_tar},
                                      {"raw_tokens", &raw_tokens},
+#ifdef MDSTREAM_FUZZ_PARQUET
+                                     {"raw_parquet", &raw_parquet},
+#endif
                                      {"run_text", &run_text}};
 
 }  // namespace fuzz

@@ -226,6 +226,39 @@ TEST_CASE("a Parquet file that is cut or changed anywhere is read or refused", "
   CHECK(taken > 0);
 }
 
+TEST_CASE("what decodes to far more than a file has is refused before it takes the memory",
+          "[parquet]") {
+  using namespace parquet_test;
+  const std::string row(std::size_t{16} << 10, 'x');  // once in the file, by its dictionary
+  const raw_test::source file{
+      {"x", file_of({{"text", texts(2000, [&](std::int64_t) { return row; })}}, 2000)}};
+  CHECK(file.at("x").size() < 2 * row.size());
+  CHECK(read(file).samples.size() == 2000);
+  raw::options small;
+  small.max_row_bytes = 32 << 10;
+  refuse(file, small, errc::unsupported, {"x", "byte 4", "bytes of memory", "max_row_bytes"});
+}
+
+TEST_CASE("columns that are named are found by their place", "[parquet]") {
+  using namespace parquet_test;
+  const raw_test::source file{{"x", wide(std::uint64_t{3} << 20)}};
+  raw::options about;
+  about.columns = {{"last", "int64"}, {"n", "int64"}};
+  const rows found = read(file, about);
+  const raw::cut& cut = found.index.objects[0].cuts.at(0);
+  REQUIRE(cut.extra.size() == 8);  // two runs
+  const raw::source_format format = formats::open(found.index.options);
+  std::uint64_t bytes = 0;
+  for (const auto& each : raw::detail::parts_of(format, found.index, {0, 0}))
+    bytes += each.range.bytes;
+  CHECK(bytes < 100'000);
+  REQUIRE(found.samples.size() == 1000);
+  CHECK(mds::load<std::int64_t>(mds::as_bytes(found.samples[5]).data()) == 12);
+  about.columns = {{"none", "int8"}};
+  about.null_value = "1";
+  CHECK(read(file, about).samples == std::vector<std::string>(1000, "\1"));  // rows are rows
+}
+
 TEST_CASE("an index that lies about a Parquet file is refused", "[parquet]") {
   using namespace parquet_test;
   const raw_test::source file{{"x", numbers(0, 30, 10)}};

@@ -1,14 +1,9 @@
 // A stream of Parquet files reads their footers to index them, and row groups when they are needed.
-#include <mdstream/mdstream.hpp>
-#include <mdstream/source/detail/each_shard.hpp>
 #include <mdstream/source/formats.hpp>
-#include <mdstream/store/memory.hpp>
 #include <mdstream/store/metered.hpp>
 
-#include <utility>
-
 #include "parquet/files.hpp"
-#include "source/sources.hpp"
+#include "source/both_ways.hpp"
 
 namespace parquet_stream_test {
 
@@ -18,28 +13,9 @@ using parquet_test::numbers;
 
 struct policies : mds::default_policies {
   using format = formats;
+  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
   using collator = mds::collate::none;
 };
-
-/// Ids and bytes of the samples that a rank is handed.
-std::vector<std::pair<std::int64_t, std::string>> epoch_of(const mds::stream_options& stream,
-                                                           const std::string& local,
-                                                           std::uint64_t world,
-                                                           std::uint64_t rank) {
-  mds::loader<policies> loader(
-      {.streams = {stream},
-       .local = local,
-       .global_batch_size = 6,
-       .shuffle_block_size = 50,
-       .num_canonical_nodes = 1,
-       .world = mds::world{.nodes = 1, .ranks_per_node = world, .rank = rank},
-       .threads = 1});
-  std::vector<std::pair<std::int64_t, std::string>> out;
-  for (const auto& batch : loader.epoch())
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      out.emplace_back(batch.ids()[i], mds::as_text(batch.sample(i).bytes()));
-  return out;
-}
 
 raw::made_index index_of(const mds::any_async_store& store) {
   return raw::build_index(store, decoders, formats::open({.format = "parquet"}),
@@ -81,35 +57,49 @@ TEST_CASE("an index of Parquet files takes their footers alone", "[parquet]") {
   CHECK(guessed.format == "parquet");
 }
 
+TEST_CASE("of columns that are named only the bytes are fetched", "[parquet]") {
+  using namespace parquet_stream_test;
+  const place at;
+  const std::uint64_t column = std::uint64_t{12} << 20;
+  at.put("a.parquet", parquet_test::wide(column));
+  const auto read = [&](raw::options about) {
+    about.format = "parquet";
+    const raw::source_format format = formats::open(about);
+    const raw::made_index made = raw::build_index(
+        at.async, decoders, format, raw::list_source(at.async, ""), mds::store::memory());
+    const mds::metered counted(at.async);
+    mds::detail::raw_rows rows(formats::open(made.index.options), made.index, counted, decoders, 1);
+    for (std::uint64_t i = 0; i < rows.size(); i += 100)
+      CHECK(number_in(rows, rows.at(i).bytes) == static_cast<std::int64_t>(i));
+    return counted.metrics().bytes_read;
+  };
+  const std::uint64_t all = read({}), some = read({.columns = {{"n", "int64"}, {"last", "int64"}}});
+  CHECK(all > column);
+  CHECK(some < column / 10);  // `n` and `last` lie on both sides of the large one
+}
+
 TEST_CASE("a stream of Parquet files is the stream of the dataset that they convert to",
           "[parquet]") {
   using namespace parquet_stream_test;
+  std::mt19937 random(support::test_seed());
   const place at;
-  at.put("a.parquet", numbers(0, 100, 13));
-  at.put("b.parquet", numbers(100, 57, 57));
   raw::options about{.format = "parquet"};
-  about.shard_bytes = 300;
-  const scratch dir;
-  const raw::made_index made = raw::build_index(at.async, decoders, formats::open(about),
-                                                raw::list_source(at.async, ""), at.index);
-  REQUIRE(made.index.shards() > 4);
-  mds::writer_options options{.out = dir / "mds", .size_limit = 0};
-  for (const raw::column& each : made.index.options.columns)
-    options.columns.push_back({each.name, each.encoding});
-  mds::writer<mds::default_policies> out(std::move(options));
-  mds::detail::for_each_shard(at.async, decoders, formats::open(made.index.options), made.index,
-                              [&](const raw::detail::transcoded& shard) {
-                                const mds::mds_shard_view samples(shard.shard, shard.samples);
-                                for (std::uint64_t i = 0; i < samples.size(); ++i)
-                                  out.write_raw(samples[i]);
-                                out.end_shard();
-                              });
-  out.finish();
-  for (const std::uint64_t world : {1U, 2U, 3U})
-    for (std::uint64_t rank = 0; rank < world; ++rank) {
-      const auto as_files =
-          epoch_of({.remote = at.files.path(), .raw = about}, dir / "raw-cache", world, rank);
-      CHECK(as_files.size() >= 157 / world);
-      CHECK(as_files == epoch_of({.remote = dir / "mds"}, dir / "mds-cache", world, rank));
-    }
+  SECTION("files of many row groups, and of one") {
+    at.put("a.parquet", numbers(0, 100, 13));
+    at.put("b.parquet", numbers(100, 57, 57));
+  }
+  SECTION("files of pyarrow, with other pages, encodings and codecs each") {
+    for (const char* name : {"pyarrow.parquet", "pyarrow-v1.parquet", "pyarrow-v2.parquet"})
+      at.put(name, parquet_test::golden(name));
+    // the columns that they have in common
+    for (const char* column : {"string=str", "int64=int64", "list=json", "chat=json", "doc=json"})
+      about.columns.push_back(raw::parse_column(column));
+  }
+  for (const std::uint64_t shard_bytes : {16U, 700U}) {
+    about.shard_bytes = shard_bytes;
+    const scratch dir;
+    convert<policies>(at.async, about, dir / "mds");
+    check_both_ways<policies>({.remote = at.files.path(), .raw = about}, {.remote = dir / "mds"},
+                              dir, random);
+  }
 }

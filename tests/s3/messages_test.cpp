@@ -24,6 +24,8 @@ TEST_CASE("a page of a listing is its objects and where it goes on", "[s3]") {
       {});
   CHECK(page.objects == std::vector<object_info>{{"a/b c+ü", 12},
                                                  {"a", 0, "md5:d41d8cd98f00b204e9800998ecf8427e"}});
+  CHECK(page.objects[0].tag.empty());
+  CHECK(page.objects[1].tag == "\"D41d8cd98f00b204e9800998ecf8427e\"");  // as a header has it
   CHECK(page.next == "t/+=");
   const mdstream::detail::s3_page plain = mdstream::detail::parse_s3_page(
       "<ListBucketResult><Contents><Key>a%2Fb+c</Key><Size>1</Size></Contents>"

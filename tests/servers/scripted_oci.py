@@ -241,7 +241,7 @@ class Service(scripted.Handler):
         keys = [key for key in now if key >= query.get("start", "")]
         limit = min(int(query.get("limit", 1000)), 3)
         fields = query.get("fields", "name").split(",")
-        shown = [{k: v for k, v in {"name": key, "size": len(objects[key][0]) if key in objects else 0}.items() if k in fields} for key in keys[:limit]]
+        shown = [{k: v for k, v in {"name": key, "size": len(objects[key][0]) if key in objects else 0, "etag": objects[key][1] if key in objects else ""}.items() if k in fields} for key in keys[:limit]]
         self.answer(200, {"objects": shown, "prefixes": []} | ({"nextStartWith": keys[limit]} if keys[limit:] else {}))
 
     def upload(self, name, query):

@@ -43,6 +43,7 @@ TEST_CASE("a bucket is indexed beside its data, and rows are read by ranges") {
   raw::options about{.format = "jsonl", .files = "en/*"};
   about.shard_bytes = 4096;
   const raw::made_index made = at.build(about);
+  for (const auto& each : at.fake.requests()) CHECK(each.method != "HEAD");  // the listing told
   CHECK(made.index.samples() == 10000);
   REQUIRE(at.fake.objects().count("data/.mdstream/rows.jsonl") == 1);
   CHECK(at.fake.objects().size() == 3);  // nothing is left of the scans

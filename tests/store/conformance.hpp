@@ -3,8 +3,11 @@
 // What every store has to do, run over each model and over archetypes of both kinds.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <mdstream/async/runtime.hpp>
+#include <mdstream/store/opened_store.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/store.hpp>
 #include <random>
@@ -151,6 +154,32 @@ void check_replacing(const S& store) {
   CHECK(whole);
 }
 
+/// Where a listing tells an object's tag, reads can hold it.
+template <mds::object_store S>
+void check_tags(const S& store) {
+  mds::store_write(store, "tagged", noise(9, 5));
+  const mds::object_info listed = mds::store_list(store, "tagged").front();
+  const auto version_of = [](const auto& from) {
+    return mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
+      from.async_version("tagged", {}, where, std::move(done));
+    });
+  };
+  mds::object_version found;
+  if constexpr (mds::versioned_store<S>) {
+    found = version_of(store);
+  } else if constexpr (std::derived_from<S, mds::opened_store>) {
+    mds::runtime threads;
+    found = version_of(store.on(threads));
+  } else if constexpr (requires { store.version("tagged"); }) {
+    found = store.version("tagged");
+  } else {
+    CHECK(listed.tag.empty());
+    return;
+  }
+  CHECK(found.bytes == listed.bytes);
+  if (!listed.tag.empty()) CHECK(listed.tag == found.tag);
+}
+
 /// Every operation by itself. `store` is empty at first.
 template <mds::object_store S>
 void check_calls(const S& store) {
@@ -159,6 +188,7 @@ void check_calls(const S& store) {
   check_objects(store);
   check_ranges(store);
   check_listing(store);
+  check_tags(store);
   check_absence(store);
   check_keys(store);
 }

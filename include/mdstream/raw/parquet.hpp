@@ -10,6 +10,7 @@
 #include <mdstream/raw/format.hpp>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,14 +18,17 @@ namespace mdstream::inline v0::raw {
 
 /// A file's footer tells its row groups, which are never parted: those that begin in the same
 /// `shard_bytes` of the file's decoded bytes are a shard. Nothing but footers is read to index a
-/// source. A shard is fetched as one range, and the footer with it.
+/// source. A shard is fetched as one range, and the footer with it. Where the options name columns,
+/// only these are fetched: ranges with a gap below 1 MiB are one.
 ///
 ///     using format = mds::raw::any_format<mds::raw::parquet, mds::raw::jsonl>;
 ///
 /// Inferred columns: numbers by width and sign, `uint8` of booleans, `str`, `bytes`, `str_decimal`,
 /// `int32` and `int64` of dates and times in the file's units, `ndarray` of lists of numbers, the
 /// bytes of the Hub's pictures and sounds, and `json` of JSON and of all that is nested besides.
-/// Memory: of a shard that is made its range, and a batch of its rows as Arrow decodes them.
+/// Memory: of a shard that is made its ranges, and 1,024 of its rows as Arrow decodes them. A file
+/// that wants more for these than 8 times its row groups' decoded bytes and 16 times
+/// `max_row_bytes`, or than 4 GiB, is refused.
 class parquet {
  public:
   static constexpr std::string_view name = "parquet";
@@ -47,6 +51,7 @@ class parquet {
 
  private:
   std::uint64_t max_row_bytes_;
+  std::vector<std::string> columns_{};  // that are fetched; none: all
 };
 
 }  // namespace mdstream::inline v0::raw

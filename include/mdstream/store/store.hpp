@@ -25,13 +25,16 @@ namespace mdstream::inline v0 {
 
 class runtime;
 
-/// One object of a listing.
+/// One object of a listing. Equal by key, size and digest: not every listing tells the tag.
 struct object_info {
   std::string key{};      ///< relative to the store's URL
   std::uint64_t bytes{};  ///< its size
   std::string digest{};   ///< of its bytes, where a listing tells one: see `store/digest.hpp`
+  std::string tag{};  ///< of its version, as `async_version` tells it; empty: not in the listing
 
-  friend bool operator==(const object_info&, const object_info&) = default;
+  friend bool operator==(const object_info& a, const object_info& b) {
+    return a.key == b.key && a.bytes == b.bytes && a.digest == b.digest;
+  }
 };
 
 /// One state of an object. Two reads that hold the same version read the same bytes. Equal by size

@@ -57,6 +57,7 @@ class unique_fd {
 class file_state {
  public:
   file_state(int fd, const std::string& path);
+  explicit file_state(const struct stat& info);
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return of_[0]; }
   [[nodiscard]] std::string tag() const;

@@ -9,12 +9,14 @@
 
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
+#include <arrow/memory_pool.h>
 #include <arrow/record_batch.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
+#include <parquet/schema.h>
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -54,41 +56,86 @@ void by_arrow(std::uint64_t byte, F&& f) {
   }
 }
 
-/// The row groups of a cut and where they lie: what its `extra` tells.
+/// The row groups of a cut and where their columns lie: what its `extra` tells.
 struct parquet_cut {
+  /// Columns of one cut are read together where they are no further apart: to skip less takes
+  /// longer than to read it.
+  static constexpr std::uint64_t gap_bytes = std::uint64_t{1} << 20;
+
   std::uint64_t first = 0, end = 0;  // row groups
-  std::uint64_t begin_byte = 0, end_byte = 0;
   std::uint64_t footer = 0, object_bytes = 0;
+  std::vector<byte_range> runs{};  // of columns, sorted; at least one
 
   static parquet_cut of(std::span<const std::uint64_t> extra) {
-    if (extra.size() != 6 || extra[0] >= extra[1] || extra[1] > std::uint64_t{1} << 31 ||
-        extra[2] >= extra[3] || extra[3] > extra[5] || extra[4] >= extra[5])
+    const auto refuse = [] {
       throw error(errc::corrupt, "the cut of a Parquet file does not tell its row groups");
-    return {extra[0], extra[1], extra[2], extra[3], extra[4], extra[5]};
+    };
+    if (extra.size() < 6 || extra.size() % 2 != 0 || extra[0] >= extra[1] ||
+        extra[1] > std::uint64_t{1} << 31 || extra[4] >= extra[5])
+      refuse();
+    parquet_cut out{extra[0], extra[1], extra[4], extra[5], {}};
+    std::uint64_t at = 0;
+    for (std::size_t i = 2; i < extra.size(); i += i == 2 ? 4 : 2) {
+      if (extra[i] < at || extra[i] >= extra[i + 1] || extra[i + 1] > out.object_bytes) refuse();
+      at = extra[i + 1];
+      out.runs.push_back({extra[i], at - extra[i]});
+    }
+    return out;
+  }
+
+  /// The first run lies before footer and object, the others behind. Precondition: `join_runs`.
+  [[nodiscard]] std::vector<std::uint64_t> extra() const {
+    const auto end_of = [](const byte_range& each) { return each.offset + each.bytes; };
+    std::vector<std::uint64_t> out{first,  end,         runs.front().offset, end_of(runs.front()),
+                                   footer, object_bytes};
+    for (const byte_range& each : std::span(runs).subspan(1)) {
+      out.push_back(each.offset);
+      out.push_back(end_of(each));
+    }
+    return out;
+  }
+
+  /// Makes runs of the columns' places, which were added in any order.
+  void join_runs() {
+    std::erase_if(runs, [](const byte_range& each) { return each.bytes == 0; });
+    if (runs.empty()) fail_parquet(footer, "the footer has row groups without data");
+    std::ranges::sort(runs, {}, &byte_range::offset);
+    std::size_t last = 0;
+    std::uint64_t bytes = 0;
+    for (const byte_range& each : std::span(runs).subspan(1)) {
+      byte_range& before = runs[last];
+      const std::uint64_t before_end = before.offset + before.bytes;
+      if (each.offset > before_end && each.offset - before_end > gap_bytes)
+        runs[++last] = each;
+      else
+        before.bytes = std::max(before_end, each.offset + each.bytes) - before.offset;
+    }
+    runs.resize(last + 1);
+    for (const byte_range& each : runs) bytes += each.bytes;
+    if (bytes > mdstream::detail::mds_shard_builder::max_bytes)
+      fail_parquet(footer,
+                   "the row groups from " + std::to_string(first) + " on have " +
+                       std::to_string(bytes) +
+                       " bytes in the file, which is too large for a shard: write smaller ones",
+                   errc::unsupported);
   }
 };
 
-/// Where the columns of a row group lie.
-MDSTREAM_INLINE std::pair<std::uint64_t, std::uint64_t> extent_of(
-    const ::parquet::RowGroupMetaData& group, std::uint64_t footer) {
-  std::uint64_t begin = footer, end = 0;
-  for (int i = 0; i < group.num_columns(); ++i) {
-    const auto column = group.ColumnChunk(i);
-    if (!column->file_path().empty())
-      fail_parquet(footer, "a column lies in another file", errc::unsupported);
-    std::int64_t from = column->data_page_offset();
-    if (column->has_dictionary_page() && column->dictionary_page_offset() > 0)
-      from = std::min(from, column->dictionary_page_offset());
-    const std::int64_t size = column->total_compressed_size();
-    if (from < 0 || size < 0 || static_cast<std::uint64_t>(from) > footer ||
-        static_cast<std::uint64_t>(size) > footer - static_cast<std::uint64_t>(from))
-      fail_parquet(footer, "the footer has a column that reaches beyond the file's data");
-    begin = std::min(begin, static_cast<std::uint64_t>(from));
-    end = std::max(end, static_cast<std::uint64_t>(from + size));
-  }
-  if (begin >= end) fail_parquet(footer, "the footer has a row group without data");
+/// Where a column of a row group lies.
+MDSTREAM_INLINE byte_range chunk_of(const ::parquet::ColumnChunkMetaData& column,
+                                    std::uint64_t footer) {
+  if (!column.file_path().empty())
+    fail_parquet(footer, "a column lies in another file", errc::unsupported);
+  std::int64_t from = column.data_page_offset();
+  if (column.has_dictionary_page() && column.dictionary_page_offset() > 0)
+    from = std::min(from, column.dictionary_page_offset());
+  const std::int64_t size = column.total_compressed_size();
+  if (from < 0 || size < 0 || static_cast<std::uint64_t>(from) > footer ||
+      static_cast<std::uint64_t>(size) > footer - static_cast<std::uint64_t>(from))
+    fail_parquet(footer, "the footer has a column that reaches beyond the file's data");
   // Some old writers count a few bytes too little for a column; Arrow reads as many more.
-  return {begin, std::min(end + 100, footer)};
+  const auto begin = static_cast<std::uint64_t>(from);
+  return {begin, std::min(begin + static_cast<std::uint64_t>(size) + 100, footer) - begin};
 }
 
 /// Walks through the values of a footer (Thrift's compact protocol) and counts how deep its schema
@@ -277,6 +324,63 @@ class file_of_parts final : public ::arrow::io::RandomAccessFile {
   bool closed_ = false;
 };
 
+/// What a row group has decoded; at most what a shard may have.
+MDSTREAM_INLINE std::uint64_t plain_bytes_of(const ::parquet::RowGroupMetaData& group) {
+  return std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(group.total_byte_size(), 0)),
+                  mdstream::detail::mds_shard_builder::max_bytes);
+}
+
+/// Memory for what Arrow decodes, which pages of a few bytes may ask for in any amount: several
+/// times what the row groups have decoded, and some large rows, but never more than a shard has.
+class bounded_pool final : public ::arrow::ProxyMemoryPool {
+ public:
+  bounded_pool(std::uint64_t plain_bytes, std::uint64_t max_row_bytes)
+      : ProxyMemoryPool(::arrow::default_memory_pool()) {
+    constexpr std::uint64_t most = mdstream::detail::mds_shard_builder::max_bytes;
+    most_ = static_cast<std::int64_t>(std::min(
+        most, 8 * std::min(plain_bytes, most / 8) + 16 * std::min(max_row_bytes, most / 16)));
+  }
+
+  using ProxyMemoryPool::Allocate;
+  using ProxyMemoryPool::Reallocate;
+
+  ::arrow::Status Allocate(std::int64_t size, std::int64_t alignment, std::uint8_t** out) override {
+    ARROW_RETURN_NOT_OK(admit(size));
+    return ProxyMemoryPool::Allocate(size, alignment, out);
+  }
+  ::arrow::Status Reallocate(std::int64_t old_size, std::int64_t new_size, std::int64_t alignment,
+                             std::uint8_t** pointer) override {
+    ARROW_RETURN_NOT_OK(admit(new_size - old_size));
+    return ProxyMemoryPool::Reallocate(old_size, new_size, alignment, pointer);
+  }
+
+  /// Runs `f`. What Arrow throws for want of memory, in one way or another, is an error of the
+  /// file's.
+  template <class F>
+  void explain(std::uint64_t byte, F&& f) const {
+    try {
+      std::forward<F>(f)();
+    } catch (...) {
+      if (!refused_) throw;
+      fail_parquet(byte,
+                   "decoding needs more than " + std::to_string(most_) +
+                       " bytes of memory: the file is damaged, or its rows are larger than "
+                       "max_row_bytes",
+                   errc::unsupported);
+    }
+  }
+
+ private:
+  ::arrow::Status admit(std::int64_t more) {
+    if (more <= most_ - bytes_allocated()) return ::arrow::Status::OK();
+    refused_ = true;
+    return ::arrow::Status::OutOfMemory("the bound of the shard's memory");
+  }
+
+  std::int64_t most_ = 0;
+  bool refused_ = false;
+};
+
 MDSTREAM_INLINE ::parquet::ArrowReaderProperties arrow_properties() {
   ::parquet::ArrowReaderProperties out(/*use_threads=*/false);
   out.set_pre_buffer(false);  // all bytes are in memory
@@ -285,19 +389,16 @@ MDSTREAM_INLINE ::parquet::ArrowReaderProperties arrow_properties() {
   return out;
 }
 
-MDSTREAM_INLINE void add_leaves(const ::parquet::arrow::SchemaField& field, std::vector<int>& out) {
-  if (field.is_leaf()) out.push_back(field.column_index);
-  for (const ::parquet::arrow::SchemaField& child : field.children) add_leaves(child, out);
-}
-
-/// The leaves of the columns that samples have.
-MDSTREAM_INLINE std::vector<int> leaves_of(const ::parquet::arrow::SchemaManifest& schema,
-                                           const sample_layout& layout) {
-  std::vector<int> out;
-  for (const ::parquet::arrow::SchemaField& field : schema.schema_fields)
-    for (const column_layout& column : layout.columns())
-      if (field.field->name() == column.name) add_leaves(field, out);
-  return out;
+/// The leaves of these columns, by number; all of them where the file has none of the columns.
+MDSTREAM_INLINE std::vector<int> leaves_of(const ::parquet::SchemaDescriptor& schema,
+                                           const std::vector<std::string>& columns) {
+  std::vector<int> out, all;
+  for (int i = 0; i < schema.num_columns(); ++i) {
+    all.push_back(i);
+    if (std::ranges::find(columns, schema.GetColumnRoot(i)->name()) != columns.end())
+      out.push_back(i);
+  }
+  return out.empty() ? all : out;
 }
 
 /// Makes samples of a file's rows, batch by batch.
@@ -365,6 +466,7 @@ class parquet_rows {
 namespace mdstream::inline v0::raw {
 
 MDSTREAM_INLINE parquet::parquet(const options& about) : max_row_bytes_(about.max_row_bytes.value) {
+  for (const column& each : about.columns) columns_.push_back(each.name);
   if (about.skip_bad)
     throw error(errc::invalid_argument,
                 "skip_bad: rows of Parquet files are not read to index them, so that none can be "
@@ -388,9 +490,9 @@ MDSTREAM_INLINE std::uint64_t parquet::tail_bytes(const window& in) {
 }
 
 MDSTREAM_INLINE std::vector<byte_range> parquet::ranges(const raw::cut& of) {
-  const auto cut = detail::parquet_cut::of(of.extra);
-  return {{cut.begin_byte, cut.end_byte - cut.begin_byte},
-          {cut.footer, cut.object_bytes - cut.footer}};
+  auto cut = detail::parquet_cut::of(of.extra);
+  cut.runs.push_back({cut.footer, cut.object_bytes - cut.footer});
+  return std::move(cut.runs);
 }
 
 MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) const {
@@ -399,6 +501,8 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
   detail::by_arrow(footer, [&] {
     const auto file =
         detail::footer_of(in.bytes.subspan(static_cast<std::size_t>(footer - in.offset)));
+    const std::vector<int> leaves = detail::leaves_of(*file->schema(), columns_);
+    std::vector<detail::parquet_cut> found;
     std::int64_t rows = 0;
     std::uint64_t at = 0;  // among the decoded bytes of all row groups
     for (int i = 0; i < file->num_row_groups(); ++i) {
@@ -409,22 +513,24 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
                                          std::to_string(count) + " rows and " +
                                          std::to_string(bytes) + " bytes");
       if (count == 0) continue;
-      if (static_cast<std::uint64_t>(bytes) > mdstream::detail::mds_shard_builder::max_bytes)
+      const auto plain = static_cast<std::uint64_t>(bytes);
+      if (plain > mdstream::detail::mds_shard_builder::max_bytes)
         detail::fail_parquet(footer,
                              "row group " + std::to_string(i) + " has " + std::to_string(bytes) +
                                  " bytes, which is too large for a shard: write smaller ones",
                              errc::unsupported);
-      const auto [begin, end] = detail::extent_of(*group, footer);
-      const std::size_t before = out.cuts().size();
-      const auto plain = static_cast<std::uint64_t>(bytes);
       if (!out.group(at, at + plain, static_cast<std::uint64_t>(count))) break;
       at += plain;
-      std::vector<std::uint64_t>& extra = out.cuts().back().extra;
       const auto number = static_cast<std::uint64_t>(i);
-      if (out.cuts().size() != before) extra = {number, 0, begin, end, footer, object_bytes};
-      extra[1] = number + 1;
-      extra[2] = std::min(extra[2], begin);
-      extra[3] = std::max(extra[3], end);
+      if (found.size() < out.cuts().size())
+        found.push_back({number, number, footer, object_bytes, {}});
+      found.back().end = number + 1;
+      for (const int leaf : leaves)
+        found.back().runs.push_back(detail::chunk_of(*group->ColumnChunk(leaf), footer));
+    }
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      found[i].join_runs();
+      out.cuts()[i].extra = found[i].extra();
     }
     if (rows != file->num_rows())
       detail::fail_parquet(footer, "the footer says that there are " +
@@ -450,30 +556,39 @@ MDSTREAM_INLINE void parquet::infer(const window& in, detail::column_inference& 
 
 MDSTREAM_INLINE void parquet::transcode(const cut_source& in, detail::sample_sink& out) const {
   const auto cut = detail::parquet_cut::of(in.extra);
-  if (in.parts.size() != 2 || in.parts[1].bytes.size() < 8)
-    detail::fail_parquet(cut.begin_byte, "the cut of a Parquet file lacks the footer");
-  detail::by_arrow(cut.begin_byte, [&] {
-    const auto metadata = detail::footer_of(in.parts[1].bytes);
+  const std::uint64_t begin = cut.runs.front().offset;
+  if (in.parts.size() != cut.runs.size() + 1 || in.parts.back().bytes.size() < 8)
+    detail::fail_parquet(begin, "the cut of a Parquet file lacks the footer");
+  detail::by_arrow(begin, [&] {
+    const auto metadata = detail::footer_of(in.parts.back().bytes);
     if (cut.end > static_cast<std::uint64_t>(metadata->num_row_groups()))
       detail::fail_parquet(cut.footer, "the index has row groups that the file lacks");
     std::vector<int> groups;
-    for (std::uint64_t i = cut.first; i < cut.end; ++i) groups.push_back(static_cast<int>(i));
-    ::parquet::arrow::FileReaderBuilder builder;
-    PARQUET_THROW_NOT_OK(
-        builder.Open(std::make_shared<detail::file_of_parts>(in.parts, cut.object_bytes),
-                     ::parquet::default_reader_properties(), metadata));
-    builder.properties(detail::arrow_properties());
-    PARQUET_ASSIGN_OR_THROW(const auto reader, builder.Build());
-    PARQUET_ASSIGN_OR_THROW(
-        const auto batches,
-        reader->GetRecordBatchReader(groups, detail::leaves_of(reader->manifest(), out.layout())));
-    detail::parquet_rows rows(out, cut.begin_byte, max_row_bytes_);
-    std::shared_ptr<::arrow::RecordBatch> batch;
-    while (true) {
-      PARQUET_THROW_NOT_OK(batches->ReadNext(&batch));
-      if (batch == nullptr) break;
-      rows.add(*batch);
+    std::uint64_t plain = 0;
+    for (std::uint64_t i = cut.first; i < cut.end; ++i) {
+      groups.push_back(static_cast<int>(i));
+      plain += detail::plain_bytes_of(*metadata->RowGroup(groups.back()));
     }
+    std::vector<std::string> names;
+    for (const column_layout& each : out.layout().columns()) names.push_back(each.name);
+    const std::vector<int> leaves = detail::leaves_of(*metadata->schema(), names);
+    detail::bounded_pool pool(plain, max_row_bytes_);
+    pool.explain(begin, [&] {
+      ::parquet::arrow::FileReaderBuilder builder;
+      PARQUET_THROW_NOT_OK(
+          builder.Open(std::make_shared<detail::file_of_parts>(in.parts, cut.object_bytes),
+                       ::parquet::ReaderProperties(&pool), metadata));
+      builder.memory_pool(&pool)->properties(detail::arrow_properties());
+      PARQUET_ASSIGN_OR_THROW(const auto reader, builder.Build());
+      PARQUET_ASSIGN_OR_THROW(const auto batches, reader->GetRecordBatchReader(groups, leaves));
+      detail::parquet_rows rows(out, begin, max_row_bytes_);
+      std::shared_ptr<::arrow::RecordBatch> batch;
+      while (true) {
+        PARQUET_THROW_NOT_OK(batches->ReadNext(&batch));
+        if (batch == nullptr) break;
+        rows.add(*batch);
+      }
+    });
   });
 }
 

@@ -55,7 +55,7 @@ MDSTREAM_INLINE std::vector<detail::listed_object> list_source(const any_async_s
   for (object_info& each : found)
     if (detail::is_data(each.key, patterns) ||
         (detail::is_data(each.key, {}) && each.key.ends_with(".idx")))
-      out.push_back({std::move(each.key), each.bytes, {}});
+      out.push_back({std::move(each.key), each.bytes, std::move(each.tag)});
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
   return out;
 }
@@ -67,6 +67,7 @@ MDSTREAM_INLINE void find_versions(const any_async_store& store,
   mdstream::detail::for_each_parallel(
       listing.size(), jobs, stop, [&](std::size_t i, const std::stop_token& ended) {
         detail::listed_object& each = listing[i];
+        if (!each.tag.empty()) return;
         try {
           const auto found =
               mdstream::detail::wait_for<object_version>([&](diagnostics& where, auto done) {

@@ -55,9 +55,16 @@ MDSTREAM_INLINE std::uint64_t file_size(int fd, const std::string& path) {
   return static_cast<std::uint64_t>(info.st_size);
 }
 
-MDSTREAM_INLINE file_state::file_state(int fd, const std::string& path) {
+MDSTREAM_INLINE struct stat stat_of(int fd, const std::string& path) {
   struct stat info{};
   if (::fstat(fd, &info) != 0) throw system_failure(errno, "cannot read the state of", path);
+  return info;
+}
+
+MDSTREAM_INLINE file_state::file_state(int fd, const std::string& path)
+    : file_state(stat_of(fd, path)) {}
+
+MDSTREAM_INLINE file_state::file_state(const struct stat& info) {
   const auto add = [this](std::size_t at, auto value) {
     of_[at] = static_cast<std::uint64_t>(value);
   };

@@ -130,8 +130,10 @@ MDSTREAM_INLINE void local::list_into(const std::string& key, std::string_view p
         is_temporary(at->path().filename().native())) {
       continue;
     }
-    const std::uint64_t bytes = at->file_size(entry_failure);
-    if (!entry_failure) found.push_back({.key = name, .bytes = bytes});
+    struct stat file{};
+    if (::stat(at->path().c_str(), &file) != 0) continue;  // it went meanwhile
+    const detail::file_state now(file);
+    found.push_back({.key = name, .bytes = now.bytes(), .tag = now.tag()});
   }
   if (failure && failure != std::errc::no_such_file_or_directory) {  // else it went meanwhile
     throw system_failure(failure.value(), "cannot list", path);

@@ -30,6 +30,9 @@ MDSTREAM_INLINE std::vector<object_info> parse_blobs(std::string_view text, std:
         is_directory = in.text() == "directory";
       } else if (*name == "Content-MD5") {
         one.digest = digest_of_base64("md5", 16, in.text());
+      } else if (*name == "Etag") {
+        const std::string tag = in.text();  // without the quotes of a header
+        if (!tag.empty()) one.tag = tag.starts_with('"') ? tag : '"' + tag + '"';
       } else {
         in.skip();
       }

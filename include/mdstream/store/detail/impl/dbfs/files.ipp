@@ -12,12 +12,16 @@
 
 namespace mdstream::inline v0::detail {
 
+/// When a file was changed; empty where the service does not tell it.
+MDSTREAM_INLINE std::string tag_of_file(const json::value& file) {
+  const json::value* const changed = file.find("modification_time");
+  return changed == nullptr ? std::string() : changed->digits();
+}
+
 MDSTREAM_INLINE object_version dbfs_api::version(const net::http_response& answer) const {
   const json::value said = json::parse(answer.text);
   if (said.get<bool>("is_dir")) throw error(errc::not_found, "there is a directory of that name");
-  const json::value* const changed = said.find("modification_time");
-  return {said.get<std::uint64_t>("file_size"),
-          changed == nullptr ? std::string() : changed->digits()};
+  return {said.get<std::uint64_t>("file_size"), tag_of_file(said)};
 }
 
 MDSTREAM_INLINE cloud_call dbfs_api::block(const std::string& key, std::uint64_t offset,
@@ -62,7 +66,8 @@ MDSTREAM_INLINE cloud_page dbfs_api::page(const cloud_call& asked,
     if (each.get<bool>("is_dir")) {
       if (leads_on(asked, key)) out.more.push_back(list_directory(key, asked.key));
     } else if (key.find(temporary_mark) == std::string::npos) {
-      out.objects.push_back({key, each.get<std::uint64_t>("file_size")});
+      out.objects.push_back(
+          {.key = key, .bytes = each.get<std::uint64_t>("file_size"), .tag = tag_of_file(each)});
     }
   }
   return out;

@@ -114,7 +114,8 @@ MDSTREAM_INLINE void gs_api::remove(const cloud_client& client, std::string key,
 }
 
 MDSTREAM_INLINE cloud_call gs_api::list(const std::string& prefix) const {
-  return {.url = objects_ + "?fields=items(name,size,md5Hash,crc32c),nextPageToken&prefix=" +
+  return {.url = objects_ +
+                 "?fields=items(name,size,generation,md5Hash,crc32c),nextPageToken&prefix=" +
                  net::percent_encode(prefix),
           .key = prefix};
 }
@@ -126,7 +127,10 @@ MDSTREAM_INLINE cloud_page gs_api::page(const cloud_call& asked,
   if (const json::value* const items = said.find("items")) {
     for (const json::value& each : items->as<json::array>("items")) {
       out.objects.push_back({each.get<std::string>("name"), detail::gs::stored_bytes(each),
-                             detail::gs::digest_of(each)});
+                             detail::gs::digest_of(each),
+                             each.find("generation") == nullptr
+                                 ? std::string()
+                                 : each.get<std::string>("generation")});
     }
   }
   if (said.find("nextPageToken") != nullptr) {

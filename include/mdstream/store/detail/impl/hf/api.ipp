@@ -109,10 +109,12 @@ MDSTREAM_INLINE cloud_page hf_api::page(const cloud_call& asked,
                                         const net::http_response& answer) const {
   const json::value entries = json::parse(answer.text);
   cloud_page out;
+  const bool is_commit = !digest_of_hex("git-sha1", 40, settings_.revision).empty();
+  const std::string tag = is_commit ? settings_.revision : "";
   for (const json::value& each : entries.as<json::array>("the listing")) {
     if (each.get<std::string>("type") != "file") continue;
     out.objects.push_back({each.get<std::string>("path"), each.get<std::uint64_t>("size"),
-                           detail::hf::digest_of(each)});
+                           detail::hf::digest_of(each), tag});
   }
   if (const auto next = detail::hf::next_link(answer.headers)) {
     const auto here = net::parse_http_url(asked.url), there = net::parse_http_url(*next);

@@ -88,8 +88,9 @@ MDSTREAM_INLINE void oci_api::remove(const cloud_client& client, std::string key
 }
 
 MDSTREAM_INLINE cloud_call oci_api::list(const std::string& prefix) const {
-  return {.url = bucket() + "/o?fields=name,size&limit=1000&prefix=" + net::percent_encode(prefix),
-          .key = prefix};
+  return {
+      .url = bucket() + "/o?fields=name,size,etag&limit=1000&prefix=" + net::percent_encode(prefix),
+      .key = prefix};
 }
 
 MDSTREAM_INLINE cloud_page oci_api::page(const cloud_call& asked,
@@ -99,7 +100,10 @@ MDSTREAM_INLINE cloud_page oci_api::page(const cloud_call& asked,
   const json::value* const objects = said.find("objects");
   if (objects == nullptr) throw error(errc::corrupt, "the listing is not one");
   for (const json::value& each : objects->as<json::array>("objects")) {
-    out.objects.push_back({each.get<std::string>("name"), each.get<std::uint64_t>("size")});
+    out.objects.push_back(
+        {.key = each.get<std::string>("name"),
+         .bytes = each.get<std::uint64_t>("size"),
+         .tag = each.find("etag") == nullptr ? std::string() : each.get<std::string>("etag")});
   }
   const json::value* const next = said.find("nextStartWith");
   if (next != nullptr && next->type() != json::kind::null) {

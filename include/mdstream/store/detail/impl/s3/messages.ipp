@@ -54,7 +54,9 @@ MDSTREAM_INLINE s3_page parse_s3_page(std::string_view text, const diagnostics& 
         one.bytes = *bytes;
         has_size = true;
       } else if (*name == "ETag") {
-        one.digest = digest_of_tag(in.text());
+        std::string tag = in.text();
+        one.digest = digest_of_tag(tag);
+        if (tag.starts_with('"')) one.tag = std::move(tag);  // as a header has it
       } else {
         in.skip();
       }
