@@ -269,18 +269,15 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
   }
   std::set<std::string> names;
   for (const auto& [name, count] : none.asked()) names.insert(name);
-  const std::set<std::string> start{
-      "size tokens",      "list starts",           "write starts.claim",
-      "list manifest",    "size starts.json",      "list bad",
-      "read starts.json", "size manifest",         "list data",
-      "read manifest",    "size data layout.json", "write starts.json",
-      "create tokens",    "read data layout.json"};
+  const std::set<std::string> start{"list starts",   "write starts.claim",   "list manifest",
+                                    "list bad",      "read starts.json",     "list data",
+                                    "read manifest", "read tokens",          "write starts.json",
+                                    "create tokens", "read data layout.json"};
   const std::set<std::string> load{"read data r0-0.safetensors", "read data r0-1.safetensors"};
   const std::set<std::string> save{"write data r0-0.safetensors",
                                    "write data r0-1.safetensors",
                                    "write data r0.json",
                                    "list data r0.json",
-                                   "size data r0.json",
                                    "read data r0.json",
                                    "write data layout.json",
                                    "create manifest",
@@ -435,9 +432,7 @@ TEST_CASE("a rank whose store has a fault at any request costs its checkpoint at
   script none(fault::none, 0);
   REQUIRE(save(fault::none, none) == "");
   REQUIRE(complete[fault::none].size() == 1);
-  const std::map<std::string, std::size_t> asked{{"size tokens", 1},
-                                                 {"read tokens", 1},
-                                                 {"size data layout.json", 1},
+  const std::map<std::string, std::size_t> asked{{"read tokens", 1},
                                                  {"read data layout.json", 1},
                                                  {"read data r0-0.safetensors", 1},
                                                  {"read data r0-1.safetensors", 1},
@@ -578,10 +573,9 @@ TEST_CASE("512 ranks start, load and save at once with few requests each", "[che
     CHECK(asked[rank].of[loads].size() <= 2);  // files
     if (rank == 0) continue;
     counts start = asked[rank].of[starts];
-    most = std::max(most, start["size tokens"]);
-    CHECK(start.erase("size tokens") == 1);
-    CHECK(start ==
-          counts{{"read tokens", 1}, {"size data layout.json", 1}, {"read data layout.json", 1}});
+    most = std::max(most, start["read tokens"]);
+    CHECK(start.erase("read tokens") == 1);
+    CHECK(start == counts{{"read data layout.json", 1}});
     const std::string mine = "write data r" + std::to_string(rank);
     CHECK(asked[rank].of[saves] == counts{{"list starts", 1},
                                           {"list data r" + std::to_string(rank) + ".json", 1},
@@ -591,16 +585,13 @@ TEST_CASE("512 ranks start, load and save at once with few requests each", "[che
   CHECK(most <= most_polls);
   CHECK(loaded == ranks + 1);  // one rank holds elements of two files
   counts start = asked[0].of[starts];
-  CHECK(start == counts{{"size tokens", 1},
+  CHECK(start == counts{{"read tokens", 1},
                         {"list starts", 2},
                         {"write starts.claim", 1},
                         {"list manifest", 1},
-                        {"size starts.json", 1},
                         {"read starts.json", 1},
                         {"list bad", 1},
-                        {"size manifest", 1},
                         {"read manifest", 1},
-                        {"size data layout.json", 1},
                         {"read data layout.json", 1},
                         {"list data", 1},
                         {"write starts.json", 1},
@@ -610,9 +601,7 @@ TEST_CASE("512 ranks start, load and save at once with few requests each", "[che
   save.erase("list data");
   for (std::uint64_t rank = 0; rank < ranks; ++rank) {
     const std::string record = " data r" + std::to_string(rank) + ".json";
-    CHECK(save["size" + record] == 1);
     CHECK(save["read" + record] == 1);
-    save.erase("size" + record);
     save.erase("read" + record);
   }
   CHECK(save == counts{{"write data r0-0.safetensors", 1},

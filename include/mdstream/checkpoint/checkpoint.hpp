@@ -107,7 +107,7 @@ struct checkpoint_options {
 /// `errc::invalid_argument` for another type or shape, or a box outside; `errc::corrupt`, naming
 /// file, bytes and tensors, for bytes that do not have their checksum, fetched twice; what the
 /// store fails with.
-/// Cost: to open the newest: four listings and six reads, however many checkpoints there are; its
+/// Cost: to open the newest: four listings and three reads, however many checkpoints there are; its
 /// layout stays in memory. To read: one request for each 16 MiB, or for each run of bytes that is
 /// more than 64 KiB away from others; `read_options::requests` at a time, with 16 MiB of memory
 /// each. Ranks do not share what they read.

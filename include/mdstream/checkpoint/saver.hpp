@@ -47,7 +47,7 @@ struct resumed_run {
 ///
 /// Cost: a copy of the tensors at the speed of memory, in the background; `saver_options::memory`
 /// bytes, where the first save touches new memory and takes twice as long to copy. Requests: one
-/// for each file, or part of one, and three more; of rank 0 also two for each rank, about twelve,
+/// for each file, or part of one, and three more; of rank 0 also one for each rank, about twelve,
 /// and the listings while it waits.
 ///
 ///     mds::checkpoint_saver saver({.run = mds::full_store::open("s3://bucket/7b"),
