@@ -80,7 +80,7 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
   CHECK(told["world"] == json{{"nodes", 1}, {"ranks_per_node", 2}, {"rank", 1}, {"batch_size", 8}});
   CHECK(told["order"]["shuffle"] == "py1e");
   CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
-  CHECK(told["cache"]["limit"] == 1'000'000);
+  CHECK(told["cache"]["limit"] == 1 << 20);
   std::uint64_t bytes = 0;
   for (const auto& stream : told["streams"]) {
     const std::string directory = stream["directory"];

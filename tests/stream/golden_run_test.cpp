@@ -84,7 +84,7 @@ class replay {
       loader_.emplace(options_);
       loader_->load_state(step.at("state").dump());
     } else if (what == "load") {
-      loader_->load_state(step.at("state").dump());
+      load(step.at("state"));
     } else if (what == "state_dict") {
       CHECK(json::parse(loader_->python_state()) == step.at("out"));
     } else if (what == "note_state_after_2_batches") {
@@ -92,6 +92,16 @@ class replay {
     } else {
       epoch(step);
     }
+  }
+
+  /// Python ignores a state of an epoch that has begun; here it is refused, and changes as little.
+  void load(const json& state) {
+    const std::int64_t current = mds::parse_state(loader_->state()).at.epoch;
+    if (state.at("epoch").get<std::int64_t>() > current)
+      loader_->load_state(state.dump());
+    else
+      support::expect_error([&] { loader_->load_state(state.dump()); }, mds::errc::state_mismatch,
+                            {"begun already"});
   }
 
   void epoch(const json& step) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -58,18 +59,18 @@ global_batches read(mds::loader<>::options options, std::uint64_t nodes, std::ui
     if (!from.empty()) loader.load_state(from);
     std::size_t left = batches;
     for (int epoch = 0; epoch < epochs && left > 0; ++epoch) {
-      const std::uint64_t whole = loader.batches_per_epoch();
-      std::uint64_t to_come = loader.batches_left();
-      if (from.empty() || epoch > 0) to_come = whole;  // beside an epoch that has ended
+      std::optional<std::uint64_t> to_come;  // known before the first epoch; later ones may differ
+      if (epoch == 0) to_come = loader.batches_left();
       for (const auto& batch : loader.epoch()) {
         const auto column = batch.dense<std::int64_t>("id").span();
         CHECK(std::ranges::equal(column, batch.ids()));
         out[{batch.epoch(), batch.number()}].insert(column.begin(), column.end());
-        CHECK(loader.batches_left() == --to_come);
-        CHECK(batch.number() + 1 + to_come == whole);
+        if (to_come) CHECK(loader.batches_left() == *to_come - 1);
+        to_come = loader.batches_left();
+        CHECK(batch.number() + 1 + *to_come == loader.batches_per_epoch());
         if (--left == 0) break;
       }
-      if (left > 0) CHECK(to_come == 0);
+      if (left > 0) CHECK(to_come == 0U);
     }
     if (state != nullptr) *state = loader.state();
   }
