@@ -241,15 +241,14 @@ void scan_packed(const source& of, const std::string& name, const std::string& e
 }
 
 #ifdef BENCH_WITH_PARQUET
-/// A file as pyarrow writes it by default, of about so many bytes. No text comes twice, or its
-/// dictionary would be most of the file.
-std::string parquet_file(std::size_t bytes, std::mt19937& random) {
+/// A file as pyarrow writes it by default, of about so many bytes.
+std::string parquet_file(std::size_t bytes, const std::function<std::string()>& text) {
   arrow::Int64Builder ids;
   arrow::StringBuilder texts, urls;
   arrow::DoubleBuilder scores;
   std::size_t made = 0;
   for (std::int64_t id = 0; made < bytes; ++id) {
-    const std::string one = text_of(random, 500 + random() % 4000);
+    const std::string one = text();
     made += one.size();
     PARQUET_THROW_NOT_OK(ids.Append(id));
     PARQUET_THROW_NOT_OK(texts.Append(one));
@@ -277,6 +276,8 @@ int main() {
   for (std::string& each : texts) each = text_of(random, 500 + random() % 4000);
   std::uint64_t row = 0;
   const auto text = [&]() -> const std::string& { return texts[++row % texts.size()]; };
+  // for what is compressed: no text comes twice
+  const auto unlike = [&] { return text_of(random, 500 + random() % 4000); };
   constexpr std::size_t files = 4, file_bytes = std::size_t{48} << 20;
   const auto repeat = [&](const std::function<void(std::string&)>& add) {
     return [add] {
@@ -289,7 +290,8 @@ int main() {
       bench::is_wanted("scan of gz") || bench::is_wanted("scan of zstd")) {
     const source jsonl({.format = "jsonl", .shard_bytes = 16_MiB}, files, ".jsonl",
                        repeat([&](auto& out) {
-                         out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + text() +
+                         ++row;
+                         out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + unlike() +
                                 "\", \"url\": \"https://example.org/" + std::to_string(row) +
                                 "\", \"score\": 0.25}\n";
                        }));
@@ -318,7 +320,7 @@ int main() {
 #ifdef BENCH_WITH_PARQUET
   if (bench::is_wanted("parquet")) {
     const source parquet({.format = "parquet", .shard_bytes = 16_MiB}, files, ".parquet",
-                         [&] { return parquet_file(file_bytes, random); });
+                         [&] { return parquet_file(file_bytes, unlike); });
     epochs("parquet", parquet);
   }
 #endif

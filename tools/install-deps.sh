@@ -27,7 +27,7 @@ packages_of() {
       ! lacks_cuobjdump || echo python3-venv
       ;;
     torch) ! is_debian || echo libtorch-dev ;;
-    clang) echo clang-19 clang-format-19 ;;
+    clang) echo clang-19 clang-format-19 libclang-rt-19-dev ;;
     bench) echo zstd gzip bzip2 brotli ;;
     docs) echo doxygen python3-venv chromium ;;
     *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test cli mpi launchers gpu torch clang bench docs" >&2 && return 2 ;;
