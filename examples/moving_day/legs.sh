@@ -168,15 +168,15 @@ QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun -
   --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
   "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b" --predownload 24
 alive=launcher_lives
-# So little is fetched ahead that the training meets whatever the store does. met WHAT: a request has been throttled, or refused.
-met() { [ "$(count_of gs "$1")" -gt 0 ]; }
+# So little is fetched ahead that the training meets whatever the store does. met WHAT COUNT: so many requests were throttled, or refused.
+met() { [ "$(count_of gs "$1")" -ge "$2" ]; }
 until_step $((steps * 12 / 20))
 throttled=$(now)
 echo throttled >"$state/gs/weather"
-until met throttled; do until_step $(($(steps_done) + 1)); done
+until met throttled $((1 + steps / 200)); do until_step $(($(steps_done) + 1)); done
 echo gone >"$state/gs/weather"
 gone=$SECONDS still=0
-until met refused && [ "$still" -ge 30 ] && [ $((SECONDS - gone)) -ge "$OUTAGE" ]; do
+until met refused 1 && [ "$still" -ge 30 ] && [ $((SECONDS - gone)) -ge "$OUTAGE" ]; do
   before=$(steps_done)
   sleep 0.1
   if [ "$before" = "$(steps_done)" ]; then still=$((still + 1)); else still=0; fi

@@ -5,7 +5,14 @@
 slurm_processes=()
 
 stop_slurm() {
-  local each
+  local each _
+  [ ${#slurm_processes[@]} -gt 0 ] || return 0
+  # Processes of jobs would outlive the daemons.
+  timeout 5 scancel --user="$(id -un)" 2>/dev/null || true
+  for _ in $(seq 100); do
+    [ -n "$(timeout 5 squeue -h 2>/dev/null || true)" ] || break
+    sleep 0.1
+  done
   for each in "${slurm_processes[@]}"; do kill "$each" 2>/dev/null || true; done
   for each in "${slurm_processes[@]}"; do wait "$each" 2>/dev/null || true; done
 }

@@ -114,12 +114,7 @@ SCRIPT
     await train.log 2 ' trains'
     scancel --signal=USR1 "$job"
     await train.log 2 ' saves'
-    # Slurm lets what was queued again wait for two minutes.
-    for _ in $(seq 300); do
-      if [ "$(squeue -h -j "$job" -o %T)" = PENDING ]; then break; fi
-      sleep 0.1
-    done
-    scontrol update JobId="$job" StartTime=now
+    # Slurm lets what was queued again wait until its old credentials have expired.
     await train.log 2 ' goes on'
     # Else its processes would outlive the daemons.
     for _ in $(seq 600); do
