@@ -383,6 +383,25 @@ TEST_CASE("a token that was used, and ranks that do not fit, are refused", "[che
   };
   support::expect_error([&] { wait({.token = "launch 1", .ranks = 3}); },
                         mdstream::errc::invalid_argument, {"one of 3", "2 ranks"});
+  const auto wait_damaged = [&](int times, std::size_t at) {  // so many answers, on their way
+    mdstream::detail::protocol_channel channel;
+    run_protocol(channel, await_start(channel, {.token = "launch 1", .ranks = 2}, found),
+                 [&](const mdstream::detail::protocol_request& request) {
+                   auto answer = store.perform(request);
+                   if (request.what == model_run::verb::read && times-- > 0) {
+                     char& byte = answer.found.at(0).value().at(at);
+                     byte = static_cast<char>(byte ^ 1);
+                   }
+                   return answer;
+                 });
+  };
+  for (const std::size_t at : {2U, 14U, 40U, 80U}) {
+    INFO("byte " << at);
+    found = {};
+    wait_damaged(1, at);
+    CHECK(found.record == first.started().record);
+    support::expect_error([&] { wait_damaged(2, at); }, mdstream::errc::corrupt, {"damaged"});
+  }
   support::expect_error([&] { wait({.token = "other"}); }, mdstream::errc::unavailable,
                         {"600 seconds"});
   support::expect_error([&] { wait({}); }, mdstream::errc::invalid_argument, {"no way to agree"});

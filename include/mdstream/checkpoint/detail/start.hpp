@@ -6,6 +6,7 @@
 #include <mdstream/checkpoint/detail/choice.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
+#include <mdstream/checkpoint/detail/sealed_json.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
 
@@ -205,10 +206,15 @@ struct creation {
                 "communicator");
   const std::string agreed = token_key(options.token);
   jittered_pauses pauses(options.seed, std::chrono::milliseconds(500), std::chrono::seconds(10));
+  unsigned damaged = 0;
   for (std::chrono::milliseconds waited{};;) {
     protocol_answer answer =
         require(co_await channel.read(agreed), "cannot read what rank 0 has chosen");
-    if (answer.found.at(0)) {
+    const auto is_whole = [](const std::string& text) {
+      return text.starts_with(seal_front) && has_seal(text);
+    };
+    // The first time it may have been damaged on the way.
+    if (answer.found.at(0) && (is_whole(*answer.found[0]) || ++damaged == 2)) {
       co_await join_start(channel, std::move(*answer.found[0]), std::move(options), out);
       co_return;
     }
