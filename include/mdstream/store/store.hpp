@@ -55,7 +55,7 @@ struct object_version {
 ///
 /// - `size(key)`: bytes of the object; `errc::not_found` when there is none.
 /// - `read(key, offset, into)`: fills `into` from the object's bytes at `offset`, and returns how
-///   many; fewer than asked for only where the object ends.
+///   many; fewer than asked for only where the object ends. `errc::not_found` as `size`.
 /// - `write(key, bytes)`: the whole object or nothing becomes visible; replaces what was there.
 /// - `list(prefix)`: every object whose key begins with `prefix`, sorted by key.
 /// - `remove(key)`: no error when there is no such object.
