@@ -200,8 +200,8 @@ TEST_CASE("a full load fetches each block once; a newest of many costs few reque
   const std::size_t before = place.fake()->requests().size();
   const auto last = mds::checkpoint::open(run);
   const std::size_t opened = place.fake()->requests().size();
-  // Starts, manifests, the last start, what is bad, manifest, layout, files; objects take two.
-  CHECK(opened - before == 10);
+  // Starts, manifests, the last start, what is bad, manifest, layout, files.
+  CHECK(opened - before == 7);
   model whole(0, 1, cut::rows);
   last.load(whole.list());
   CHECK(whole.difference(3) == "");
