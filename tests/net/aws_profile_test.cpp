@@ -99,7 +99,7 @@ TEST_CASE("a profile that can not lead to keys says why", "[net][aws]") {
   check_refused(w.of("[default]\nrole_arn = r\nsource_profile = gone\n"), {"\"gone\""});
   check_refused(w.of("[default]\nrole_arn = r\nsource_profile = a\n[profile a]\nrole_arn = r\n"
                      "source_profile = default\n"),
-                {"without keys"});
+                {"without credentials"});
   check_refused(w.of(base + "[default]\nrole_arn = r\nsource_profile = base\nmfa_serial = m\n"),
                 {"second factor"});
   check_refused(w.of("[default]\nsso_session = gone\n"), {"sso_session"});

@@ -102,7 +102,7 @@ TEST_CASE("a role is assumed with the keys of another, signed for the service", 
   check_refused(
       ask(net::assumed_role_aws_credentials(fetcher_for(threads), place_of(sts), role,
                                             net::environment_aws_credentials(keys::variables({})))),
-      {"nobody"});
+      {"there are no credentials to assume it with"});
 }
 
 }  // namespace aws_sts_test
