@@ -1,5 +1,6 @@
 #include <mdstream/store/blocking.hpp>
 
+#include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <atomic>
@@ -10,6 +11,8 @@
 
 #include "store/archetypes.hpp"
 #include "store/conformance.hpp"
+#include "store/forwarding.hpp"
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 
 namespace blocking_test {
@@ -50,6 +53,45 @@ struct rude : mds::store::memory {
     throw 42;
   }
 };
+
+/// A store of the user's own: what every store has to have, by a directory that knows versions.
+struct six_functions {
+  mds::store::local inner;
+
+  [[nodiscard]] std::uint64_t size(std::string_view key) const { return inner.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
+    return inner.read(key, offset, into);
+  }
+  void write(std::string_view key, mds::bytes_view bytes) const { inner.write(key, bytes); }
+  [[nodiscard]] std::vector<mds::object_info> list(std::string_view prefix) const {
+    return inner.list(prefix);
+  }
+  void remove(std::string_view key) const { inner.remove(key); }
+  [[nodiscard]] std::string url(std::string_view key) const { return inner.url(key); }
+};
+
+TEST_CASE("tags that no read can hold do not come through", "[store]") {
+  const scratch_directory::scratch dir;
+  mds::runtime threads(2);
+  const six_functions own{mds::store::local(dir / "own")};
+  conformance::check_store(mds::blocking(threads, own));
+  own.write("x", mds::as_bytes("content"));
+  REQUIRE_FALSE(own.list("x").front().tag.empty());
+  CHECK(mds::store_list(mds::blocking(threads, own), "x").front().tag.empty());
+
+  using local_on_pool = mds::blocking<mds::store::local>;
+  struct reading : store_test::forwarding<local_on_pool> {
+    void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                    std::stop_token stop, mds::diagnostics& where,
+                    mds::store_handler<std::size_t> done) const {
+      inner.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
+    }
+  };
+  const reading async{{local_on_pool(threads, own.inner)}};
+  REQUIRE_FALSE(mds::store_list(async, "x").front().tag.empty());
+  const mds::any_async_store erased(async);
+  CHECK(mds::store_list(erased, "x").front().tag.empty());
+}
 
 TEST_CASE("whatever a store throws becomes an error that names the object", "[store]") {
   mds::runtime threads(1);

@@ -55,6 +55,16 @@ struct served_directory : store_test::forwarding<mds::blocking<mds::store::local
                   mds::store_handler<std::size_t> done) const {
     reads.async_read(std::move(key), offset, into, std::move(stop), where, std::move(done));
   }
+  // The directory's tags are not the server's.
+  void async_list(std::string prefix, std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::vector<mds::object_info>> done) const {
+    inner.async_list(std::move(prefix), std::move(stop), where,
+                     [done = std::move(done)](std::error_code code,
+                                              std::vector<mds::object_info> found) mutable {
+                       for (mds::object_info& each : found) each.tag.clear();
+                       done(code, std::move(found));
+                     });
+  }
   [[nodiscard]] std::string url(std::string_view key) const { return reads.url(key); }
 
   http reads;

@@ -51,7 +51,8 @@ class async_model final : public store_interface {
         }
       case store_verb::list:
         return store_->async_list(std::move(call.key), std::move(stop), where,
-                                  answer_objects(std::move(done)));
+                                  versioned_store<S> ? answer_objects(std::move(done))
+                                                     : answer_untagged_objects(std::move(done)));
       case store_verb::remove:
         return store_->async_remove(std::move(call.key), std::move(stop), where,
                                     answer_end(std::move(done)));

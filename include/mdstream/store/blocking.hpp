@@ -74,12 +74,16 @@ class blocking_model final : public blocking_interface {
         }
         call.durable ? publish(store, call.key, call.bytes) : store.write(call.key, call.bytes);
         return {.written = true};
-      case store_verb::list:
+      case store_verb::list: {
+        store_answer out;
         if constexpr (requires { store.list(call.key, stop); }) {
-          return {.objects = store.list(call.key, stop)};
+          out.objects = store.list(call.key, stop);
         } else {
-          return {.objects = store.list(call.key)};
+          out.objects = store.list(call.key);
         }
+        if constexpr (!holds_versions<S>) drop_tags(out.objects);
+        return out;
+      }
       case store_verb::remove: store.remove(call.key); break;
     }
     return {};

@@ -76,6 +76,12 @@ void refuse_call(const store_call& call, std::string url, diagnostics& where, an
 [[nodiscard]] store_handler<std::size_t> answer_bytes(answer_handler done);
 [[nodiscard]] store_handler<bool> answer_written(answer_handler done);
 [[nodiscard]] store_handler<std::vector<object_info>> answer_objects(answer_handler done);
+/// The same of a store without versions; see `drop_tags`.
+[[nodiscard]] store_handler<std::vector<object_info>> answer_untagged_objects(answer_handler done);
+
+/// Tags that a store without versions lists, as one that forwards another's listing, are those of
+/// no read: to compare with them would find every object changed.
+void drop_tags(std::vector<object_info>& objects) noexcept;
 
 }  // namespace mdstream::inline v0::detail
 

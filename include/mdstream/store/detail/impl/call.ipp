@@ -52,4 +52,17 @@ MDSTREAM_INLINE store_handler<std::vector<object_info>> answer_objects(answer_ha
   return answer_with(&store_answer::objects, std::move(done));
 }
 
+MDSTREAM_INLINE store_handler<std::vector<object_info>> answer_untagged_objects(
+    answer_handler done) {
+  return answer_objects(
+      [done = std::move(done)](std::error_code code, store_answer answer) mutable {
+        drop_tags(answer.objects);
+        done(code, std::move(answer));
+      });
+}
+
+MDSTREAM_INLINE void drop_tags(std::vector<object_info>& objects) noexcept {
+  for (object_info& each : objects) each.tag.clear();
+}
+
 }  // namespace mdstream::inline v0::detail
