@@ -231,8 +231,9 @@ void add_checkpoint(CLI::App& program) {
   const auto add_to_run = [&](const char* name, const char* about, checkpoint_action does) {
     const auto added = add(name, about, does);
     added.first
-        ->add_option("--mirror", added.second->mirrors,
-                     "Another place of the same run; may be repeated. What either has is there")
+        ->add_option(
+            "--mirror", added.second->mirrors,
+            "Another place of the same run; may be repeated. What any of them has is there")
         ->allow_extra_args(false)
         ->type_name("URL");
     return added;

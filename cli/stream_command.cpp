@@ -69,7 +69,8 @@ class streaming {
 
   /// What a run would do, without a batch of it.
   void explain() const {
-    const mds::run_state start = mds::parse_state(loader_.state());
+    const std::string state = loader_.state();
+    const mds::run_state start = mds::parse_state(state);
     const mds::run_identity& run = *start.identity;
     const mds::world& world = loader_.ranks();
     json streams = json::array();
@@ -88,7 +89,7 @@ class streaming {
     print(
         {{"streams", std::move(streams)},
          {"epoch",
-          {{"number", next_epoch(loader_.state())},
+          {{"number", next_epoch(state)},
            {"samples", loader_.epoch_size()},
            {"batches", loader_.batches_per_epoch()},
            {"batches_left", loader_.batches_left()},

@@ -305,22 +305,33 @@ TEST_CASE("steps rise, a rank's own bytes are few, ranks have to agree", "[check
   CHECK(mds::checkpoint::open(run).step() == 8);
 }
 
+/// Hands rank 0's text to the others, as MPI_Bcast does.
+class notice_board {
+ public:
+  [[nodiscard]] std::function<void(std::string&)> of(std::uint64_t rank) {
+    return [this, rank](std::string& mine) {
+      std::unique_lock lock(mutex_);
+      if (rank == 0) text_ = mine;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return text_.has_value(); });
+      mine = *text_;
+    };
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<std::string> text_;
+};
+
 TEST_CASE("ranks agree by a broadcast of the caller's", "[checkpoint]") {
   const mds::opened_store run = mds::store::memory();
   CHECK(launch(run, "a", 1, cut::rows, {}, {1}) == "");
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::string> text;
+  notice_board board;
   CHECK(on_ranks(3, [&](std::uint64_t rank) {
           mds::saver_options options = options_on(run);
           options.world = {.ranks_per_node = 3, .rank = rank};
-          options.broadcast = [&](std::string& mine) {
-            std::unique_lock lock(mutex);
-            if (rank == 0) text = mine;
-            changed.notify_all();
-            changed.wait(lock, [&] { return text.has_value(); });
-            mine = *text;
-          };
+          options.broadcast = board.of(rank);
           mds::checkpoint_saver saver(options);
           if (saver.resume_point().value().step() != 1) throw std::runtime_error("another step");
           model mine(rank, 3, cut::columns);
@@ -332,19 +343,11 @@ TEST_CASE("ranks agree by a broadcast of the caller's", "[checkpoint]") {
 }
 
 TEST_CASE("where rank 0 cannot start, the broadcast tells the others", "[checkpoint]") {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<std::string> text;
+  notice_board board;
   const std::string failures = on_ranks(3, [&](std::uint64_t rank) {
     mds::saver_options options = options_on(mds::store::local("/proc/version/run"));
     options.world = {.ranks_per_node = 3, .rank = rank};
-    options.broadcast = [&](std::string& mine) {
-      std::unique_lock lock(mutex);
-      if (rank == 0) text = mine;
-      changed.notify_all();
-      changed.wait(lock, [&] { return text.has_value(); });
-      mine = *text;
-    };
+    options.broadcast = board.of(rank);
     mds::checkpoint_saver saver(options);
     (void)saver.resume_point();
   });

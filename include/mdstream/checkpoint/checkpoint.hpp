@@ -97,6 +97,13 @@ struct checkpoint_options {
   warning_function warn = &warn_on_stderr;
 };
 
+namespace detail {
+
+/// The places of a run, as the options say that they are reached.
+[[nodiscard]] run_store reach(opened_store run, const checkpoint_options& options);
+
+}  // namespace detail
+
 /// Reads tensors of a complete checkpoint, or of a model in plain files: any box of any tensor into
 /// memory of the caller, however the tensors were cut when they were saved.
 ///

@@ -72,7 +72,7 @@ class checkpoint_saver {
   /// there are checkpoints and none can be used, `errc::invalid_argument` for a token that another
   /// launch has used, and what the store fails with: a failure is never "no checkpoint". A load
   /// from it that finds damage notes that for the next start, which takes the one before. Cost:
-  /// about fifteen requests of rank 0; of others three, and one every 0.25 to 10 s while they wait.
+  /// about twelve requests of rank 0; of others two, and one every 0.25 to 10 s while they wait.
   [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
 
   /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the

@@ -52,9 +52,9 @@ class s3 : public any_async_store {
 
   /// Completes with a URL whose holder may make one kind of request (GET, HEAD, PUT or
   /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the
-  /// credentials that signed it have expired. It is as secret as they are. No request is made but
-  /// for keys: a bucket in another region than the options have is known after the first call
-  /// alone. Where nobody has keys, `errc::permission_denied`.
+  /// credentials that signed it have expired. It is as secret as they are. Requests are made
+  /// only for credentials: a bucket in another region than the options have is known after the
+  /// first call alone. Without credentials `errc::permission_denied`.
   void async_presigned_url(std::string key, std::chrono::seconds lifetime, std::string method,
                            std::stop_token stop, diagnostics& where,
                            store_handler<std::string> done) const;

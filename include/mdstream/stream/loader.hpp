@@ -187,7 +187,7 @@ class loader {
 
   /// Number of samples that an epoch has over all ranks.
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine_->epoch_size(); }
-  /// Batches of a whole epoch on every rank, the last and short one too: of the epoch at hand, or,
+  /// Batches of a whole epoch on every rank, the last and short one too: of the current epoch, or,
   /// before the first one and after `load_state`, of the next. What a schedule of the learning rate
   /// is made from. Microseconds; with other batching methods than `random` as long as an epoch
   /// takes to open. Throws as the epoch would.
@@ -196,10 +196,10 @@ class loader {
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return engine_->batches_per_epoch(); }
   /// Those of them that have not been handed out: after a resume fewer than an epoch has.
   [[nodiscard]] std::uint64_t batches_left() const { return engine_->batches_left(); }
-  /// The streams in the order of the options, with the mix that was settled: of the phase at hand.
+  /// The streams in the order of the options, with the mix that was settled: of the current phase.
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
-  /// Which stream, shard and sample of it an id of `batch.ids()` is: for a loss by domain, say.
+  /// Which stream, shard and sample of it an id of `batch.ids()` is: for a loss by stream, say.
   /// Tens of nanoseconds; any thread. Throws `errc::out_of_range`.
   ///
   ///     for (std::size_t i = 0; i < batch.size(); ++i)

@@ -13,18 +13,25 @@
 
 namespace mdstream::inline v0 {
 
+namespace detail {
+
+MDSTREAM_INLINE run_store reach(opened_store run, const checkpoint_options& options) {
+  return {places_of(std::move(run), options.mirrors), patient_requests(options.patience),
+          options.warn};
+}
+
+}  // namespace detail
+
 MDSTREAM_INLINE std::vector<checkpoint_info> checkpoint::list(opened_store run,
                                                               checkpoint_options options) {
-  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
-                          patient_requests(options.patience), options.warn);
+  detail::run_store store = detail::reach(std::move(run), options);
   return list(store, options);
 }
 
 MDSTREAM_INLINE checkpoint checkpoint::open(opened_store run, std::string_view name,
                                             checkpoint_options options) {
-  auto store =
-      std::make_shared<detail::run_store>(detail::places_of(std::move(run), options.mirrors),
-                                          patient_requests(options.patience), options.warn);
+  std::shared_ptr<detail::run_store> store(
+      new detail::run_store(detail::reach(std::move(run), options)));  // it cannot be moved
   detail::protocol_channel channel;
   std::optional<detail::chosen_checkpoint> found;
   if (name.empty()) {
@@ -353,8 +360,7 @@ MDSTREAM_INLINE void checkpoint::refuse(const detail::planned_fetch& one,
 MDSTREAM_INLINE void pin_checkpoint(opened_store run, std::string_view name, std::string_view who,
                                     checkpoint_options options) {
   const checkpoint pinned = checkpoint::open(run, name, options);
-  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
-                          patient_requests(options.patience), options.warn);
+  detail::run_store store = detail::reach(std::move(run), options);
   const auto id = detail::save_id::parse(pinned.name());
   store.publish(detail::pin_key(*id, who), "{}\n");
   // It may have gone before the pin was seen.
@@ -368,8 +374,7 @@ MDSTREAM_INLINE void unpin_checkpoint(opened_store run, std::string_view name, s
   const auto id = detail::save_id::parse(name);
   if (!id)
     throw error(errc::invalid_argument, "\"" + std::string(name) + "\" is no checkpoint's name");
-  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
-                          patient_requests(options.patience), options.warn);
+  detail::run_store store = detail::reach(std::move(run), options);
   const auto answer = store.perform(
       {.what = detail::protocol_request::verb::remove, .keys = {detail::pin_key(*id, who)}});
   (void)detail::require(answer, "cannot remove a pin");

@@ -15,8 +15,7 @@ namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE cleaned_run clean_run(opened_store run, const keep_rules& keep, bool dry_run,
                                       const checkpoint_options& options) {
-  detail::run_store store(detail::places_of(std::move(run), options.mirrors),
-                          patient_requests(options.patience), options.warn);
+  detail::run_store store = detail::reach(std::move(run), options);
   cleaned_run out;
   const auto starts = detail::listed_starts::of(store.list("starts/"));
   if (starts.recorded.empty()) return out;

@@ -86,7 +86,8 @@ MDSTREAM_INLINE tensor_list& tensor_list::put(detail::listed_tensor made) {
   if (made.shape.size() > detail::most_dimensions)
     throw error(errc::invalid_argument, "\"" + made.name + "\" has " +
                                             std::to_string(made.shape.size()) +
-                                            " dimensions; a checkpoint's tensors have 64 at most");
+                                            " dimensions; a checkpoint's tensors have " +
+                                            std::to_string(detail::most_dimensions) + " at most");
   require_bytes(made.name, made.type, made.shape);
   if (!detail::lies_within(made.held, made.shape))
     throw error(errc::invalid_argument,

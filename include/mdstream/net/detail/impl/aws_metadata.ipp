@@ -11,7 +11,7 @@
 
 namespace mdstream::inline v0::net::detail {
 
-/// Completes with the credentials in an answer, or with why there are none.
+/// Completes with the credentials in an answer, or with why the answer has none.
 MDSTREAM_INLINE void take_keys_json(std::error_code code, const http_response& answer,
                                     const std::string& source, diagnostics& where,
                                     aws_credentials_handler& done) {
