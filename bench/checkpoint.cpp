@@ -287,7 +287,7 @@ void count_fetched(const std::string& file) {
   const auto found = mds::checkpoint::open(counting(mds::store::local(scratch / "run"), counts));
   const state_memory mine;
   const auto fetched = [&](std::uint64_t ranks, bool columns) {
-    counts->bytes = 0;
+    counts->bytes = counts->requests = 0;
     double wanted = 0;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) {
       const auto list = mine.list(rank, ranks, columns);
@@ -297,6 +297,7 @@ void count_fetched(const std::string& file) {
     return static_cast<double>(counts->bytes) / wanted;
   };
   print(name, "4 to 6 row shards", fetched(6, false), "");
+  print(name, "4 to 6 row shards", static_cast<double>(counts->requests), "requests");
   print(name, "4 row shards to 2 of columns", fetched(2, true), "");
 }
 
