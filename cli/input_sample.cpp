@@ -107,7 +107,7 @@ input_sample::input_sample(const mds::sample_layout& columns, std::string_view l
   if (!has_place) sample = &line_;
   if (sample->type() != kind::object) refuse("a sample is an object with a member for each column");
   for (const auto& [name, value] : sample->as<mds::json::object>()) {
-    const auto is_it = [&name = name](const auto& column) { return column.name == name; };
+    const auto is_it = [&wanted = name](const auto& column) { return column.name == wanted; };
     if (std::ranges::none_of(columns.columns(), is_it)) {
       refuse("the member \"" + name + "\" has no column: add --column " + name + "=ENCODING");
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# tests/run.sh [--long] [NAME...]: installs what is missing, builds the tests, plain and under the sanitizers,
+# tests/run.sh [--long] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
 # only those. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
 # for 100,000 faults (hours); with names only those. The build lies in build/tests; MDSTREAM_JOBS is the
@@ -15,7 +15,7 @@ for word in "$@"; do
   case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
 done
 
-tools/install-deps.sh build formats stores test cli mpi launchers gpu torch
+tools/install-deps.sh build formats stores test cli mpi launchers gpu torch clang
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
@@ -23,6 +23,7 @@ build=build/tests
 options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON
          -DMDSTREAM_WERROR="${MDSTREAM_WERROR:-OFF}")
 if command -v ccache >/dev/null; then
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # clones share what they compile
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia.sh
@@ -37,7 +38,7 @@ cmake -S . -B "$build" -G Ninja "${options[@]}"
 run_tests() {
   local status=0 check=$1 && shift
   rm -f "$build/results.xml"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j "$jobs" "$@" || status=$?
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "$@" || status=$?
   [ -e "$build/results.xml" ] || exit $status
   tests/check_run.py "$build" "$check" || status=1
   exit $status

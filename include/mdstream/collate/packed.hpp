@@ -67,7 +67,7 @@ struct packed {
              {.kind = output_kind::packed,
               .source = k,
               .values_bytes = detail::block_bytes(out.rows, Options.row, size_of(sources[k].type)),
-              .fill = detail::pad_bits(Options.fill, sources[k].type)},
+              .fill = detail::pad_bits(fill, sources[k].type)},
              outputs);
     }
     const std::uint64_t block = detail::block_bytes(out.rows, Options.row, sizeof(std::int32_t));
@@ -81,6 +81,9 @@ struct packed {
   }
 
  private:
+  /// clang 19 reads floating-point members of template arguments as zeros, but for constants.
+  static constexpr double fill = Options.fill;
+
   static void append(detail::pack_result& result, output_column out,
                      std::vector<output_column>& outputs) {
     out.row_elements = Options.row;

@@ -58,6 +58,9 @@ struct padded {
   }
 
  private:
+  /// clang 19 reads floating-point members of template arguments as zeros, but for constants.
+  static constexpr double fill = Options.fill;
+
   [[nodiscard]] static constexpr std::uint64_t row_of(std::uint64_t longest) noexcept {
     if (Options.length != 0) return Options.length;
     return (longest + Options.multiple - 1) / Options.multiple * Options.multiple;
@@ -70,7 +73,7 @@ struct padded {
     output_column out{.kind = output_kind::padded,
                       .source = source,
                       .row_elements = row_of(measure.longest / element),
-                      .fill = detail::pad_bits(Options.fill, about.type)};
+                      .fill = detail::pad_bits(fill, about.type)};
     out.values_bytes = detail::block_bytes(samples, out.row_elements, element);
     out.offsets_at = end;
     out.mask_at = align_up(out.offsets_at + samples * sizeof(std::int64_t));

@@ -1,11 +1,16 @@
-// Reads what the other translation unit wrote: with CONSUMER_READS in batches, which takes the
-// compiler a while.
+// Reads what the other translation unit wrote: with CONSUMER_READS in batches. Without, it leaves
+// the library to the other, as both would take the compiler a while.
+#ifdef CONSUMER_READS
 #include "consumer.hpp"
+#endif
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <string>
+
+void write_dataset(const std::string& where);
 
 namespace {
 
