@@ -229,6 +229,7 @@ class training_run {
   }
 
   void save() {
+    if (leads()) timing_log_.save(step_);
     saver_.save(step_, tensors_,
                 {.loader_state = loader_.state(), .metadata = {{"guard", guard_.state()}}});
   }
