@@ -76,8 +76,8 @@ class loss_guard {
   [[nodiscard]] loss_verdict judge(double loss);
 
   /// Whether a checkpoint with this state of the guard has learnt nothing that is left out by now.
-  /// The last one has, where it was saved between the first batch at fault and the bad loss: see
-  /// `loss_guard_options::batches`. For `saver_options::accept`. Throws as `load_state`.
+  /// The last one has learnt some, where it was saved between the first batch at fault and the bad
+  /// loss: see `loss_guard_options::batches`. For `saver_options::accept`. Throws as `load_state`.
   [[nodiscard]] bool accepts(std::string_view state) const;
 
   /// Batches that are left out, ascending; those that the run has yet to reach, too.
