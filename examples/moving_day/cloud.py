@@ -4,7 +4,7 @@ what comes as it is, and counts. When it listens, on PORT or any, `port` is in D
 and `checkpoints` that left, and the requests that were `throttled` or `refused`.
 
 What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `throttled`: the first and
-every other request gets 503; `gone`: connections are reset, open ones too.
+every other request gets 503; `slow`: each waits a fifth of a second; `gone`: connections are reset, open ones too.
 """
 import http.client
 import http.server
@@ -86,6 +86,8 @@ class Border(http.server.BaseHTTPRequestHandler):
         if now == "gone":
             return self.refuse()
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if now == "slow":
+            time.sleep(0.2)
         if now == "throttled" and is_throttled():
             count("throttled")
             self.send_response(503, "Slow Down")

@@ -130,18 +130,27 @@ sleep 0.03
 change "SIGKILL in the middle of a step" kill_ranks
 
 say "leg 2: two ranks under Slurm, checkpoints in S3 and Azure; the data are copied to Google meanwhile"
-# shellcheck disable=SC2016
-spawn "$work/runs/copy.txt" env S3_ENDPOINT_URL=http://127.0.0.1:"$copy_border" bash -ec '
-  for each in prose code held-out; do "$1" copy "$2/$each" "$3/$each"; done' - "$mdstream" $s3 $gs
-copy=$spawned
 export S3_ENDPOINT_URL=http://127.0.0.1:$slurm_border
 start_slurm "$state/slurm" 2 1
 begin "Slurm, 2 ranks"
 job=$(QUICKSTART_MEETING=127.0.0.1:$(free_port) sbatch --parsable --nodes=1-2 --requeue --open-mode=append \
   --output="$work/runs/said.txt" "$here/job.sh" "$work/nodes" "${train[@]}" --data $s3 --checkpoints $s3 --checkpoints $azure)
-job_state() { squeue -h -j "$job" -o %T 2>/dev/null || true; }
+# Nothing once the job has ended. A controller that has just been killed does not answer.
+job_state() {
+  local jobs
+  until jobs=$(squeue -h -o "%i %T" 2>/dev/null); do sleep 0.1; done
+  sed -n "s/^$job //p" <<<"$jobs"
+}
 job_lives() { [ -n "$(job_state)" ]; }
 alive=job_lives
+until_step $(($(steps_done) + 1))  # so that the copy has training beside it
+# shellcheck disable=SC2016
+spawn "$work/runs/copy.txt" env S3_ENDPOINT_URL=http://127.0.0.1:"$copy_border" bash -ec '
+  begin=$(date +%s.%N) first=$(wc -l <"$4")
+  for each in prose code held-out; do "$1" copy "$2/$each" "$3/$each"; done
+  printf "{\"what\": \"copy\", \"begin\": %s, \"end\": %s, \"steps\": %d}\n" "$begin" "$(date +%s.%N)" $(($(wc -l <"$4") - first)) >>"$5"
+' - "$mdstream" $s3 $gs "$log" "$changes"
+copy=$spawned
 until_step $((steps * 9 / 20 - 2))
 lose_node() {
   scontrol update nodename=n2 state=drain reason="maintenance"
@@ -164,8 +173,8 @@ ended "$copy"
 say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for ${OUTAGE:=20} s"
 begin "torchrun, 4 ranks"
 # -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
-QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --log_dir "$state/torchrun" \
-  --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
+QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
+  --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
   "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b" --predownload 24
 alive=launcher_lives
 # So little is fetched ahead that the training meets whatever the store does. met WHAT COUNT: so many requests were throttled, or refused.

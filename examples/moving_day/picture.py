@@ -20,14 +20,39 @@ cloud_names = {"s3": "S3, leg 1", "s3-slurm": "S3, leg 2", "s3-copy": "S3, the c
 caches = {"s3": 1, "s3-slurm": 2, "s3-copy": 1, "azure": 0, "gs": 1}  # of nodes that read their data there; the copy reads once
 
 
+def changes():
+    """Cause, change, and the start that follows, of each."""
+    for change in (note for note in notes if note["what"] == "change"):
+        yield change["cause"], change, next(each for each in timing if each["what"] == "start" and each["began"] >= change["begin"])
+
+
 def lost_time():
     """Of each change: its phases, in seconds."""
     out = []
-    for change in (note for note in notes if note["what"] == "change"):
-        start = next(each for each in timing if each["what"] == "start" and each["began"] >= change["begin"])
+    for cause, change, start in changes():
         times = [change["noticed"] - change["begin"], start["began"] - change["noticed"], start["open"], start["checkpoint"],
                  start["first_batch"], start["redone"]]
-        out.append((change["cause"], dict(zip(phases, times))))
+        out.append((cause, dict(zip(phases, times))))
+    return out
+
+
+def failures():
+    """Of each kill: its cause, the seconds lost but for the launcher's, and how old the checkpoint was that the run went on from."""
+    out = []
+    for cause, change, start in changes():
+        saved = [each["at"] for each in timing if each["what"] == "save" and each["step"] == start["step"] and each["at"] < change["begin"]]
+        if "kill" in cause.lower() and saved:
+            lost = sum(start[phase] for phase in ("open", "checkpoint", "first_batch", "redone"))
+            out.append((cause, lost, change["begin"] - saved[-1]))
+    return out
+
+
+def waits_in(note):
+    """Waits of half a second or more while that lasted; of each step that of the rank which waited for the longest."""
+    out = {}
+    for each in timing:
+        if each["what"] == "wait" and each["end"] > note["begin"] and each["end"] - each["seconds"] < note["end"]:
+            out[each["step"]] = max(out.get(each["step"], 0), each["seconds"])
     return out
 
 
@@ -114,11 +139,7 @@ def draw(lost):
 
 
 outage = next(note for note in notes if note["what"] == "outage")
-in_outage = [each for each in timing
-             if each["what"] == "wait" and each["end"] > outage["begin"] and each["end"] - each["seconds"] < outage["end"]]
-waits = {}  # of a step: that of the rank which waited for the longest
-for each in in_outage:
-    waits[each["step"]] = max(waits.get(each["step"], 0), each["seconds"])
+waits = waits_in(outage)
 lost = lost_time() + [("the store throttles, then is gone", {"wait": sum(waits.values())})]
 draw(lost)
 print(f"the picture: {work / 'moving.svg'}")
@@ -126,6 +147,11 @@ for cause, parts in lost:
     print(f"{cause}: " + ", ".join(f"{phase} {seconds:.2f} s" for phase, seconds in parts.items()))
 print(f"Google answered {counts['gs']['throttled']} requests by 503 and refused {counts['gs']['refused']}; "
       f"{len(waits)} batches came half a second late or more")
+copy = next(note for note in notes if note["what"] == "copy")
+print(f"the copy took {copy['end'] - copy['begin']:.1f} s beside {copy['steps']} steps of leg 2; "
+      f"{len(waits_in(copy))} batches came half a second late or more meanwhile")
+for cause, seconds, age in failures():
+    print(f"{cause}: {seconds:.2f} s lost, launcher aside; the checkpoint was {age:.2f} s old: its age {seconds - age:+.2f} s")
 dataset = egress["s3-copy"]["data"]
 for cloud, sums in egress.items():
     print(f"left {cloud_names[cloud]}: {sums.get('data', 0)} bytes of data, {sums.get('data', 0) / dataset:.2f} times all that there are; {sums.get('checkpoints', 0)} bytes of checkpoints")
@@ -142,7 +168,7 @@ for cloud, sums in egress.items():
         sys.exit(f"more left {cloud_names[cloud]} than all data {caches[cloud]} times")
 if not counts["gs"]["throttled"] or not counts["gs"]["refused"]:
     sys.exit("no request was throttled, or none was refused")
-if not any(each["end"] > outage["end"] for each in in_outage):
+if not any(each["what"] == "wait" and each["end"] - each["seconds"] < outage["end"] < each["end"] for each in timing):
     sys.exit("no rank has waited for the store to come back")
 print(f"every global batch of {len(calm)} held the same samples, and the losses are equal to the bit")
 print(f"{sum(sum(sums.values()) for sums in egress.values())} bytes of egress, "

@@ -1,8 +1,6 @@
 # shellcheck shell=bash
 # Sourced: a cluster of Slurm whose nodes are all on this machine, and which ends when the script does.
-# start_slurm DIRECTORY NODES CORES: nodes n1, n2, ..., each of which takes itself to have so many cores. Everything of it lies in
-# the directory: nothing is changed in /etc, and Slurm's own user is not needed. Fails where Slurm does not start.
-slurm_processes=()
+declare -A slurm_processes=()
 
 stop_slurm() {
   local each _
@@ -17,6 +15,31 @@ stop_slurm() {
   for each in "${slurm_processes[@]}"; do wait "$each" 2>/dev/null || true; done
 }
 
+# start_daemon NAME: munged, slurmctld, or the slurmd of a node.
+start_daemon() {
+  local state=${SLURM_CONF%/*} command=("$1")
+  case $1 in
+    munged)
+      command+=(--foreground --force --key-file="$state/munge/key" --socket="$state/munge/socket"
+        --pid-file="$state/munge/pid" --log-file="$state/munge/log" --seed-file="$state/munge/seed")
+      ;;
+    slurmctld) command+=(-D) ;;
+    *) command=(slurmd -D -N "$1") ;;
+  esac
+  setsid setpriv --pdeathsig KILL "${command[@]}" </dev/null >>"$state/log" 2>&1 &
+  slurm_processes[$1]=$!
+}
+
+# restart_daemon NAME: kills it, and starts it again as a site's systemd does.
+restart_daemon() {
+  kill -KILL "${slurm_processes[$1]}"
+  wait "${slurm_processes[$1]}" 2>/dev/null || true
+  sleep 0.2
+  start_daemon "$1"
+}
+
+# start_slurm DIRECTORY NODES CORES: nodes n1, n2, ..., each of which takes itself to have so many cores. Everything of it lies in
+# the directory: nothing is changed in /etc, and Slurm's own user is not needed. Fails where Slurm does not start.
 start_slurm() {
   local state=$1 nodes=$2 cores=$3 user host ports node _
   user=$(id -un) host=$(hostname -s)
@@ -59,15 +82,10 @@ CONF
     echo "NodeName=n$node NodeHostname=$host NodeAddr=127.0.0.1 Port=${ports[node]} CPUs=$cores" >>"$state/slurm.conf"
   done
   export SLURM_CONF=$state/slurm.conf PATH=$PATH:/usr/sbin
-  daemon() {
-    setsid setpriv --pdeathsig KILL "$@" </dev/null >>"$state/log" 2>&1 &
-    slurm_processes+=($!)
-  }
-  daemon munged --foreground --force --key-file="$state/munge/key" --socket="$state/munge/socket" \
-    --pid-file="$state/munge/pid" --log-file="$state/munge/log" --seed-file="$state/munge/seed"
+  start_daemon munged
   for _ in $(seq 100); do [ ! -S "$state/munge/socket" ] || break; sleep 0.1; done
-  daemon slurmctld -D
-  for ((node = 1; node <= nodes; ++node)); do daemon slurmd -D -N "n$node"; done
+  start_daemon slurmctld
+  for ((node = 1; node <= nodes; ++node)); do start_daemon "n$node"; done
   for _ in $(seq 300); do
     [ "$(sinfo -h -t idle -o %D 2>/dev/null)" != "$nodes" ] || return 0
     sleep 0.1

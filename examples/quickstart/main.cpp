@@ -23,6 +23,7 @@ constexpr const char* usage =
     "quickstart train   [--work DIR] [--run NAME] [--steps N] [--save-every N] [--threads N]\n"
     "                   [--data URL] [--checkpoints URL]... [--cache DIR] [--cache-mb N]\n"
     "                   [--predownload SAMPLES] [--step-limit SECONDS] [--bad-batch N]\n"
+    "                   [--leave-out N]\n"
     "quickstart report  [--work DIR] [--run NAME] [--against NAME]\n"
     "quickstart compare [--work DIR] [--run NAME] --against NAME\n"
     "The datasets and checkpoints lie in a folder of DIR, or where QUICKSTART_STORE says, as\n"
@@ -31,7 +32,8 @@ constexpr const char* usage =
     "of mpirun or srun hand each other gradients by MPI; those of any launcher by TCP, where\n"
     "QUICKSTART_MEETING says host:port of rank 0. SIGTERM and SIGUSR1 ask for the\n"
     "end: the run is saved, and the exit status 75. A step that takes longer than the limit ends\n"
-    "the process with status 70. --bad-batch shows what a loss that is no number leads to.\n";
+    "the process with status 70. --bad-batch shows what a loss that is no number leads to:\n"
+    "back to a checkpoint, from where that batch and --leave-out N - 1 before it are left out.\n";
 
 struct usage_error : std::runtime_error {
   using runtime_error::runtime_error;
@@ -104,6 +106,8 @@ arguments parse(std::span<char* const> words) {
       out.train.step_limit = std::chrono::seconds(number(option, value()));
     else if (option == "--bad-batch")
       out.train.bad_batch = number(option, value());
+    else if (option == "--leave-out")
+      out.train.leave_out = number(option, value());
     else
       throw usage_error("no option '" + option + "'");
   }

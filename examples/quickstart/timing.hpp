@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a start of a run cost, and where it waited for data: a line of JSON each.
+/// What a start of a run cost, when it saved, and where it waited for data: a line of JSON each.
 
 #include "places.hpp"
 
@@ -43,6 +43,13 @@ class timing_log {
         took.began, static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(step),
         took.open, took.checkpoint, took.first_batch, took.redone,
         static_cast<unsigned long long>(redone_steps));
+    add(line);
+  }
+
+  void save(std::uint64_t step) const {
+    char line[160];
+    std::snprintf(line, sizeof line, R"({"what": "save", "step": %llu, "at": %.3f})",
+                  static_cast<unsigned long long>(step), unix_seconds());
     add(line);
   }
 

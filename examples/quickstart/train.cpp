@@ -29,6 +29,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #ifdef QUICKSTART_MPI
@@ -44,6 +45,13 @@ std::vector<mds::opened_store> mirrors(const std::vector<std::string>& urls) {
   std::vector<mds::opened_store> out;
   for (std::size_t i = 1; i < urls.size(); ++i) out.push_back(policies::store::open(urls[i]));
   return out;
+}
+
+// What the guard of the loss had saved; in a run without a checkpoint what a new one would have.
+std::string guard_state(const std::vector<std::pair<std::string, std::string>>& metadata) {
+  for (const auto& [name, text] : metadata)
+    if (name == "guard") return text;
+  return mds::launch::loss_guard().state();
 }
 
 // One process's part of a run, from a checkpoint on.
@@ -65,6 +73,7 @@ class training_run {
                 .mirrors = mirrors(where.checkpoints(options.run)),
                 .world = loader_.ranks(),
                 .broadcast = [this](std::string& text) { exchange_.broadcast(text); },
+                .accept = [this](const auto& saved) { return guard_.accepts(guard_state(saved)); },
                 .memory = 64_MiB,
                 .keep = {.last = 3, .grace = std::chrono::minutes(1)}}) {
     const mds::replica own{.index = exchange.rank(), .of = exchange.ranks()};
@@ -216,9 +225,13 @@ class training_run {
       ending_ = ending::complete;
     else if (stop_.requested([this](bool here) { return any_rank(here); }))
       ending_ = ending::asked_for;
-    if (step_ % options_.save_every == 0 || ending_ == ending::asked_for)
-      saver_.save(step_, tensors_,
-                  {.loader_state = loader_.state(), .metadata = {{"guard", guard_.state()}}});
+    if (step_ % options_.save_every == 0 || ending_ == ending::asked_for) save();
+  }
+
+  void save() {
+    if (leads()) timing_log_.save(step_);
+    saver_.save(step_, tensors_,
+                {.loader_state = loader_.state(), .metadata = {{"guard", guard_.state()}}});
   }
 
   // All ranks come to the same verdict: they have the loss of the global batch.
@@ -228,7 +241,7 @@ class training_run {
       throw std::runtime_error("the loss went wrong again after " +
                                std::to_string(guard_.returns() - 1) + " returns to a checkpoint");
     if (leads() && verdict == mds::launch::loss_verdict::go_back)
-      std::fprintf(stderr, "batch %llu is left out: its loss is %g; back to the last checkpoint\n",
+      std::fprintf(stderr, "batch %llu is left out: its loss is %g; back to a checkpoint\n",
                    static_cast<unsigned long long>(guard_.batches()), loss);
     return verdict == mds::launch::loss_verdict::go_on;
   }
@@ -243,10 +256,12 @@ class training_run {
   void resume() {
     const mds::resumed_run resumed = saver_.resume(tensors_, loader_);
     step_ = resumed.step;
-    std::string guard = mds::launch::loss_guard().state();  // of a new run
-    for (const auto& [name, text] : resumed.metadata)
-      if (name == "guard") guard = text;
+    const std::string guard = guard_state(resumed.metadata);
     guard_.load_state(guard);
+    if (guard_.state() != guard) {  // it has gone back: the run's next start has to know why
+      save();
+      saver_.finish();
+    }
     if (leads() && step_ > 0) {
       const std::uint64_t done_before = read_log(where_.log(options_.run)).size();
       first_new_step_ = std::max(step_, done_before) + 1;
@@ -287,7 +302,7 @@ class training_run {
 template <class Exchange>
 int train_on(Exchange& exchange, const places& where, const train_options& options,
              mds::launch::stop_request& stop) {
-  mds::launch::loss_guard guard;
+  mds::launch::loss_guard guard({.batches = options.leave_out});
   for (;;)
     if (const auto status = training_run<Exchange>(where, options, exchange, stop, guard)())
       return *status;

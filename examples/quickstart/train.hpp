@@ -21,6 +21,7 @@ struct train_options {
   std::uint64_t predownload = 1'000;  // samples of a rank whose shards are fetched ahead
   std::chrono::seconds step_limit{std::chrono::minutes(20)};  // longer than the loader's patience
   std::uint64_t bad_batch = 0;  // the loss of this one, counted from 1, is taken for no number
+  std::uint64_t leave_out = 1;  // batches, the one with the bad loss and those before it
 };
 
 /// Trains this process's part of a run, from its last checkpoint on; all ranks call it. Returns the

@@ -652,6 +652,45 @@ TEST_CASE("bytes that are damaged are named, and the next start takes the one be
   CHECK(last->verify().size() == 1);
 }
 
+TEST_CASE("a run goes on from the newest checkpoint that is accepted", "[checkpoint]") {
+  const scratch root;
+  const mds::opened_store run = mds::store::local(root.path());
+  CHECK(launch(run, "a", 2, cut::rows, {}, {1, 2, 3}) == "");
+  mds::saver_options options = options_on(run);
+  std::vector<std::string> warnings, asked;
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  std::uint64_t most = 1;
+  options.accept = [&](const auto& metadata) {
+    asked.push_back(metadata.at(0).second);
+    return std::stoull(asked.back()) <= most;
+  };
+  model mine(0, 1, cut::rows);
+  {
+    mds::checkpoint_saver saver(options);
+    const auto last = saver.resume_point();
+    REQUIRE(last);
+    CHECK(last->step() == 1);
+    CHECK(asked == std::vector<std::string>{"3", "2", "1"});
+    REQUIRE(warnings.size() == 2);
+    CHECK(warnings[0].find("is not accepted") != std::string::npos);
+    mine.set(1);
+    saver.save(1, mine.list(), {.metadata = {{"loss", "1"}}});  // once more, by this start
+    saver.finish();
+  }
+  // What was passed over stays rolled back, also for a start that accepts all.
+  CHECK(mds::checkpoint::open(run).step() == 1);
+  {
+    most = 0;
+    mds::checkpoint_saver saver(options);
+    CHECK_FALSE(saver.resume_point());  // the first one is there: the run begins anew
+  }
+  CHECK(launch(run, "b", 2, cut::rows, {}, {1, 2, 3}) == "");
+  for (const auto& each : run.list("manifest/"))
+    if (!each.key.ends_with("3.json")) run.remove(each.key);
+  mds::checkpoint_saver saver(options);  // it is gone, and whole weeks may be behind it
+  expect_error([&] { (void)saver.resume_point(); }, errc::corrupt, {"can be used"});
+}
+
 TEST_CASE("the last ones, every m-th and those that are pinned stay", "[checkpoint]") {
   const scratch root;
   const mds::opened_store run = mds::store::local(root.path());

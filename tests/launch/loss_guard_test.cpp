@@ -96,9 +96,12 @@ TEST_CASE("after too many returns the guard gives up", "[launch]") {
   CHECK(judge(guard, nan) == give_up);
 }
 
-// A model whose loss depends on all batches that it was trained on, some of which are poison.
+// A model whose loss depends on all batches that it was trained on, some of which are poison: at
+// once, or after the model has learnt them.
 struct run {
   std::map<std::uint64_t, double> poison{{70, 3.0}, {75, nan}, {76, inf}, {130, 9.0}};
+  std::map<std::uint64_t, double> slow_poison{};
+  loss_guard_options options{};
   std::uint64_t save_every = 8;
   std::uint64_t die_at = std::numeric_limits<std::uint64_t>::max();  // steps in this process
   std::vector<double> curve{};
@@ -109,24 +112,32 @@ struct run {
     std::size_t steps = 0;
     std::string guard = loss_guard().state();
   };
-  saved last{};
+  std::vector<saved> checkpoints{saved{}};  // the first is the beginning
+
+  [[nodiscard]] static double poison_in(const std::map<std::uint64_t, double>& of,
+                                        std::uint64_t batch) {
+    const auto found = of.find(batch);
+    return found == of.end() ? 0.0 : found->second;
+  }
 
   // One process: trains to the end, or dies.
   void process() {
-    loss_guard guard;
-    saved now = last;
+    loss_guard guard(options);
+    saved now = checkpoints.back();
     guard.load_state(now.guard);
     for (std::uint64_t made = 0; now.cursor < 200; ++made) {
       if (made == die_at) return;
       const std::uint64_t batch = now.cursor++;
       if (!guard.take()) continue;
       const double noise = static_cast<double>(batch * 37 % 11) / 100;
-      const auto bad = poison.find(batch);
-      const double loss = now.model + noise + (bad == poison.end() ? 0.0 : bad->second);
-      now.model = 0.999 * now.model + 0.001 * loss;
+      const double loss = now.model + noise + poison_in(poison, batch);
+      now.model = 0.999 * now.model + 0.001 * loss + poison_in(slow_poison, batch);
       if (guard.judge(loss) != go_on) {
-        now = last;
+        while (!guard.accepts(checkpoints.back().guard)) checkpoints.pop_back();
+        now = checkpoints.back();
         guard.load_state(now.guard);
+        now.guard = guard.state();
+        checkpoints.push_back(now);
         continue;
       }
       curve.resize(now.steps);
@@ -134,7 +145,7 @@ struct run {
       now.steps = curve.size();
       if (now.steps % save_every == 0) {
         now.guard = guard.state();
-        last = now;
+        checkpoints.push_back(now);
       }
     }
     finished = true;
@@ -161,6 +172,70 @@ TEST_CASE("a run leaves bad batches out, the same ones whatever kills it", "[lau
     }
     CHECK(killed.curve == calm.curve);
   }
+}
+
+TEST_CASE("a run goes back to before all batches at fault, and leaves them out after any stop",
+          "[launch]") {
+  // Step 72 is saved with a model that has learnt batch 71; the loss leaps at 72. Batch 75 is bad
+  // behind the gap, where a checkpoint has learnt 73 and 74.
+  const run ill{.poison = {{75, nan}}, .slow_poison = {{71, 5.0}}, .options = {.batches = 3}};
+  run calm = ill;
+  calm.process();
+  REQUIRE(calm.finished);
+  run told{.poison = {}, .options = ill.options};
+  told.checkpoints.back().guard =
+      R"({"version": 1, "batches": 0, "returns": 2, "left_out": [[70, 76]], "losses": []})";
+  told.process();
+  CHECK(calm.curve == told.curve);
+  CHECK(calm.checkpoints.back().guard == told.checkpoints.back().guard);
+
+  // Another world goes on from where the last return had saved, and sees no bad loss: its sums
+  // round in another way.
+  run moved = ill;
+  moved.poison = {};
+  moved.slow_poison = {};
+  moved.checkpoints = calm.checkpoints;
+  while (moved.checkpoints.back().cursor > 64) moved.checkpoints.pop_back();
+  CHECK(moved.checkpoints.back().steps == 64);
+  moved.curve.assign(calm.curve.begin(), calm.curve.begin() + 64);
+  moved.process();
+  CHECK(moved.curve == calm.curve);
+
+  std::mt19937 random(support::test_seed());
+  for (int i = 0; i < 20; ++i) {
+    run killed = ill;
+    for (int life = 0; !killed.finished; ++life) {
+      killed.die_at = 10 + 3 * static_cast<std::uint64_t>(life) + random() % 30;
+      killed.process();
+    }
+    CHECK(killed.curve == calm.curve);
+  }
+}
+
+TEST_CASE("a guard accepts what has learnt nothing that is left out", "[launch]") {
+  loss_guard guard({.batches = 3});
+  const std::string at_start = guard.state();
+  for (int i = 0; i < 8; ++i) CHECK(judge(guard, 1.0) == go_on);
+  const std::string before = guard.state();
+  CHECK(judge(guard, 1.0) == go_on);
+  const std::string amid = guard.state();
+  CHECK(guard.accepts(amid));
+  CHECK(judge(guard, 1.0) == go_on);
+  CHECK(judge(guard, nan) == go_back);  // 8 to 10
+  CHECK_FALSE(guard.accepts(amid));
+  CHECK(guard.accepts(before));
+  CHECK(guard.accepts(at_start));
+  guard.load_state(before);
+  for (int i = 0; i < 3; ++i) CHECK(!guard.take());
+  CHECK(judge(guard, 1.0) == go_on);
+  const std::string behind = guard.state();
+  CHECK(guard.accepts(behind));
+  CHECK(judge(guard, nan) == go_back);  // 10 to 12: one range with those before
+  CHECK(guard.left_out() == ranges{{8, 13}});
+  CHECK_FALSE(guard.accepts(behind));
+  CHECK(guard.accepts(before));
+  CHECK(loss_guard().accepts(amid));
+  support::expect_error([&] { (void)guard.accepts("{}"); }, errc::corrupt);
 }
 
 TEST_CASE("a state brings a guard to where it was saved, to the bit", "[launch]") {

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-PLACES = ("s3://bucket", "hf://org/name", "/nvme", "/models")
+PLACES = ("s3://bucket", "gs://bucket", "hf://org/name", "/nvme", "/models")
 BLOCK = re.compile(r"^(?:<!-- run after\n(?P<before>.*?)^-->\n|<!-- not run: (?P<excuse>[^\n]+) -->\n)?```sh\n(?P<lines>.*?)^```$", re.M | re.S)
 
 SHIM = """#!{python}

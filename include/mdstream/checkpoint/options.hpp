@@ -62,6 +62,11 @@ struct saver_options {
   /// to leave on all ranks the text that rank 0 has, as MPI_Bcast does: some KB, or nothing where
   /// rank 0 could not start.
   std::function<void(std::string&)> broadcast{};
+  /// Whether the run may go on from a checkpoint with this `save_options::metadata`. Asked on rank
+  /// 0 when the run starts, of the newest checkpoint first: the first that is accepted counts.
+  /// Where none is, a run that still has its first checkpoint begins anew, and any other fails as
+  /// if all were damaged. By default all are accepted. For a `launch::loss_guard`.
+  std::function<bool(const std::vector<std::pair<std::string, std::string>>& metadata)> accept{};
   /// Where all tensors of the rank are: in host memory, or on a device, as `stage::cuda_copies()`.
   stage::device_copies device{};
   /// For snapshots, pinned where there is a device. Where a rank saves more, `wait_snapshot` waits

@@ -47,7 +47,7 @@ struct batch_range {
 ///
 ///     mds::launch::loss_guard guard;
 ///     const std::string at_start = guard.state();
-///     ...
+///     ...  // a saver whose `accept` asks `guard.accepts`
 ///     for (auto& batch : loader.epoch()) {
 ///       if (!guard.take()) continue;  // left out: the next one takes its place
 ///       const double loss = train_step(batch);  // the mean over all ranks
@@ -57,10 +57,10 @@ struct batch_range {
 ///                                                       .metadata = {{"guard", guard.state()}}});
 ///     }
 ///
-/// To go back: make a new loader, load the last checkpoint's tensors and loader state, and the
-/// guard's own text from it, or `at_start` where there is no checkpoint; then train on. What was
-/// left out so far stays left out. Where the process dies before it saves again, the same losses
-/// come back and are judged alike.
+/// To go back: make a new loader, load the tensors and the loader state of the last checkpoint that
+/// the guard accepts, and the guard's own text from it, or `at_start` where there is none. Save at
+/// once, so that the run's next start knows what is left out, whatever ends this one; then train
+/// on. Where the process dies before it has saved, the same losses come back and are judged alike.
 ///
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
 class loss_guard {
@@ -74,6 +74,11 @@ class loss_guard {
 
   /// Judges the loss of the batch that was taken last.
   [[nodiscard]] loss_verdict judge(double loss);
+
+  /// Whether a checkpoint with this state of the guard has learnt nothing that is left out by now.
+  /// The last one has learnt some, where it was saved between the first batch at fault and the bad
+  /// loss: see `loss_guard_options::batches`. For `saver_options::accept`. Throws as `load_state`.
+  [[nodiscard]] bool accepts(std::string_view state) const;
 
   /// Batches that are left out, ascending; those that the run has yet to reach, too.
   [[nodiscard]] const std::vector<batch_range>& left_out() const noexcept { return left_out_; }
@@ -91,6 +96,7 @@ class loss_guard {
  private:
   [[nodiscard]] bool is_bad(double loss) const;
   void leave_out(batch_range range);
+  [[nodiscard]] loss_guard read(std::string_view text) const;
 
   loss_guard_options options_;
   std::deque<double> losses_;  // the last good ones

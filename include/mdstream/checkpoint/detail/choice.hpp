@@ -52,6 +52,10 @@ struct chosen_checkpoint {
 
 using warn_function = std::function<void(const std::string&)>;
 
+/// As `saver_options::accept`.
+using accept_function =
+    std::function<bool(const std::vector<std::pair<std::string, std::string>>&)>;
+
 /// Why a checkpoint can not be used, or nothing.
 [[nodiscard]] std::optional<std::string> missing_files(const data_layout& layout, save_id id,
                                                        const std::vector<object_info>& listing);
@@ -118,15 +122,16 @@ using warn_function = std::function<void(const std::string&)>;
   found = std::move(out);
 }
 
-/// The newest whole checkpoint of the right line, as of the starts before `before`: that of the
-/// last start that has a record. Nothing where there is none; `errc::corrupt` where there are some
-/// and none can be used.
+/// The newest whole checkpoint of the right line that `accept` takes, as of the starts before
+/// `before`: that of the last start that has a record. Nothing where there is none, and where the
+/// run's first one is not accepted; `errc::corrupt` where there are some and none can be used.
 ///
 /// A start whose record is damaged or gone, though it has checkpoints, does not say what it went on
 /// from: behind its own come those of the start before it.
 [[nodiscard]] inline protocol choose_checkpoint(protocol_channel& channel, listed_starts starts,
                                                 std::optional<start_id> before,
                                                 const warn_function& warn,
+                                                const accept_function& accept,
                                                 std::optional<chosen_checkpoint>& found) {
   const protocol_answer objects =
       require(co_await channel.list("manifest/"), "cannot list the checkpoints of the run");
@@ -136,6 +141,7 @@ using warn_function = std::function<void(const std::string&)>;
   std::set<start_id> candidates = starts.recorded;
   for (const save_id& each : manifests) candidates.insert(each.start);
   std::set<save_id> tried;
+  bool begins_anew = false;
   for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
     const start_id newest = *at;
     if (before && newest.number >= before->number) continue;
@@ -183,6 +189,12 @@ using warn_function = std::function<void(const std::string&)>;
       std::string text = resumed && each == *resumed ? record.resumed : std::string();
       co_await try_checkpoint(channel, each, std::move(text), warn, found);
       if (!found) continue;
+      if (accept && !accept(found->manifest.metadata)) {
+        if (warn) warn("the checkpoint " + each.text() + " is passed over: it is not accepted");
+        begins_anew = !found->manifest.parent;
+        found.reset();
+        continue;
+      }
       // From here on: this checkpoint, then what stands before it on the line and still exists.
       found->line.push_back({each.start, each.step});
       std::set<start_id> exist;
@@ -197,7 +209,7 @@ using warn_function = std::function<void(const std::string&)>;
     }
     if (line_is_known) break;
   }
-  if (!tried.empty())
+  if (!tried.empty() && !begins_anew)
     throw error(
         errc::corrupt,
         "none of the run's " + std::to_string(tried.size()) +

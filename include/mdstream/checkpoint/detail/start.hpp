@@ -27,6 +27,7 @@ struct start_options {
   std::chrono::milliseconds patience = std::chrono::minutes(10);  ///< of those who wait for rank 0
   std::chrono::milliseconds store_patience = default_patience;    ///< as `creation::patience`
   warn_function warn{};
+  accept_function accept{};
 };
 
 /// What a rank knows once the job has started.
@@ -146,7 +147,7 @@ struct creation {
     (void)co_await channel.pause(pauses.next());
   }
   std::optional<chosen_checkpoint> chosen;
-  co_await choose_checkpoint(channel, std::move(starts), id, options.warn, chosen);
+  co_await choose_checkpoint(channel, std::move(starts), id, options.warn, options.accept, chosen);
   out = {};
   out.record.id = id;
   out.record.ranks = options.ranks;

@@ -37,7 +37,7 @@ MDSTREAM_INLINE checkpoint checkpoint::open(opened_store run, std::string_view n
   if (name.empty()) {
     const auto listing = store->list("starts/");
     store->run(channel, detail::choose_checkpoint(channel, detail::listed_starts::of(listing),
-                                                  std::nullopt, options.warn, found));
+                                                  std::nullopt, options.warn, {}, found));
     if (!found)
       throw error(errc::not_found, {.what = "the run has no checkpoint", .url = store->url("")});
   } else {

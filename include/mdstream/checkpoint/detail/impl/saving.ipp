@@ -139,7 +139,8 @@ MDSTREAM_INLINE void saving::start() {
                             .seed = seed(),
                             .patience = options_.rank_patience,
                             .store_patience = options_.patience,
-                            .warn = options_.warn};
+                            .warn = options_.warn,
+                            .accept = options_.accept};
   protocol_channel channel;
   started_run made;
   std::exception_ptr failure;

@@ -85,14 +85,31 @@ MDSTREAM_INLINE std::string loss_guard::state() const {
                                  {"losses", std::move(losses)}});
 }
 
+MDSTREAM_INLINE bool loss_guard::accepts(std::string_view state) const {
+  const loss_guard saved = read(state);
+  return std::ranges::all_of(left_out_, [&](const batch_range& each) {
+    const std::uint64_t end = std::min(each.end, saved.batches_);
+    return each.begin >= end || std::ranges::any_of(saved.left_out_, [&](const batch_range& known) {
+             return known.begin <= each.begin && end <= known.end;
+           });
+  });
+}
+
 MDSTREAM_INLINE void loss_guard::load_state(std::string_view text) {
+  loss_guard loaded = read(text);
+  loaded.returns_ = std::max(returns_, loaded.returns_);
+  for (const batch_range& each : left_out_) loaded.leave_out(each);
+  *this = std::move(loaded);
+}
+
+/// A guard with these options as it was when it gave this state.
+MDSTREAM_INLINE loss_guard loss_guard::read(std::string_view text) const {
   const json::value from = json::parse(text, diagnostics{.url = "the loss guard's state"});
   if (from.get<std::uint64_t>("version") != 1)
     detail::refuse_guard_state("it is of another version; this program reads version 1");
-  loss_guard loaded = *this;
+  loss_guard loaded(options_);
   loaded.batches_ = from.get<std::uint64_t>("batches");
-  loaded.returns_ = std::max(returns_, from.get<std::uint64_t>("returns"));
-  loaded.losses_.clear();
+  loaded.returns_ = from.get<std::uint64_t>("returns");
   for (const json::value& each : from.get<json::array>("losses")) {
     loaded.losses_.push_back(each.as<double>("losses"));
     if (!std::isfinite(loaded.losses_.back()))
@@ -108,7 +125,7 @@ MDSTREAM_INLINE void loss_guard::load_state(std::string_view text) {
       detail::refuse_guard_state("batches to leave out end before they begin");
     loaded.leave_out(range);
   }
-  *this = std::move(loaded);
+  return loaded;
 }
 
 }  // namespace mdstream::inline v0::launch
