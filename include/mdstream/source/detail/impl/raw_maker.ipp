@@ -44,7 +44,7 @@ MDSTREAM_INLINE std::string raw_maker::name_of(
   std::string text = raw::detail::identity_of(index_, place);
   for (const raw::detail::part_range& part : parts) {
     if (labels_.empty()) break;
-    text += json::dump(raw::detail::json_of(object_of(part)));
+    raw::detail::append_json(text, object_of(part));
     text += std::to_string(labels_[part.object]);
   }
   return hex_digits(fnv1a().add(std::string_view(text)).value()) +
