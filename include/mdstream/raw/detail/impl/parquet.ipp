@@ -519,14 +519,21 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
                              "row group " + std::to_string(i) + " has " + std::to_string(bytes) +
                                  " bytes, which is too large for a shard: write smaller ones",
                              errc::unsupported);
-      if (!out.group(at, at + plain, static_cast<std::uint64_t>(count))) break;
+      std::vector<byte_range> chunks;
+      std::uint64_t wanted = 0;  // of the decoded bytes, those of the columns that are read
+      for (const int leaf : leaves) {
+        const auto column = group->ColumnChunk(leaf);
+        chunks.push_back(detail::chunk_of(*column, footer));
+        wanted += static_cast<std::uint64_t>(
+            std::clamp<std::int64_t>(column->total_uncompressed_size(), 0, bytes));
+      }
+      if (!out.group(at, std::min(wanted, plain), static_cast<std::uint64_t>(count))) break;
       at += plain;
       const auto number = static_cast<std::uint64_t>(i);
       if (found.size() < out.cuts().size())
         found.push_back({number, number, footer, object_bytes, {}});
       found.back().end = number + 1;
-      for (const int leaf : leaves)
-        found.back().runs.push_back(detail::chunk_of(*group->ColumnChunk(leaf), footer));
+      std::ranges::move(chunks, std::back_inserter(found.back().runs));
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       found[i].join_runs();
