@@ -181,7 +181,8 @@ MDSTREAM_INLINE bytes_view raw_making::made() {
                      parts_[i].range.offset,
                      {bytes_[i].data(), bytes_[i].size()},
                      of_.labels_.empty() ? 0 : of_.labels_[parts_[i].object]});
-  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes);
+  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes,
+                cut_.samples);
   raw::detail::transcode_into(of_.format_, cut_,
                               {.parts = parts, .note = object_.note, .extra = cut_.extra}, *made_);
   bytes_.clear();
