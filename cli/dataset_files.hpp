@@ -4,6 +4,7 @@
 /// Nothing is cached on disk; one shard at a time is in memory.
 
 #include <mdstream/cache/detail/shard_seal.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/format/detail/row_shard.hpp>
 #include <mdstream/full.hpp>
 #include <mdstream/store/retrying.hpp>
@@ -137,8 +138,10 @@ class dataset_files {
   }
   [[nodiscard]] static bool fits_seal(mds::bytes_view file) {
     constexpr std::size_t end = mds::detail::seal_bytes;
-    return file.size() >= end &&
-           std::ranges::equal(file.last(end), mds::detail::seal_of(file.first(file.size() - end)));
+    if (file.size() < end) return false;
+    const mds::bytes_view shard = file.first(file.size() - end);
+    return std::ranges::equal(file.last(end),
+                              mds::detail::seal_of(shard.size(), mds::detail::crc32c(shard)));
   }
 
   [[nodiscard]] std::vector<std::byte> read_index() const {

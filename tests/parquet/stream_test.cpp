@@ -78,6 +78,22 @@ TEST_CASE("of columns that are named only the bytes are fetched", "[parquet]") {
   CHECK(some < column / 10);  // `n` and `last` lie on both sides of the large one
 }
 
+TEST_CASE("the size of a shard is estimated by the columns that are read", "[parquet]") {
+  using namespace parquet_stream_test;
+  const place at;
+  at.put("a.parquet", parquet_test::wide(std::uint64_t{12} << 20));
+  const raw::made_index made = raw::build_index(
+      at.async, decoders,
+      formats::open({.format = "parquet", .columns = {{"n", "str_int"}, {"last", "str_int"}}}),
+      raw::list_source(at.async, ""), mds::store::memory());
+  mds::detail::raw_rows rows(formats::open(made.index.options), made.index, at.async, decoders, 1);
+  const std::uint64_t bytes = rows.shard(0).shard.size();
+  const std::uint64_t estimated =
+      raw::detail::estimated_shard_bytes(rows.layout(), made.index.objects[0].cuts[0], 0);
+  CHECK(estimated >= bytes);
+  CHECK(estimated < 4 * bytes);
+}
+
 TEST_CASE("a stream of Parquet files is the stream of the dataset that they convert to",
           "[parquet]") {
   using namespace parquet_stream_test;

@@ -55,6 +55,11 @@ TEST_CASE("a row index is read as it was written", "[raw]") {
   other = index;
   other.objects[1].cuts[0].crc32c = 1;
   CHECK(other.fingerprint() != index.fingerprint());
+  // also of a file that lies in the shard of another
+  index = index_of(format_of({.format = "files"}), {{"a.bin", "x"}, {"b.bin", "y"}});
+  other = index;
+  other.objects[1].file.tag = "changed";
+  CHECK(other.fingerprint() != index.fingerprint());
 }
 
 TEST_CASE("a row index that lies is refused by line and byte", "[raw]") {

@@ -92,8 +92,8 @@ class cut_sink {
   /// overlap.
   bool run(std::uint64_t begin, std::uint64_t step, std::uint64_t size, std::uint64_t count);
 
-  /// `count` samples that can only be read together lie at [begin, end).
-  bool group(std::uint64_t begin, std::uint64_t end, std::uint64_t count);
+  /// `count` samples that can only be read together begin at `begin`, and take `bytes` in all.
+  bool group(std::uint64_t begin, std::uint64_t bytes, std::uint64_t count);
 
   /// The bytes that are cut are not the samples', so that they make no checksums.
   void without_checksums() noexcept { without_sums_ = true; }

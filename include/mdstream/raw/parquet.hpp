@@ -26,7 +26,7 @@ namespace mdstream::inline v0::raw {
 /// Inferred columns: numbers by width and sign, `uint8` of booleans, `str`, `bytes`, `str_decimal`,
 /// `int32` and `int64` of dates and times in the file's units, `ndarray` of lists of numbers, the
 /// bytes of the Hub's pictures and sounds, and `json` of JSON and of all that is nested besides.
-/// Memory: of a shard that is made its ranges, and 1,024 of its rows as Arrow decodes them. A file
+/// Memory: of a shard that is made its ranges, and some of its rows as Arrow decodes them. A file
 /// that wants more for these than 8 times its row groups' decoded bytes and 16 times
 /// `max_row_bytes`, or than 4 GiB, is refused.
 class parquet {

@@ -15,8 +15,8 @@ namespace mdstream::inline v0::detail {
 
 inline constexpr std::size_t seal_bytes = 16;
 
-/// The seal of a shard.
-[[nodiscard]] std::array<std::byte, seal_bytes> seal_of(bytes_view shard);
+/// The seal of a shard of so many bytes.
+[[nodiscard]] std::array<std::byte, seal_bytes> seal_of(std::size_t size, std::uint32_t crc32c);
 
 /// Bytes of the shard in an open file of `size` bytes; none where its end is not the seal of a
 /// shard of that size.

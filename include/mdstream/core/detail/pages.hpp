@@ -12,6 +12,10 @@
 
 namespace mdstream::inline v0::detail {
 
+/// Asks the kernel for large pages in new memory of some MiB, so that to touch it first does not
+/// cost a fault for every 4 KiB.
+void want_large_pages(void* at, std::size_t bytes) noexcept;
+
 /// Whole pages of zeros, which take memory once they are touched. Throws `std::bad_alloc`.
 class pages {
  public:

@@ -4,6 +4,7 @@
 
 #include <mdstream/core/bytes.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,8 +19,9 @@ namespace mdstream::inline v0::detail {
 /// Bytes that grow without being set to zero, with room kept before them.
 class growing_bytes {
  public:
-  /// Forgets the bytes and keeps `headroom` bytes before those to come. Memory is kept.
-  void restart(std::size_t headroom);
+  /// Forgets the bytes and keeps `headroom` bytes before those to come, about `expected`. Memory is
+  /// kept.
+  void restart(std::size_t headroom, std::size_t expected = 0);
 
   /// Adds `bytes` bytes and returns where they are.
   [[nodiscard]] std::byte* extend(std::size_t bytes);
@@ -49,10 +51,14 @@ class mds_shard_builder {
   /// A shard of 4 GiB or more can not be represented.
   static constexpr std::uint64_t max_bytes = std::numeric_limits<std::uint32_t>::max();
 
-  /// `config`: the JSON text that the shard embeds. `size_hint`: about how many bytes a shard will
-  /// have, 0 if unknown; it saves moving the samples when the shard is finished.
-  explicit mds_shard_builder(std::string config, std::uint64_t size_hint = 0)
-      : config_(std::move(config)), size_hint_(size_hint) {}
+  /// `config`: the JSON text that the shard embeds. `size_hint` and `samples_hint`: about how many
+  /// bytes and samples a shard will have, 0 if unknown; they save moving the samples as the shard
+  /// grows, and when it is finished.
+  explicit mds_shard_builder(std::string config, std::uint64_t size_hint = 0,
+                             std::uint64_t samples_hint = 0)
+      : config_(std::move(config)),
+        size_hint_(size_hint),
+        samples_hint_(std::min(samples_hint, most_hint)) {}
 
   [[nodiscard]] std::uint64_t samples() const noexcept { return ends_.size(); }
 
@@ -80,11 +86,13 @@ class mds_shard_builder {
   /// The header of a shard whose samples are like the first, or as many as in the shard before.
   [[nodiscard]] std::size_t expected_header(std::uint64_t first_sample) const noexcept;
 
+  /// Hints may come from outside, so that no more memory is taken for them.
+  static constexpr std::uint64_t most_hint = std::uint64_t{64} << 20;
+
   std::string config_;
-  std::uint64_t size_hint_;
+  std::uint64_t size_hint_, samples_hint_;
   detail::growing_bytes body_;
   std::vector<std::uint32_t> ends_;  // of each sample, from the first one's beginning
-  std::size_t last_samples_ = 0;
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -78,11 +78,12 @@ struct index_update {
   std::vector<std::string> gone{};
 };
 
-[[nodiscard]] inline json::value json_of(const listed_object& file) {
-  return json::array{file.key, file.bytes, file.tag};
-}
-
-[[nodiscard]] json::value json_of(const cut& each);
+/// Parts of an index as JSON text, and read from there. These are not made as `json::value`: an
+/// index may have millions of lines.
+void append_json(std::string& out, const listed_object& file, bool with_tag = true);
+void append_json(std::string& out, const std::vector<cut>& cuts);
+[[nodiscard]] listed_object read_object(json::reader& in);
+[[nodiscard]] std::vector<cut> read_cuts(json::reader& in);
 
 [[nodiscard]] json::value json_of(const options& about);
 
@@ -90,10 +91,6 @@ struct index_update {
 
 /// Why an index can not have this key; nothing where it can.
 [[nodiscard]] std::optional<std::string_view> unsafe_object_key(std::string_view key) noexcept;
-
-[[nodiscard]] listed_object object_of(const json::value& text);
-
-[[nodiscard]] cut cut_of(const json::value& text);
 
 /// Checks what fetches rely on: cuts come in their order, each in a stretch of its own.
 void check_cuts(const std::vector<cut>& cuts, std::uint64_t shard_bytes);

@@ -20,9 +20,10 @@ namespace mdstream::inline v0::raw::detail {
 /// without a limit, a codec and hashes. Not for two threads at once.
 class sample_sink {
  public:
-  /// `columns`: those of the samples; `key`: the object that errors name.
+  /// `columns`: those of the samples; `key`: the object that errors name. The hints are the
+  /// builder's.
   sample_sink(const options& about, const std::vector<column>& columns, std::string key,
-              std::uint64_t size_hint = 0);
+              std::uint64_t size_hint = 0, std::uint64_t samples_hint = 0);
   sample_sink(const sample_sink&) = delete;
   sample_sink& operator=(const sample_sink&) = delete;
 

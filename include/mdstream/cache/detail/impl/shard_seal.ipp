@@ -22,9 +22,9 @@ struct shard_seal {
 };
 static_assert(sizeof(shard_seal) == seal_bytes);
 
-MDSTREAM_INLINE std::array<std::byte, seal_bytes> seal_of(bytes_view shard) {
+MDSTREAM_INLINE std::array<std::byte, seal_bytes> seal_of(std::size_t size, std::uint32_t crc32c) {
   return std::bit_cast<std::array<std::byte, seal_bytes>>(
-      shard_seal{seal_magic, static_cast<std::uint32_t>(shard.size()), crc32c(shard)});
+      shard_seal{seal_magic, static_cast<std::uint32_t>(size), crc32c});
 }
 
 MDSTREAM_INLINE std::optional<shard_seal> read_seal(int fd, std::uint64_t size,

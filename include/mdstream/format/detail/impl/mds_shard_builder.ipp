@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/core/detail/pages.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/version.hpp>
@@ -10,9 +11,9 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE void growing_bytes::restart(std::size_t headroom) {
+MDSTREAM_INLINE void growing_bytes::restart(std::size_t headroom, std::size_t expected) {
   begin_ = end_ = 0;
-  reserve(headroom);
+  reserve(headroom + expected);
   begin_ = end_ = headroom;
 }
 
@@ -42,6 +43,7 @@ MDSTREAM_INLINE void growing_bytes::reserve(std::size_t capacity) {
   (void)memory_.release();
   memory_.reset(static_cast<std::byte*>(grown));
   capacity_ = wanted;
+  want_large_pages(grown, wanted);
 }
 
 }  // namespace mdstream::inline v0::detail
@@ -54,7 +56,9 @@ MDSTREAM_INLINE std::byte* mds_shard_builder::add(std::uint64_t bytes) {
     throw error(errc::invalid_argument,
                 "a shard of 4 GiB or more can not be stored: set a "
                 "smaller size_limit");
-  if (ends_.empty()) body_.restart(expected_header(bytes));
+  if (ends_.empty())
+    body_.restart(expected_header(bytes),
+                  static_cast<std::size_t>(std::min(size_hint_, most_hint)));
   std::byte* at = body_.extend(static_cast<std::size_t>(bytes));
   ends_.push_back(static_cast<std::uint32_t>(body_.size()));
   return at;
@@ -76,14 +80,14 @@ MDSTREAM_INLINE bytes_view mds_shard_builder::finish() {
 }
 
 MDSTREAM_INLINE void mds_shard_builder::clear() noexcept {
-  last_samples_ = ends_.size();
+  samples_hint_ = ends_.size();
   ends_.clear();
 }
 
 MDSTREAM_INLINE std::size_t mds_shard_builder::expected_header(
     std::uint64_t first_sample) const noexcept {
   std::uint64_t expected = size_hint_ / (first_sample + 4);
-  if (last_samples_ != 0) expected = last_samples_;
+  if (samples_hint_ != 0) expected = samples_hint_;
   expected += expected / 8 + 1;
   return static_cast<std::size_t>(8 + 4 * expected + config_.size());
 }

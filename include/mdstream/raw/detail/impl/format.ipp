@@ -17,13 +17,16 @@ MDSTREAM_INLINE cut_sink::cut_sink(const options& about, std::uint64_t from, std
 MDSTREAM_INLINE bool cut_sink::sample(std::uint64_t begin, std::uint64_t end) {
   if (begin >= limit_ && !next_cut(begin)) return false;
   if (end - begin > max_row_bytes_) fail_large(begin, end);
-  return group(begin, end, 1);
+  add_samples(begin, 1);
+  end_ = end;
+  return true;
 }
 
-MDSTREAM_INLINE bool cut_sink::group(std::uint64_t begin, std::uint64_t end, std::uint64_t count) {
+MDSTREAM_INLINE bool cut_sink::group(std::uint64_t begin, std::uint64_t bytes,
+                                     std::uint64_t count) {
   if (begin >= limit_ && !next_cut(begin)) return false;
   add_samples(begin, count);
-  end_ = end;
+  end_ += bytes;
   return true;
 }
 
@@ -108,6 +111,7 @@ MDSTREAM_INLINE bool cut_sink::next_cut(std::uint64_t begin) {
   open_ = true;
   cuts_.push_back({.offset = begin});
   samples_ = 0;
+  end_ = begin;
   const std::uint64_t number = begin / shard_bytes_;
   limit_ = number >= no_end / shard_bytes_ ? no_end : (number + 1) * shard_bytes_;
   limit_ = std::min(limit_, to_);

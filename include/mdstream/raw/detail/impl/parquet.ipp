@@ -19,6 +19,7 @@
 #include <parquet/schema.h>
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
@@ -381,10 +382,16 @@ class bounded_pool final : public ::arrow::ProxyMemoryPool {
   bool refused_ = false;
 };
 
-MDSTREAM_INLINE ::parquet::ArrowReaderProperties arrow_properties() {
+/// Rows are decoded as many at a time as the processor's cache has room for: what Arrow has decoded
+/// is read once more, and its buffers stay where they are.
+MDSTREAM_INLINE ::parquet::ArrowReaderProperties arrow_properties(std::uint64_t plain_bytes = 0,
+                                                                  std::uint64_t rows = 0) {
+  constexpr std::uint64_t batch_bytes = std::uint64_t{256} << 10, most_rows = 1024;
+  const std::uint64_t row_bytes = plain_bytes / std::max<std::uint64_t>(rows, 1) + 1;
   ::parquet::ArrowReaderProperties out(/*use_threads=*/false);
   out.set_pre_buffer(false);  // all bytes are in memory
-  out.set_batch_size(1024);
+  out.set_batch_size(
+      static_cast<std::int64_t>(std::clamp<std::uint64_t>(batch_bytes / row_bytes, 16, most_rows)));
   out.set_arrow_extensions_enabled(true);  // tells JSON from other text
   return out;
 }
@@ -519,14 +526,21 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
                              "row group " + std::to_string(i) + " has " + std::to_string(bytes) +
                                  " bytes, which is too large for a shard: write smaller ones",
                              errc::unsupported);
-      if (!out.group(at, at + plain, static_cast<std::uint64_t>(count))) break;
+      std::vector<byte_range> chunks;
+      std::uint64_t wanted = 0;  // of the decoded bytes, those of the columns that are read
+      for (const int leaf : leaves) {
+        const auto column = group->ColumnChunk(leaf);
+        chunks.push_back(detail::chunk_of(*column, footer));
+        wanted += static_cast<std::uint64_t>(
+            std::clamp<std::int64_t>(column->total_uncompressed_size(), 0, bytes));
+      }
+      if (!out.group(at, std::min(wanted, plain), static_cast<std::uint64_t>(count))) break;
       at += plain;
       const auto number = static_cast<std::uint64_t>(i);
       if (found.size() < out.cuts().size())
         found.push_back({number, number, footer, object_bytes, {}});
       found.back().end = number + 1;
-      for (const int leaf : leaves)
-        found.back().runs.push_back(detail::chunk_of(*group->ColumnChunk(leaf), footer));
+      std::ranges::move(chunks, std::back_inserter(found.back().runs));
     }
     for (std::size_t i = 0; i < found.size(); ++i) {
       found[i].join_runs();
@@ -564,10 +578,12 @@ MDSTREAM_INLINE void parquet::transcode(const cut_source& in, detail::sample_sin
     if (cut.end > static_cast<std::uint64_t>(metadata->num_row_groups()))
       detail::fail_parquet(cut.footer, "the index has row groups that the file lacks");
     std::vector<int> groups;
-    std::uint64_t plain = 0;
+    std::uint64_t plain = 0, count = 0;
     for (std::uint64_t i = cut.first; i < cut.end; ++i) {
       groups.push_back(static_cast<int>(i));
-      plain += detail::plain_bytes_of(*metadata->RowGroup(groups.back()));
+      const auto group = metadata->RowGroup(groups.back());
+      plain += detail::plain_bytes_of(*group);
+      count += static_cast<std::uint64_t>(std::max<std::int64_t>(group->num_rows(), 0));
     }
     std::vector<std::string> names;
     for (const column_layout& each : out.layout().columns()) names.push_back(each.name);
@@ -578,7 +594,7 @@ MDSTREAM_INLINE void parquet::transcode(const cut_source& in, detail::sample_sin
       PARQUET_THROW_NOT_OK(
           builder.Open(std::make_shared<detail::file_of_parts>(in.parts, cut.object_bytes),
                        ::parquet::ReaderProperties(&pool), metadata));
-      builder.memory_pool(&pool)->properties(detail::arrow_properties());
+      builder.memory_pool(&pool)->properties(detail::arrow_properties(plain, count));
       PARQUET_ASSIGN_OR_THROW(const auto reader, builder.Build());
       PARQUET_ASSIGN_OR_THROW(const auto batches, reader->GetRecordBatchReader(groups, leaves));
       detail::parquet_rows rows(out, begin, max_row_bytes_);

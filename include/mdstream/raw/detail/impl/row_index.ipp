@@ -7,6 +7,8 @@
 #include <mdstream/version.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace mdstream::inline v0::raw::detail {
@@ -31,26 +33,72 @@ MDSTREAM_INLINE std::vector<shard_place> row_index::places() const {
   return out;
 }
 
-MDSTREAM_INLINE std::uint64_t row_index::fingerprint() const {
-  row_index untagged = *this;
-  for (indexed_object& each : untagged.objects) {
-    if (!std::ranges::all_of(each.cuts, [](const cut& one) { return one.crc32c.has_value(); }))
-      continue;
-    each.file.tag.clear();
-    if (each.beside) each.beside->tag.clear();
+/// Of objects whose cuts all have checksums, the tags may be left out.
+MDSTREAM_INLINE std::string text_of(const row_index& index, bool with_all_tags) {
+  std::string out = json::dump(json::object{{"mdstream", "row index"},
+                                            {"version", row_index::version},
+                                            {"options", detail::json_of(index.options)},
+                                            {"objects", index.objects.size()},
+                                            {"shards", index.shards()},
+                                            {"samples", index.samples()}});
+  out += '\n';
+  bool with_tag = true;
+  for (const indexed_object& each : index.objects) {
+    // A file that has no cut belongs to the one before.
+    if (!each.cuts.empty())
+      with_tag = with_all_tags || !std::ranges::all_of(each.cuts, [](const cut& one) {
+                   return one.crc32c.has_value();
+                 });
+    out += R"({"object": )";
+    append_json(out, each.file, with_tag);
+    if (each.beside) {
+      out += R"(, "beside": )";
+      append_json(out, *each.beside, with_tag);
+    }
+    if (!each.note.empty()) {
+      out += R"(, "note": )";
+      json::append_string(out, each.note);
+    }
+    out += R"(, "cuts": )";
+    append_json(out, each.cuts);
+    out += "}\n";
   }
-  return fnv1a().add(untagged.dump()).value();
+  return out;
+}
+
+MDSTREAM_INLINE std::string row_index::dump() const { return text_of(*this, true); }
+
+MDSTREAM_INLINE std::uint64_t row_index::fingerprint() const {
+  return fnv1a().add(text_of(*this, false)).value();
 }
 
 }  // namespace mdstream::inline v0::raw::detail
 
 namespace mdstream::inline v0::raw::detail {
 
-MDSTREAM_INLINE json::value json_of(const cut& each) {
-  json::array out{each.offset, each.bytes, each.samples,
-                  each.crc32c ? json::value(*each.crc32c) : json::value()};
-  for (const std::uint64_t number : each.extra) out.emplace_back(number);
-  return out;
+MDSTREAM_INLINE void append_json(std::string& out, const listed_object& file, bool with_tag) {
+  out += '[';
+  json::append_string(out, file.key);
+  out += ", " + std::to_string(file.bytes) + ", ";
+  json::append_string(out, with_tag ? std::string_view(file.tag) : std::string_view());
+  out += ']';
+}
+
+MDSTREAM_INLINE void append_json(std::string& out, const cut& each) {
+  out += '[' + std::to_string(each.offset) + ", " + std::to_string(each.bytes) + ", " +
+         std::to_string(each.samples) + ", " +
+         (each.crc32c ? std::to_string(*each.crc32c) : std::string("null"));
+  for (const std::uint64_t number : each.extra) out += ", " + std::to_string(number);
+  out += ']';
+}
+
+MDSTREAM_INLINE void append_json(std::string& out, const std::vector<cut>& cuts) {
+  out += '[';
+  for (std::size_t i = 0; i < cuts.size(); ++i) {
+    if (i != 0) out += ", ";
+    append_json(out, cuts[i]);
+  }
+  out += ']';
 }
 
 MDSTREAM_INLINE json::value json_of(const options& about) {
@@ -113,24 +161,48 @@ MDSTREAM_INLINE std::optional<std::string_view> unsafe_object_key(std::string_vi
   return unsafe_file_name(key);
 }
 
-MDSTREAM_INLINE listed_object object_of(const json::value& text) {
-  const auto& parts = text.as<json::array>("object");
-  if (parts.size() != 3) throw error(errc::corrupt, "an object has not key, bytes and tag");
-  listed_object out{parts[0].as<std::string>("key"), parts[1].as<std::uint64_t>("bytes"),
-                    parts[2].as<std::string>("tag")};
+MDSTREAM_INLINE listed_object read_object(json::reader& in) {
+  const auto next = [&in](bool wanted) {
+    if (in.next_item() != wanted) in.fail("an object has key, bytes and tag");
+  };
+  listed_object out;
+  in.begin_array();
+  next(true);
+  out.key = in.string();
+  next(true);
+  out.bytes = in.unsigned_integer();
+  next(true);
+  out.tag = in.string();
+  next(false);
   if (const auto bad = unsafe_object_key(out.key))
-    throw error(errc::corrupt, "the key \"" + out.key + "\" " + std::string(*bad));
+    in.fail("the key \"" + out.key + "\" " + std::string(*bad));
   return out;
 }
 
-MDSTREAM_INLINE cut cut_of(const json::value& text) {
-  const auto& parts = text.as<json::array>("cut");
-  if (parts.size() < 4) throw error(errc::corrupt, "a cut has fewer than four numbers");
-  cut out{parts[0].as<std::uint64_t>("offset"), parts[1].as<std::uint64_t>("bytes"),
-          parts[2].as<std::uint64_t>("samples")};
-  if (!parts[3].is_null()) out.crc32c = parts[3].as<std::uint32_t>("crc32c");
-  for (std::size_t i = 4; i < parts.size(); ++i)
-    out.extra.push_back(parts[i].as<std::uint64_t>("extra"));
+MDSTREAM_INLINE cut read_cut(json::reader& in) {
+  const auto next = [&in] {
+    if (!in.next_item()) in.fail("a cut has fewer than four numbers");
+  };
+  cut out;
+  in.begin_array();
+  for (std::uint64_t* each : {&out.offset, &out.bytes, &out.samples}) {
+    next();
+    *each = in.unsigned_integer();
+  }
+  next();
+  if (!in.take_null()) {
+    const std::uint64_t sum = in.unsigned_integer();
+    if (!std::in_range<std::uint32_t>(sum)) in.fail("a checksum has more than 32 bits");
+    out.crc32c = static_cast<std::uint32_t>(sum);
+  }
+  while (in.next_item()) out.extra.push_back(in.unsigned_integer());
+  return out;
+}
+
+MDSTREAM_INLINE std::vector<cut> read_cuts(json::reader& in) {
+  std::vector<cut> out;
+  in.begin_array();
+  while (in.next_item()) out.push_back(read_cut(in));
   return out;
 }
 
@@ -160,27 +232,6 @@ MDSTREAM_INLINE std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
 
 namespace mdstream::inline v0::raw::detail {
 
-MDSTREAM_INLINE std::string row_index::dump() const {
-  std::string out = json::dump(json::object{{"mdstream", "row index"},
-                                            {"version", version},
-                                            {"options", detail::json_of(options)},
-                                            {"objects", objects.size()},
-                                            {"shards", shards()},
-                                            {"samples", samples()}});
-  out += '\n';
-  for (const indexed_object& each : objects) {
-    json::object line{{"object", detail::json_of(each.file)}};
-    if (each.beside) line.emplace_back("beside", detail::json_of(*each.beside));
-    if (!each.note.empty()) line.emplace_back("note", each.note);
-    json::array cuts;
-    for (const cut& one : each.cuts) cuts.push_back(detail::json_of(one));
-    line.emplace_back("cuts", std::move(cuts));
-    json::append_value(out, line);
-    out += '\n';
-  }
-  return out;
-}
-
 MDSTREAM_INLINE row_index row_index::parse(std::string_view text) {
   row_index out;
   std::uint64_t number = 0, objects = 0, shards = 0, samples = 0;
@@ -199,16 +250,27 @@ MDSTREAM_INLINE row_index row_index::parse(std::string_view text) {
     shards = line.get<std::uint64_t>("shards");
     samples = line.get<std::uint64_t>("samples");
   };
-  const auto read_object = [&](const json::value& line) {
-    indexed_object each{.file = detail::object_of(line.at("object"))};
+  const auto add_object = [&](std::string_view line) {
+    indexed_object each;
+    json::reader in(line);
+    in.begin_object();
+    while (const auto key = in.next_key()) {
+      if (*key == "object")
+        each.file = read_object(in);
+      else if (*key == "beside")
+        each.beside = read_object(in);
+      else if (*key == "note")
+        each.note = in.string();
+      else if (*key == "cuts")
+        each.cuts = read_cuts(in);
+      else
+        in.skip();
+    }
+    in.finish();
+    if (each.file.key.empty()) throw error(errc::corrupt, "the line names no object");
     if (!out.objects.empty() && each.file.key <= out.objects.back().file.key)
       throw error(errc::corrupt, "the key \"" + each.file.key + "\" is not in its order");
-    if (const json::value* beside = line.find("beside")) each.beside = detail::object_of(*beside);
-    if (const json::value* note = line.find("note")) each.note = note->as<std::string>("note");
-    for (const json::value& one : line.get<json::array>("cuts")) {
-      each.cuts.push_back(detail::cut_of(one));
-      found_samples = detail::plus(found_samples, each.cuts.back().samples);
-    }
+    for (const cut& one : each.cuts) found_samples = detail::plus(found_samples, one.samples);
     detail::check_cuts(each.cuts, out.options.shard_bytes.value);
     found_shards += each.cuts.size();
     out.objects.push_back(std::move(each));
@@ -219,8 +281,7 @@ MDSTREAM_INLINE row_index row_index::parse(std::string_view text) {
     const auto at = static_cast<std::uint64_t>(line.data() - all.data());
     try {
       if (end == std::string_view::npos) throw error(errc::corrupt, "the row index is cut short");
-      const json::value value = json::parse(line);
-      number == 0 ? read_head(value) : read_object(value);
+      number == 0 ? read_head(json::parse(line)) : add_object(line);
     } catch (const error& e) {
       diagnostics where = e.where();
       where.what = "line " + std::to_string(number + 1) + ": " + where.what;
@@ -244,11 +305,12 @@ MDSTREAM_INLINE row_index row_index::parse(std::string_view text) {
 
 MDSTREAM_INLINE std::string identity_of(const row_index& index, const shard_place& place) {
   const indexed_object& object = index.objects.at(place.object);
-  json::array out{detail::json_of(index.options), detail::json_of(object.file)};
-  if (object.beside) out.push_back(detail::json_of(*object.beside));
-  out.emplace_back(object.note);
-  out.push_back(detail::json_of(object.cuts.at(place.cut)));
-  return json::dump(json::value(std::move(out)));
+  std::string out = '[' + json::dump(detail::json_of(index.options)) + ", ";
+  append_json(out, object.file);
+  if (object.beside) append_json(out += ", ", *object.beside);
+  json::append_string(out += ", ", object.note);
+  append_json(out += ", ", object.cuts.at(place.cut));
+  return out + ']';
 }
 
 MDSTREAM_INLINE index_update compare(const row_index& index,

@@ -16,16 +16,14 @@ MDSTREAM_INLINE std::string scan_records_head(const options& about) {
 }
 
 MDSTREAM_INLINE void append_scan_record(std::string& out, const scan_record& each) {
-  json::object line{{"object", detail::json_of(each.file)}};
-  if (each.beside) line.emplace_back("beside", detail::json_of(*each.beside));
-  line.emplace_back("stretch", each.stretch);
-  line.emplace_back("note", each.found.note);
-  json::array cuts;
-  for (const cut& one : each.found.cuts) cuts.push_back(detail::json_of(one));
-  line.emplace_back("cuts", std::move(cuts));
-  line.emplace_back("columns", each.columns.dump());
-  line.emplace_back("skipped", each.skipped);
-  json::append_value(out, line);
+  out += R"({"object": )";
+  append_json(out, each.file);
+  if (each.beside) append_json(out += R"(, "beside": )", *each.beside);
+  out += R"(, "stretch": )" + std::to_string(each.stretch);
+  json::append_string(out += R"(, "note": )", each.found.note);
+  append_json(out += R"(, "cuts": )", each.found.cuts);
+  json::append_value(out += R"(, "columns": )", each.columns.dump());
+  out += R"(, "skipped": )" + std::to_string(each.skipped) + '}';
   out += '\n';
 }
 
@@ -38,16 +36,29 @@ MDSTREAM_INLINE std::vector<scan_record> parse_scan_records(std::string_view tex
   while (!text.empty()) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) throw error(errc::corrupt, "the records are cut short");
-    const json::value line = json::parse(text.substr(0, end));
+    json::reader in(text.substr(0, end));
     text.remove_prefix(end + 1);
-    scan_record each{.file = detail::object_of(line.at("object")),
-                     .stretch = line.get<std::uint64_t>("stretch"),
-                     .columns = column_inference::parse(line.at("columns")),
-                     .skipped = line.get<std::uint64_t>("skipped")};
-    if (const json::value* beside = line.find("beside")) each.beside = detail::object_of(*beside);
-    each.found.note = line.get<std::string>("note");
-    for (const json::value& one : line.get<json::array>("cuts"))
-      each.found.cuts.push_back(detail::cut_of(one));
+    scan_record each;
+    in.begin_object();
+    while (const auto key = in.next_key()) {
+      if (*key == "object")
+        each.file = read_object(in);
+      else if (*key == "beside")
+        each.beside = read_object(in);
+      else if (*key == "stretch")
+        each.stretch = in.unsigned_integer();
+      else if (*key == "note")
+        each.found.note = in.string();
+      else if (*key == "cuts")
+        each.found.cuts = read_cuts(in);
+      else if (*key == "columns")
+        each.columns = column_inference::parse(json::parse(in.skip()));
+      else if (*key == "skipped")
+        each.skipped = in.unsigned_integer();
+      else
+        in.skip();
+    }
+    in.finish();
     detail::check_cuts(each.found.cuts, about.shard_bytes.value);
     out.push_back(std::move(each));
   }

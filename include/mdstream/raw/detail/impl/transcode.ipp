@@ -65,7 +65,8 @@ MDSTREAM_INLINE void transcode_into(const source_format& format, const cut& expe
 MDSTREAM_INLINE transcoded transcode(const source_format& format,
                                      const std::vector<column>& columns, const cut& expected,
                                      const cut_source& source) {
-  sample_sink out(format.settings(), columns, std::string(source.first().key), expected.bytes);
+  sample_sink out(format.settings(), columns, std::string(source.first().key), expected.bytes,
+                  expected.samples);
   transcode_into(format, expected, source, out);
   const bytes_view shard = out.finish();
   return {{shard.begin(), shard.end()}, out.samples(), out.skipped()};

@@ -44,7 +44,7 @@ MDSTREAM_INLINE std::string raw_maker::name_of(
   std::string text = raw::detail::identity_of(index_, place);
   for (const raw::detail::part_range& part : parts) {
     if (labels_.empty()) break;
-    text += json::dump(raw::detail::json_of(object_of(part)));
+    raw::detail::append_json(text, object_of(part));
     text += std::to_string(labels_[part.object]);
   }
   return hex_digits(fnv1a().add(std::string_view(text)).value()) +
@@ -181,7 +181,8 @@ MDSTREAM_INLINE bytes_view raw_making::made() {
                      parts_[i].range.offset,
                      {bytes_[i].data(), bytes_[i].size()},
                      of_.labels_.empty() ? 0 : of_.labels_[parts_[i].object]});
-  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes);
+  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes,
+                cut_.samples);
   raw::detail::transcode_into(of_.format_, cut_,
                               {.parts = parts, .note = object_.note, .extra = cut_.extra}, *made_);
   bytes_.clear();

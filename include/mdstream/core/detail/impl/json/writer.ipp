@@ -20,8 +20,13 @@ MDSTREAM_INLINE void append_escape(std::string& out, char32_t unit) {
 namespace mdstream::inline v0::json {
 
 MDSTREAM_INLINE void append_string(std::string& out, std::string_view text) {
+  const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; };
   out += '"';
   for (std::size_t at = 0; at < text.size();) {
+    const std::size_t begin = at;
+    while (at < text.size() && is_plain(text[at])) ++at;
+    out += text.substr(begin, at - begin);
+    if (at == text.size()) break;
     const mdstream::detail::code_point next = mdstream::detail::decode_utf8(text.substr(at), true);
     if (next.bytes == 0)
       throw error(errc::invalid_argument, diagnostics{.what = "a text is not UTF-8", .byte = at});
@@ -36,9 +41,7 @@ MDSTREAM_INLINE void append_string(std::string& out, std::string_view text) {
       case U'\f': out += "\\f"; break;
       case U'\b': out += "\\b"; break;
       default:
-        if (c >= 0x20 && c < 0x7F) {
-          out += static_cast<char>(c);
-        } else if (c > 0xFFFF) {
+        if (c > 0xFFFF) {
           detail::append_escape(out, 0xD800 + ((c - 0x10000) >> 10));
           detail::append_escape(out, 0xDC00 + ((c - 0x10000) & 0x3FF));
         } else {
