@@ -50,6 +50,7 @@ struct batch_range {
 ///     ...  // a saver whose `accept` asks `guard.accepts`
 ///     for (auto& batch : loader.epoch()) {
 ///       if (!guard.take()) continue;  // left out: the next one takes its place
+///       saver.wait_snapshot();  // before the model changes
 ///       const double loss = train_step(batch);  // the mean over all ranks
 ///       if (guard.judge(loss) != mds::launch::loss_verdict::go_on) return false;  // go back
 ///       ++step;
