@@ -83,7 +83,7 @@ template <class T>
     return type == dtype_of<T>;
 }
 
-/// Why a column can not be had in the way that was asked for.
+/// Why a column cannot be had in the way that was asked for.
 [[nodiscard]] constexpr std::string_view what_it_is(collate::output_kind kind) noexcept {
   switch (kind) {
     case collate::output_kind::dense: return "the column's values have one size: it is dense";

@@ -60,7 +60,7 @@ struct cache_options {
 struct cache_stream {
   std::string name{};                    ///< for messages
   std::string directory{};               ///< `<local>/<split>`: shards and index lie here
-  std::optional<opened_store> remote{};  ///< none: what is missing can not be fetched
+  std::optional<opened_store> remote{};  ///< none: what is missing cannot be fetched
   std::string prefix{};                  ///< put before the keys in `remote`: the split
   /// Makes the shards of what the remote has; null where the remote has the shards.
   std::shared_ptr<const detail::shard_maker> maker{};

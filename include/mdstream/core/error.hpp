@@ -18,14 +18,14 @@ namespace mdstream::inline v0 {
 enum class errc {
   end_of_epoch = 1,   ///< nothing is wrong: the epoch has no further batch
   canceled,           ///< the caller cancelled the operation
-  invalid_argument,   ///< an option or argument that can not be right, whatever the data
+  invalid_argument,   ///< an option or argument that cannot be right, whatever the data
   not_found,          ///< the object, directory or column does not exist
   out_of_range,       ///< an index beyond the end
   corrupt,            ///< bytes that contradict themselves, the index or their checksum
   schema_mismatch,    ///< the dataset's columns are not those that the program was compiled for
   unsupported,        ///< well-formed, but not something this build can read or write
   state_mismatch,     ///< a saved state that belongs to another dataset, mix or order
-  cache_too_small,    ///< the cache limit can not hold what one batch needs
+  cache_too_small,    ///< the cache limit cannot hold what one batch needs
   no_space,           ///< the disk or its owner's quota is full
   permission_denied,  ///< the store or file system refuses
   io_error,           ///< the store or file system failed; trying again may not help

@@ -66,7 +66,7 @@ struct batch_range {
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
 class loss_guard {
  public:
-  /// Throws `errc::invalid_argument` for options that can not be right.
+  /// Throws `errc::invalid_argument` for options that cannot be right.
   explicit loss_guard(const loss_guard_options& options = {});
 
   /// Counts the next batch of the run. False where it is left out: the loop takes the next one in

@@ -48,7 +48,7 @@ struct stop_options {
 ///
 /// Lifetime: one at a time in a process; the destructor gives the signals back to who had them.
 /// Thread safety: any number of threads may call all members. Errors: the constructor throws
-/// `errc::invalid_argument` while another one lives, and for a signal that can not be caught.
+/// `errc::invalid_argument` while another one lives, and for a signal that cannot be caught.
 /// Cost: reading an atomic.
 class stop_request {
  public:

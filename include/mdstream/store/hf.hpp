@@ -53,7 +53,7 @@ class hf : public any_async_store {
   [[nodiscard]] static hf open(std::string_view url, runtime& threads,
                                warning_function warn = &warn_on_stderr);
 
-  /// Throws `errc::invalid_argument` for what can not be right.
+  /// Throws `errc::invalid_argument` for what cannot be right.
   [[nodiscard]] static detail::hf_settings resolved(std::string_view url,
                                                     const hf_options& options);
 

@@ -46,7 +46,7 @@ class sftp {
   static constexpr std::string_view schemes = "sftp://";
   static constexpr unsigned most_links = 8;  ///< to directories, one within the other
 
-  /// Throws `errc::invalid_argument` for what can not be right. Connects later.
+  /// Throws `errc::invalid_argument` for what cannot be right. Connects later.
   explicit sftp(std::string_view url, const sftp_options& options = {});
 
   [[nodiscard]] static bool serves(std::string_view url);

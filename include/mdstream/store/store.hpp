@@ -190,7 +190,7 @@ template <class S>
 concept object_store = blocking_store<S> || async_store<S>;
 
 /// A store that a URL opens. `serves(url)` says whether it is one of this store's; `open` throws
-/// when it can not be right. A blocking store opens without a runtime, an asynchronous one may ask
+/// when it cannot be right. A blocking store opens without a runtime, an asynchronous one may ask
 /// for the runtime whose io thread it shall use. One that may have to warn takes a
 /// `warning_function` as a last argument, standard error's where none is given.
 template <class S>

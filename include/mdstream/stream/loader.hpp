@@ -34,7 +34,7 @@ namespace mdstream::inline v0 {
 namespace detail {
 
 /// A handler that holds the last reference to a loader destroys it on one of the threads that it
-/// would wait for: on its own, which can not end themselves, or on shared ones.
+/// would wait for: on its own, which cannot end themselves, or on shared ones.
 struct ends_anywhere {
   void operator()(batch_engine* gone) const;
 };
@@ -166,7 +166,7 @@ class loader {
   };
 
   /// Opens the streams (see `corpus`) and settles the order; fetches indexes, no shards.
-  /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small`,
+  /// Throws `errc::invalid_argument` for options that cannot be right, `errc::cache_too_small`,
   /// and what opening the streams throws.
   explicit loader(options given, transform_type transform = {}, observer_type observer = {})
       : loader(nullptr, std::move(given), std::move(transform), std::move(observer)) {}

@@ -56,7 +56,7 @@ namespace detail {
 class output {
  public:
   explicit output(std::FILE* borrowed) noexcept : file_(borrowed, closer{false}) {}
-  /// Throws as the system says why the file can not be written.
+  /// Throws as the system says why the file cannot be written.
   explicit output(const std::string& path);
   void write(const std::string& text) const noexcept;
   void flush() const noexcept { (void)std::fflush(file_.get()); }

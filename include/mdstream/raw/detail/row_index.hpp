@@ -88,7 +88,7 @@ struct index_update {
 
 [[nodiscard]] options options_of(const json::value& text);
 
-/// Why an index can not have this key; nothing where it can.
+/// Why an index cannot have this key; nothing where it can.
 [[nodiscard]] std::optional<std::string_view> unsafe_object_key(std::string_view key) noexcept;
 
 [[nodiscard]] listed_object object_of(const json::value& text);

@@ -56,7 +56,7 @@ void place(const detail::cloud::cloud_url& url, store::azure_settings& out);
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] azure_settings resolve_azure(std::string_view url, const azure_options& options);
 
 }  // namespace mdstream::inline v0::store

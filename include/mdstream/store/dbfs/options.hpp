@@ -53,7 +53,7 @@ void place(std::string_view url, const detail::cloud::cloud_url& parts, store::d
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] dbfs_settings resolve_dbfs(std::string_view url, const dbfs_options& options);
 
 }  // namespace mdstream::inline v0::store

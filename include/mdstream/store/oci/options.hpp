@@ -61,7 +61,7 @@ void put_variables(const net::environment& variables, store::oci_profile& into);
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] oci_settings resolve_oci(std::string_view url, const oci_options& options);
 
 }  // namespace mdstream::inline v0::store

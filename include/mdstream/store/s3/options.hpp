@@ -156,7 +156,7 @@ void apply_headers(const store::s3_options& options, bool endpoint_of_url, store
 namespace mdstream::inline v0::store {
 
 /// The settings for a URL; completes `options` by its parameters and by what the environment says.
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] s3_settings resolve_s3(std::string_view url, s3_options& options);
 
 /// Where a request goes: `url` is scheme, host and path, as they are sent and signed.
