@@ -36,8 +36,7 @@ class local {
 
   [[nodiscard]] std::uint64_t size(std::string_view key) const;
 
-  /// Complexity: one open, one read for each call. Throws errc::corrupt where the file was written
-  /// to meanwhile.
+  /// Cost: one open and one read. Throws errc::corrupt if the file was written to meanwhile.
   std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const;
 
   /// The file as it is now: its tag changes with whatever writes to it or takes its place.
