@@ -12,10 +12,10 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::oci`. What is set stands before the URL, the URL before the environment.
 struct oci_options : detail::cloud_options {
-  std::string namespace_name{};  ///< unset: the URL's, else the service is asked once
-  /// Unset: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
+  std::string namespace_name{};  ///< default: the URL's, else the service is asked once
+  /// Default: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
   std::string region{};
-  std::string profile{};  ///< unset: the URL's, OCI_CLI_PROFILE, DEFAULT
+  std::string profile{};  ///< default: the URL's, OCI_CLI_PROFILE, DEFAULT
 };
 
 /// A profile as `~/.oci/config` has it, with what variables put in its settings' place. Unset are
