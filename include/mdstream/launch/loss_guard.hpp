@@ -58,10 +58,10 @@ struct batch_range {
 ///                                                       .metadata = {{"guard", guard.state()}}});
 ///     }
 ///
-/// To go back: make a new loader, load tensors and loader state of the last checkpoint, and give
-/// the guard its text from there, or `at_start` if there is no checkpoint. Then continue. Batches
-/// that are skipped stay skipped. If the process dies before it saves again, the same losses come
-/// again and get the same verdicts.
+/// To go back: make a new loader, load the last checkpoint's tensors and loader state, and the
+/// guard's own text from it, or `at_start` where there is no checkpoint; then train on. What was
+/// left out so far stays left out. Where the process dies before it saves again, the same losses
+/// come back and are judged alike.
 ///
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
 class loss_guard {
@@ -76,7 +76,7 @@ class loss_guard {
   /// Judges the loss of the batch that was taken last.
   [[nodiscard]] loss_verdict judge(double loss);
 
-  /// The batches to skip, ascending, also those that the run has not reached yet.
+  /// Batches that are left out, ascending; those that the run has yet to reach, too.
   [[nodiscard]] const std::vector<batch_range>& left_out() const noexcept { return left_out_; }
   /// How often the run has gone back.
   [[nodiscard]] std::uint64_t returns() const noexcept { return returns_; }

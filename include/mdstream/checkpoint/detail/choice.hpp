@@ -52,7 +52,7 @@ struct chosen_checkpoint {
 
 using warn_function = std::function<void(const std::string&)>;
 
-/// Why a checkpoint cannot be used, or nothing.
+/// Why a checkpoint can not be used, or nothing.
 [[nodiscard]] std::optional<std::string> missing_files(const data_layout& layout, save_id id,
                                                        const std::vector<object_info>& listing);
 
@@ -60,7 +60,7 @@ using warn_function = std::function<void(const std::string&)>;
 [[nodiscard]] data_layout read_layout_of(const checkpoint_manifest& manifest,
                                          const std::string& text);
 
-/// Looks at one candidate; finds nothing, with a warning, where it cannot be used: it is damaged,
+/// Looks at one candidate; finds nothing, with a warning, where it can not be used: it is damaged,
 /// or a part is missing. A failure of the store is thrown. `text` is its manifest, if that is
 /// known.
 [[nodiscard]] inline protocol try_checkpoint(protocol_channel& channel, save_id id,
