@@ -231,9 +231,8 @@ void add_checkpoint(CLI::App& program) {
   const auto add_to_run = [&](const char* name, const char* about, checkpoint_action does) {
     const auto added = add(name, about, does);
     added.first
-        ->add_option(
-            "--mirror", added.second->mirrors,
-            "Another place of the same run; may be repeated. What any of them has is there")
+        ->add_option("--mirror", added.second->mirrors,
+                     "Another store of the same run; may be repeated")
         ->allow_extra_args(false)
         ->type_name("URL");
     return added;
@@ -255,7 +254,7 @@ void add_checkpoint(CLI::App& program) {
         ->type_name("FROM=TO");
     command
         ->add_option("--cast", args.cast,
-                     "What floating-point tensors become: F16, BF16, F32 or F64")
+                     "Type that floating-point tensors are converted to: F16, BF16, F32 or F64")
         ->type_name("TYPE");
     command->add_option("--file-mb", args.file_mb, "MiB of a file, about")->capture_default_str();
   };
@@ -278,12 +277,12 @@ void add_checkpoint(CLI::App& program) {
     const auto [command, args] =
         add_to_run("pin", "Keep a checkpoint, whatever the rules are", &pin_or_unpin);
     add_name(command, *args);
-    command->add_option("--who", args->who, "A word for who needs it")->capture_default_str();
-    command->add_flag("--remove", args->remove, "Keep it no longer");
+    command->add_option("--who", args->who, "Name of the pin")->capture_default_str();
+    command->add_flag("--remove", args->remove, "Remove the pin");
   }
   {
     const auto [command, args] = add_to_run(
-        "export", "Write plain safetensors files, as a model of the Hub lies", &export_files);
+        "export", "Write plain safetensors files, as models on the Hub have them", &export_files);
     add_name(command, *args);
     add_jobs(command, *args);
     command->add_option("--out", args->out, "Where they go: a directory or a URL")
@@ -308,14 +307,15 @@ void add_checkpoint(CLI::App& program) {
     const auto [command, args] =
         add_to_run("clean", "Remove checkpoints that are not kept, and what dead jobs left behind",
                    &clean_up_run);
-    command->add_option("--last", args->last, "Keep so many of the newest; 0: all")
+    command->add_option("--last", args->last, "Keep this many of the newest; 0: all")
         ->capture_default_str();
     command->add_option("--every", args->every, "Keep those whose step is a multiple of this");
     command
         ->add_option("--grace", args->grace,
-                     "Seconds between a checkpoint and its data, for those who read them")
+                     "Seconds from the removal of a checkpoint to that of its data")
         ->capture_default_str();
-    command->add_flag("--dry-run", args->dry_run, "Only tell what would go");
+    command->add_flag("--dry-run", args->dry_run,
+                      "Print what would be removed, and remove nothing");
   }
 }
 

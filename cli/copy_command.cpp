@@ -171,7 +171,8 @@ void copy(const copy_arguments& args) {
 void add_copy(CLI::App& program) {
   auto args = std::make_shared<copy_arguments>();
   CLI::App* const command = program.add_subcommand(
-      "copy", "Copy an object or a directory between any two stores; a killed copy goes on");
+      "copy",
+      "Copy an object or a directory between any two stores; a killed copy can be continued");
   command->add_option("urls", args->urls, "Source and destination")->required()->type_name("URL");
   command
       ->add_option("--list", args->list, "Copy the URLs in this file, a line each, by their keys")

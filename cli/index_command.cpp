@@ -121,11 +121,12 @@ void index(const index_arguments& args) {
 void add_index(CLI::App& program) {
   auto args = std::make_shared<index_arguments>();
   CLI::App* const command = program.add_subcommand(
-      "index", "Make the row index of files that are no dataset; a killed one goes on");
+      "index", "Build the row index of files that are no dataset; a killed one can be continued");
   command->add_option("url", args->url, "Directory of the files: a local path or a remote URL")
       ->required()
       ->type_name("URL");
-  command->add_option("--out", args->out, "Directory of the index [.mdstream beneath the files']")
+  command
+      ->add_option("--out", args->out, "Directory of the index [.mdstream under that of the files]")
       ->type_name("URL");
   command->add_flag("--update", args->update,
                     "Scan what was added or changed since the index was made");

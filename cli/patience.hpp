@@ -48,7 +48,7 @@ inline void add_patience(CLI::App& command, std::function<void(std::chrono::mill
             set(std::chrono::duration_cast<std::chrono::milliseconds>(
                 std::chrono::duration<double>(seconds)));
           },
-          "Seconds for which a store may be out of order: meanwhile its requests are repeated")
+          "Seconds for which a store may be unavailable; its requests are retried meanwhile")
       ->default_str("900")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, 1e9));

@@ -167,10 +167,10 @@ void add_stream(CLI::App& program) {
   command->add_option("--config", args->config, "JSON object with StreamingDataset's arguments")
       ->required()
       ->type_name("FILE");
-  command->add_option("--state", args->state, "Go on from this saved state")->type_name("FILE");
+  command->add_option("--state", args->state, "Continue from this saved state")->type_name("FILE");
   command->add_option("--save-state", args->save_state, "Save the state here after every batch")
       ->type_name("FILE");
-  command->add_option("--batches", args->batches, "Stop after so many batches");
+  command->add_option("--batches", args->batches, "Stop after this many batches");
   command->add_flag("--digest", args->digest, "Add the XXH64 of each batch's raw samples");
   add_patience(*command, [&of = *args](std::chrono::milliseconds most) { of.patience = most; });
   command

@@ -121,9 +121,9 @@ void add_warm(CLI::App& program) {
   command->add_option("--config", args->config, "JSON object with StreamingDataset's arguments")
       ->required()
       ->type_name("FILE");
-  command->add_option("--state", args->state, "The saved state that the run goes on from")
+  command->add_option("--state", args->state, "The saved state that the run resumes from")
       ->type_name("FILE");
-  command->add_option("--world", args->world, "Nodes and ranks per node that it goes on with")
+  command->add_option("--world", args->world, "Nodes and ranks per node of the resumed run")
       ->delimiter(',')
       ->expected(2)
       ->type_name("P,R");

@@ -21,7 +21,7 @@ pages = {
     "index.html": "streams training datasets",
     "stores/s3.html": "AWS_ACCESS_KEY_ID",
     "reference/load.html": "Every full global batch holds the same samples",
-    "reference/stores.html": "Objects beneath a prefix of a bucket",
+    "reference/stores.html": "Reads and writes objects under a prefix of a bucket",
     "search.html?q=py1e": "order.html",
     "search.html?q=checkpoint_saver": "reference/checkpoints.html",
     "own-data.html": "the same loss",

@@ -29,8 +29,8 @@ text = """# The command line
 Look at datasets, copy, verify, convert and write them, and take care of checkpoints, from a shell. [Install](install.md#the-command-line)
 says how to build `mdstream`. This page is what `mdstream COMMAND --help` prints; `man mdstream` has the same.
 
-Every URL may be a local path or of any [store](stores.md). Results go to standard output, messages to standard error. Exit status: 0 done,
-1 the data or the store is at fault, 2 the command line is at fault, 130 and 143 stopped by a signal.
+A URL is a local path, or a URL of any [store](stores.md). Results go to standard output, messages to standard error. The exit status is 0 after
+success, 1 for an error of the data or the store, 2 for a wrong command line, and 130 or 143 after a signal.
 """
 for words, help_text in commands():
     text += f"\n{'#' * min(len(words) + 1, 3)} mdstream {' '.join(words)}\n\n```text\n{help_text}\n```\n"

@@ -59,7 +59,7 @@ def batch():
     out.box(560, 50, 146, 62, ["store", "ranged requests,", "retries"])
     out.box(378, 170, 150, 62, ["shard cache", "one copy for the node,", "evicts by next use"], "own")
     out.box(560, 170, 146, 62, ["check", "size, hash,", "decompression"])
-    out.box(378, 290, 150, 62, ["mapped shards", "samples where", "they lie"])
+    out.box(378, 290, 150, 62, ["mapped shards", "samples as ranges", "of bytes"])
     out.box(196, 290, 150, 62, ["batch assembly", "transform, collator:", "one copy a sample"], "own")
     out.box(14, 290, 150, 62, ["your loop", "host, pinned or", "device memory"], "good")
     for points in [((164, 81), (194, 81)), ((346, 81), (376, 81)), ((453, 112), (453, 168)), ((528, 190), (544, 190), (544, 81), (558, 81)),
@@ -70,7 +70,7 @@ def batch():
     out.text(279, 192, "next uses", "small")
     out.text(173, 280, "stager", "small")
     return out.done(out.note(380, "The order is read and shards are fetched in the background. A batch whose shards are resident is built on the "
-                                  "thread that asks for it, with no queue between."))
+                                  "thread that asks for it, without a queue."))
 
 
 def shufflers(ids):
@@ -133,7 +133,7 @@ def shard():
                    ((694, 112), (694, 254), (79, 254), (79, 230)), ((79, 176), (79, 114))]:
         out.arrow(*points)
     for x, y, text in [(147, 78, "needed"), (584, 148, "pin"), (646, 148, "unpin"), (496, 148, "wrong"), (330, 194, "wrong again"),
-                       (150, 248, "room is needed, and of all shards its next use is farthest")]:
+                       (150, 248, "space is needed, and its next use is the farthest of all shards")]:
         out.text(x, y, text, "small")
     return out.done(out.note(284, "One process of the node fetches; the others wait for the rename. A killed process loses its lock, and the next "
                                   "process deletes the temporary file. A mapping stays valid after its file is unlinked: a sample that a program "

@@ -1,7 +1,7 @@
 #pragma once
 
-/// A batch as the training loop sees it. This header is all that a trainer's own .cu file includes:
-/// nothing of it needs Asio, and nvcc takes it.
+/// A batch in the training loop. A trainer's own .cu files include only this header: it does not
+/// need Asio, and nvcc compiles it.
 
 #include <mdstream/collate/detail/source.hpp>
 #include <mdstream/collate/plan.hpp>
@@ -83,7 +83,7 @@ template <class T>
     return type == dtype_of<T>;
 }
 
-/// Why a column can not be had in the way that was asked for.
+/// Why a column cannot be had in the way that was asked for.
 [[nodiscard]] constexpr std::string_view what_it_is(collate::output_kind kind) noexcept {
   switch (kind) {
     case collate::output_kind::dense: return "the column's values have one size: it is dense";
@@ -96,9 +96,10 @@ template <class T>
 
 }  // namespace detail
 
-/// The samples of one rank for one step, by column. Owns the memory that its views show; movable,
-/// not copyable. Give it up (or let the loop take the next) once its data has been read, or, on a
-/// device, once the work that reads it is enqueued on the stream that `ready_on` was called with.
+/// The samples of one rank for one step, by column. Movable, not copyable.
+///
+/// Lifetime: owns the memory of its views. On a device, it may be destroyed (or the loop may go to
+/// the next batch) as soon as the work that reads it is enqueued on the stream that `ready_on` got.
 template <class Schema, stage::slot Slot, collate::collator Collator = collate::ragged>
 class batch {
  public:
@@ -112,18 +113,21 @@ class batch {
   [[nodiscard]] std::size_t size() const noexcept { return parts_.ids.size(); }
   [[nodiscard]] bool empty() const noexcept { return parts_.ids.empty(); }
 
-  /// The samples' numbers in the whole dataset, in the order of the batch.
+  /// The numbers of the samples in the whole dataset, in the order of the batch.
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return parts_.ids; }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return parts_.epoch; }
-  /// The batch's number in its epoch, the same on all ranks; after a resume it goes on counting.
+  /// The number of the batch in its epoch, from 0, the same on all ranks; a resume continues it.
   [[nodiscard]] std::uint64_t number() const noexcept { return parts_.number; }
 
-  /// Makes `stream`, of the loader's device, wait for the batch; no host wait. Nothing on the host.
+  /// Makes `stream`, a stream of the loader's device, wait for the batch. The host does not wait.
+  /// No effect for batches in host memory.
   void ready_on(stage::stream_handle stream = nullptr) { parts_.slot.ready_on(stream); }
 
   /// The column of that name, with a compile-time schema: a `dense_view` of shape
-  /// {size(), extents ...} where every value has the same size, else what the collator makes of
-  /// it: a `ragged_view`, `padded_view` or `packed_view`.
+  /// {size(), extents ...} if every value has the same size, otherwise the view of the collator: a
+  /// `ragged_view`, `padded_view` or `packed_view`.
+  ///
+  ///     const auto tokens = batch.get<"tokens">();
   template <fixed_string Name>
     requires(!Schema::is_dynamic)
   [[nodiscard]] auto get() const {
@@ -148,8 +152,8 @@ class batch {
   }
 
   /// A column by name whose values all have the same size. `T` is its element type.
-  /// Throws `errc::not_found` if there is none of that name, `errc::invalid_argument` if its
-  /// elements are no `T` or its values vary in size.
+  /// Throws `errc::not_found` if there is no such column, `errc::invalid_argument` if its elements
+  /// are no `T` or its values vary in size.
   template <class T>
   [[nodiscard]] dense_view<T> dense(std::string_view name) const {
     return dense_at<T>(checked<T>(name, collate::output_kind::dense));
@@ -162,8 +166,8 @@ class batch {
     return ragged_at<T>(checked<T>(name, collate::output_kind::ragged));
   }
 
-  /// A column by name whose values were padded to one length, or packed into rows. Throw as
-  /// `dense`.
+  /// A column by name whose values were padded to one length, or packed into rows. Both throw as
+  /// `dense` does.
   template <class T>
   [[nodiscard]] padded_view<T> padded(std::string_view name) const {
     return padded_at<T>(checked<T>(name, collate::output_kind::padded));
@@ -173,8 +177,8 @@ class batch {
     return packed_at<T>(checked<T>(name, collate::output_kind::packed));
   }
 
-  /// What lies where in packed rows. Throws `errc::invalid_argument` for a batch that is not
-  /// packed.
+  /// The sequences in the rows of a packed batch. Throws `errc::invalid_argument` for a batch that
+  /// is not packed.
   [[nodiscard]] packing_view packing() const {
     const std::size_t first = columns().sources.size();
     if (parts_.outputs.size() != first + 3)
@@ -186,8 +190,8 @@ class batch {
             .documents = numbers(first + 2)};
   }
 
-  /// Sample `i` of a batch whose collator leaves samples as they are; valid as long as the batch,
-  /// in host memory. Throws `errc::invalid_argument` for a batch of columns, `errc::out_of_range`.
+  /// Sample `i` of a batch of `collate::none`, in host memory; valid as long as the batch. Throws
+  /// `errc::invalid_argument` for a batch of columns, `errc::out_of_range`.
   [[nodiscard]] sample_view<Schema> sample(std::size_t i) const {
     const batch_columns& all = columns();
     if (parts_.outputs.empty() || parts_.outputs[0].kind != collate::output_kind::samples)
@@ -199,7 +203,7 @@ class batch {
     return {{bytes.data(), bytes.size()}, all.layout};
   }
 
-  /// The memory that all columns lie in, and where; for executors and interop.
+  /// The memory of all columns, its place, and the position of each column; for interoperation.
   [[nodiscard]] const std::byte* data() const noexcept { return parts_.slot.data(); }
   [[nodiscard]] stage::memory_place place() const noexcept { return stage::place_of(parts_.slot); }
   [[nodiscard]] std::span<const collate::output_column> outputs() const noexcept {
@@ -211,7 +215,7 @@ class batch {
     return *parts_.columns;
   }
 
-  /// Takes the batch apart, so that its memory can serve the next one.
+  /// Gives up the parts of the batch, so that the next one can use its memory.
   [[nodiscard]] batch_parts<Slot> release() && noexcept { return std::move(parts_); }
 
  private:

@@ -28,18 +28,18 @@ namespace mdstream::inline v0 {
 /// No foreign files are read.
 struct no_formats {};
 
-/// The policies of a program that names none. They need no further library.
+/// The default policies, to inherit from. They need no further library.
 struct default_policies {
   using schema = dynamic_schema;          ///< columns by name, when the program runs
   using store = any_store<store::local>;  ///< local paths
   using codec = any_codec<codec::none>;   ///< uncompressed shards
   using format = no_formats;              ///< MDS alone; see <mdstream/source/formats.hpp>
   using hash = any_hash<>;                ///< none beyond xxh64
-  using shuffler = shuffle::any;          ///< by name; py1e unless told otherwise
+  using shuffler = shuffle::any;          ///< by name, `loader_options::shuffle_algo`; default py1e
   using collator = collate::ragged;       ///< any columns
   using stager = stage::host;             ///< batches in host memory
   using transform = transform::none;      ///< samples are collated as they are
-  using observer = observe::none;         ///< nobody is told
+  using observer = observe::none;         ///< nothing is counted
 };
 
 namespace detail {

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The threads behind a loader: one, or some, that wait for input and output and timers, and a pool
-/// for work that computes or blocks.
+/// The threads of a loader: I/O threads, which wait for the network and for timers, and a pool for
+/// work that computes or blocks.
 
 #include <mdstream/async/detail/asio.hpp>
 #include <mdstream/async/detail/pool.hpp>
@@ -22,29 +22,33 @@
 
 namespace mdstream::inline v0 {
 
-/// Io threads, one unless more are asked for, and a pool of workers; several loaders may share one.
-/// All members may be called from any thread. Outlives everything that was given a reference to it.
-/// Its destructor runs what the pool has queued and the completion handlers that are due then; it
-/// drops timers that have not expired and requests under way, with their handlers. A forked child
-/// has none of the threads: there nothing runs, and the destructor waits for nothing.
+/// One or more I/O threads, and a pool of workers. Several loaders may share a runtime.
 ///
-/// Each io thread has an `io_context` of its own, so that what lives on it needs no locks. More
-/// than one pays where the network is faster than a processor moves its bytes, above 1 to 2 GB/s.
+/// Each I/O thread has an `io_context` of its own, so its objects need no locks. A second one is
+/// faster if the network delivers more than 1 to 2 GB/s, which one core can process.
 ///
-/// Never block on an io thread, and never wait on a pool thread for other work of the pool: a
-/// pool of one thread is allowed.
+/// Never block on an I/O thread. Never wait on a pool thread for other work of the pool: the pool
+/// may have one thread.
+///
+/// Lifetime: has to outlive everything that uses it. The destructor runs the queued work of the
+/// pool and the completion handlers that are due then. It drops timers that have not expired, and
+/// requests in progress, with their handlers.
+/// Thread safety: any thread may call any member. In a forked child, which has none of the threads,
+/// nothing runs, and the destructor waits for nothing.
+///
+///     mds::runtime threads(0, 2);  // a worker for each core, two I/O threads
 class runtime {
  public:
   using executor_type = asio::io_context::executor_type;
 
-  /// Io threads for who moves as many bytes as come: one core fills a file at 1 to 2 GB/s, and with
-  /// two of them it is the server or the disk that is waited for.
+  /// The number of I/O threads for large transfers: one core processes 1 to 2 GB/s, and with two
+  /// the server or the disk is the limit.
   [[nodiscard]] static unsigned io_threads_for_transfers() noexcept {
     return std::clamp(std::thread::hardware_concurrency(), 1U, 2U);
   }
 
-  /// `threads` workers beside the io threads; 0 means as many as the machine has cores. Throws
-  /// `errc::unavailable`, naming the limits, where the system does not let them start.
+  /// Starts `threads` workers and the I/O threads; 0: as many workers as the machine has cores.
+  /// Throws `errc::unavailable`, which names the limits, if the system cannot start them.
   explicit runtime(unsigned threads = 0, unsigned io_threads = 1);
   runtime(const runtime&) = delete;
   runtime& operator=(const runtime&) = delete;
@@ -57,8 +61,8 @@ class runtime {
   }
   [[nodiscard]] std::size_t io_threads() const noexcept { return lanes_->size(); }
 
-  /// Whether the caller is one of these threads: there, nothing may wait for their work, nor
-  /// destroy this.
+  /// Whether the caller is one of these threads, which must not wait for their own work, nor
+  /// destroy the runtime.
   [[nodiscard]] bool runs_here() const noexcept;
 
   /// Number of workers in the pool.

@@ -36,8 +36,8 @@ struct cache_options {
   /// The pause before a shard that came with wrong content is fetched anew; it doubles.
   std::chrono::nanoseconds retry_pause = std::chrono::seconds(1);
 
-  /// Told, from any thread, when a store has trouble, and at most once a minute while it lasts; and
-  /// once when descriptors are lacking.
+  /// Gets warnings, from any thread: when a store fails, at once and then at most once a minute;
+  /// once when there are too few descriptors.
   std::function<void(const std::string&)> warn{};
 
   /// How long an acquire waits for room that others keep pinned before it fails with
@@ -47,7 +47,7 @@ struct cache_options {
   /// A shard that nothing can check is flushed to the disk so long after it was fetched.
   std::chrono::nanoseconds flush_after = std::chrono::seconds(5);
 
-  /// Unset: the machine's.
+  /// Default: the machine's.
   std::optional<detail::boot_identity> boot{};
 
   /// How long other processes are waited for that are stopped, by a signal or a debugger. Then a
@@ -60,7 +60,7 @@ struct cache_options {
 struct cache_stream {
   std::string name{};                    ///< for messages
   std::string directory{};               ///< `<local>/<split>`: shards and index lie here
-  std::optional<opened_store> remote{};  ///< none: what is missing can not be fetched
+  std::optional<opened_store> remote{};  ///< if not set, missing shards cannot be fetched
   std::string prefix{};                  ///< put before the keys in `remote`: the split
   /// Makes the shards of what the remote has; null where the remote has the shards.
   std::shared_ptr<const detail::shard_maker> maker{};

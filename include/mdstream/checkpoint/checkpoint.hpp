@@ -1,6 +1,6 @@
 #pragma once
 
-/// Checkpoints of a run, as they lie in its store: list, open, read.
+/// Lists, opens and reads the checkpoints of a run in its store.
 
 #include <mdstream/checkpoint/box.hpp>
 #include <mdstream/checkpoint/detail/checked_read.hpp>
@@ -66,34 +66,35 @@ struct checkpoint_damage {
 
 /// How checkpoints are read.
 struct read_options {
-  /// Check all that is read, in blocks of 16 MiB. Else only blocks that are read nearly whole are:
-  /// of a tensor that is cut elsewhere than it was saved, the blocks at both ends are not, and cost
-  /// no more than their bytes.
+  /// Checks every block of 16 MiB that is read in part. Otherwise only blocks that are read nearly
+  /// whole are checked: for a part of a tensor, not the blocks at its two ends, of which only the
+  /// needed bytes are read.
   bool check_all = false;
   /// Requests at a time. Each has a buffer of up to 16 MiB.
   unsigned requests = 8;
-  /// From the name of a listed tensor to that in the checkpoint.
+  /// Maps the name of a listed tensor to its name in the checkpoint.
   std::function<std::string(const std::string&)> rename{};
-  /// Where the listed tensors are. By default where those of the saver are that gave the
-  /// checkpoint, else in host memory.
+  /// The device of the listed tensors. The default is that of the saver that gave the checkpoint,
+  /// otherwise host memory.
   stage::device_copies device{};
-  /// Tensors on a device are written after what this stream holds now; null: its default stream.
+  /// Tensors on a device are written after the work that this stream holds now; null: its default
+  /// stream.
   stage::stream_handle stream = nullptr;
   /// Pinned memory on the way to a device.
   byte_size memory{std::uint64_t{512} << 20};
-  /// Convert tensors of another type than listed: F16, BF16, F32 and F64 to each other, rounded to
-  /// nearest, ties to even. Else they are refused.
+  /// Converts tensors of another type than listed: F16, BF16, F32 and F64 to each other, rounded to
+  /// nearest, ties to even. Otherwise another type is an error.
   bool cast = false;
 };
 
-/// How the checkpoints of a run are reached.
+/// Options to list, open and clean the checkpoints of a run.
 struct checkpoint_options {
-  /// Other places of the same run, as in `saver_options`: what any of them has is there, and is
-  /// read from the first that has it whole. All have to answer. Plain files have none.
+  /// Other stores of the same run, as in `saver_options`. Each block is read from the first that
+  /// has it undamaged. All have to answer. Not for plain files.
   std::vector<opened_store> mirrors{};
-  /// How long requests are repeated that fail with transient errors.
+  /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;
-  /// Gets what is passed over, and why. Called from any thread.
+  /// Gets warnings, from any thread: which damaged checkpoint or block is passed over, and why.
   warning_function warn = &warn_on_stderr;
 };
 
@@ -105,19 +106,20 @@ namespace detail {
 }  // namespace detail
 
 /// Reads tensors of a complete checkpoint, or of a model in plain files: any box of any tensor into
-/// memory of the caller, however the tensors were cut when they were saved.
+/// the caller's memory, whatever boxes were saved.
 ///
 /// Tensors are packed, row-major and little-endian, in the files and in memory.
-/// Lifetime: copies share the store and the layout, and may outlive what opened them.
+/// Lifetime: copies share the store and the layout, and may outlive the saver or store that they
+/// came from.
 /// Thread safety: any number of threads may call const members.
 /// Errors: `errc::not_found` for a tensor that the checkpoint does not have;
-/// `errc::invalid_argument` for another type or shape, or a box outside; `errc::corrupt`, naming
-/// file, bytes and tensors, for bytes that do not have their checksum, fetched twice; what the
-/// store fails with.
-/// Cost: to open the newest: four listings and three reads, however many checkpoints there are; its
-/// layout stays in memory. To read: one request for each 16 MiB, or for each run of bytes that is
-/// more than 64 KiB away from others; `read_options::requests` at a time, with 16 MiB of memory
-/// each. Ranks do not share what they read.
+/// `errc::invalid_argument` for another type or shape, or a box outside the tensor;
+/// `errc::corrupt`, which names file, bytes and tensors, for a wrong checksum after two downloads;
+/// the store's errors.
+/// Cost: to open the newest: four listings and three reads, for any number of checkpoints; its
+/// layout stays in memory. To read: one request for each 16 MiB, or for each range that is more
+/// than 64 KiB away from others; `read_options::requests` at a time, with 16 MiB of memory each.
+/// Ranks do not share what they read.
 ///
 ///     auto last = mds::checkpoint::open(mds::full_store::open("s3://bucket/7b"));
 ///     mds::tensor_list mine;
@@ -130,22 +132,22 @@ class checkpoint {
   [[nodiscard]] static std::vector<checkpoint_info> list(opened_store run,
                                                          checkpoint_options options = {});
 
-  /// The one of that name, or of that step where the name is a number. Without a name the newest
-  /// complete one of the run's line; if that is damaged, the one before, and `warn` gets why.
-  /// Throws `errc::not_found` where there is no such checkpoint, `errc::corrupt` where it cannot be
-  /// used, and what the store fails with: a failure of the store is never "not found".
+  /// Opens the checkpoint of that name, or of that step if the name is a number. Without a name,
+  /// the newest complete one of the run; if that is damaged, the one before, and `warn` gets the
+  /// reason. Throws `errc::not_found` if there is no such checkpoint, `errc::corrupt` if it cannot
+  /// be used, and the store's errors: a failure of the store is never "not found".
   [[nodiscard]] static checkpoint open(opened_store run, std::string_view name = {},
                                        checkpoint_options options = {});
 
-  /// Safetensors files that were written elsewhere: a model of the Hub, also sharded, or a
-  /// checkpoint of torch.distributed. `name` is the file, or its index `*.safetensors.index.json`.
-  /// Without a name it is `model.safetensors`; else the index, if there is one; else all
-  /// `*.safetensors` that lie there, no two of which may have the same tensor.
+  /// Opens safetensors files of other programs: a model of the Hub, also sharded, or a checkpoint
+  /// of torch.distributed. `name` is the file, or its index `*.safetensors.index.json`. Without a
+  /// name it is `model.safetensors`; otherwise the index, if there is one; otherwise all
+  /// `*.safetensors`, no two of which may have the same tensor.
   ///
   /// Such a checkpoint has no name, step, ranks or checksums; metadata are those of the files.
-  /// Throws `errc::not_found` where there is none, `errc::corrupt`, naming file and tensor, for
-  /// heads that cannot be right, `errc::invalid_argument` where a name is needed to choose. Cost:
-  /// a listing; two requests for each file, of which the second has most heads whole.
+  /// Throws `errc::not_found` if there are no such files, `errc::corrupt`, which names file and
+  /// tensor, for malformed headers, `errc::invalid_argument` if a name is needed to choose. Cost: a
+  /// listing, and two requests for each file, or more for very large headers.
   ///
   ///     auto model = mds::checkpoint::open_files(mds::full_store::open("hf://org/name"));
   ///     model.load(mine, {.cast = true});
@@ -158,11 +160,11 @@ class checkpoint {
   [[nodiscard]] std::uint64_t step() const noexcept { return data_->manifest.id.step; }
   [[nodiscard]] std::uint64_t ranks() const noexcept { return data_->manifest.ranks; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return data_->manifest.data_bytes; }
-  /// Of the loaders of all ranks, as it was given when it was saved; empty: none.
+  /// The state of the loaders of all ranks, from `save_options::loader_state`; empty if not given.
   [[nodiscard]] const std::string& loader_state() const noexcept {
     return data_->manifest.loader_state;
   }
-  /// The user's own.
+  /// From `save_options::metadata`.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept {
     return data_->manifest.metadata;
   }
@@ -171,26 +173,26 @@ class checkpoint {
   [[nodiscard]] std::vector<tensor_info> tensors() const;
 
   /// What a rank gave as `save_options::own`. One request. Throws `errc::out_of_range` for a rank
-  /// that there was not.
+  /// that did not save.
   [[nodiscard]] std::string own(std::uint64_t rank) const;
 
-  /// Fills the memory of each tensor of the list with its part. Other tensors of the checkpoint are
-  /// left alone. A list may be any cut, and another one than was saved. What is listed as
-  /// replicated is read whole by each rank: for shares see docs/checkpoints.md. Tensors on a device
-  /// have their values when it returns. Writes from several threads; after a failure some parts are
-  /// filled. Cost: requests as above, on `read_options::requests` threads.
+  /// Fills the memory of each tensor of the list with its box, which may differ from the boxes that
+  /// were saved. Each rank reads a replicated tensor whole; docs/checkpoints.md ("Load") shows how
+  /// to read shares. Tensors on a device have their values when it returns. Writes from several
+  /// threads; after a failure some parts are filled. Cost: requests as above, on
+  /// `read_options::requests` threads.
   void load(const tensor_list& into, const read_options& options = {}) const;
 
-  /// One box of one tensor, packed and row-major, into host memory of exactly its bytes.
+  /// Reads one box of one tensor, packed and row-major, into host memory of exactly its bytes.
   ///
   ///     std::vector<float> row(768);  // row 7 of "wte", F32 [50257, 768]
   ///     last.read("wte", {{7, 0}, {1, 768}}, std::as_writable_bytes(std::span(row)));
   void read(std::string_view name, const box& part, mutable_bytes into,
             const read_options& options = {}) const;
 
-  /// Reads all files that have checksums and compares them. Returns what is damaged or missing,
-  /// sorted by file; throws what the store fails with. `progress` is called with the bytes of each
-  /// block, from several threads. Cost: a request and 16 MiB of memory for each block.
+  /// Reads all files that have checksums and checks them. Returns the damaged and missing parts,
+  /// sorted by file; throws the store's errors. `progress` is called with the bytes of each block,
+  /// from several threads. Cost: a request and 16 MiB of memory for each block.
   [[nodiscard]] std::vector<checkpoint_damage> verify(
       unsigned requests = 8, const std::function<void(std::uint64_t)>& progress = {}) const;
 

@@ -19,7 +19,8 @@ namespace mdstream::inline v0 {
 struct export_options {
   byte_size file_bytes{std::uint64_t{1} << 30};  ///< of a file, about; at least one tensor each
   std::function<std::string(const std::string&)> rename{};  ///< to the name in the files
-  /// What floating-point tensors (F16, BF16, F32, F64) become; unset: they stay what they are.
+  /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
+  /// own.
   std::optional<tensor_type> cast{};
   unsigned requests = 8;
   std::chrono::milliseconds patience = default_patience;

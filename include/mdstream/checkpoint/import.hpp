@@ -18,7 +18,8 @@ struct import_options {
   std::uint64_t step = 0;                          ///< of the checkpoint
   byte_size file_bytes{std::uint64_t{512} << 20};  ///< of a file at most; larger tensors are cut
   std::function<std::string(const std::string&)> rename{};  ///< to the name in the run
-  /// What floating-point tensors (F16, BF16, F32, F64) become; unset: they stay what they are.
+  /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
+  /// own.
   std::optional<tensor_type> cast{};
   unsigned requests = 8;
   std::chrono::milliseconds patience = default_patience;

@@ -19,19 +19,19 @@
 
 namespace mdstream::inline v0 {
 
-/// Which checkpoints stay. Never removed are the newest, the one that the job went on from, and
-/// those that are pinned. A damaged checkpoint does not count as one of the `last`.
+/// Which checkpoints stay. The newest, the one that the job resumed from, and pinned ones always
+/// stay. A damaged checkpoint does not count as one of the `last`.
 ///
 ///     mds::keep_rules keep{.last = 3, .every = 10'000};  // steps
 struct keep_rules {
-  std::uint64_t last = 0;   ///< so many of the newest; 0: all, and no checkpoint is removed
-  std::uint64_t every = 0;  ///< and those whose step is a multiple of this; 0: none
-  /// The data of a checkpoint stay for so long after it has gone, and what dead jobs left for so
-  /// long after it was first seen: a process that reads them has time to end.
+  std::uint64_t last = 0;   ///< this many of the newest; 0: all, and no checkpoint is removed
+  std::uint64_t every = 0;  ///< also those whose step is a multiple of this; 0: no others
+  /// The data of a removed checkpoint stay for this long, so that a process that reads them can
+  /// finish. Data that dead jobs left stay for this long after they were first seen.
   std::chrono::milliseconds grace = std::chrono::hours(1);
 };
 
-/// What became of a save, for `saver_options::on_saved`.
+/// The result of a save, for `saver_options::on_saved`.
 struct saved_checkpoint {
   std::uint64_t step = 0;
   std::string name{};  ///< of the checkpoint
@@ -47,20 +47,20 @@ struct saved_checkpoint {
 struct saver_options {
   /// The place of all checkpoints of one training run, and of nothing else.
   opened_store run;
-  /// Other places of the same run, in other stores: what is saved goes to all of them, and a run
-  /// goes on from the newest checkpoint that any of them has, with bytes of the first that has them
-  /// whole, `run` before the others. All have to answer when the run starts. A store that fails
-  /// later is told to `warn` and done without until it works again, as long as another works.
+  /// Other stores for the same run. Each save goes to all of them. A run resumes from the newest
+  /// checkpoint of any store, and reads each block from the first store that has it undamaged,
+  /// `run` first. All stores have to answer when the run starts. If one fails later, `warn` gets a
+  /// message, and the run continues without it until it works again.
   std::vector<opened_store> mirrors{};
   /// All ranks of the job, and which of them this process is: as `loader::ranks()`. By default one.
   mdstream::world world{};
-  /// A text that all ranks of this launch have, and no other launch of the run has or had: how they
-  /// agree on where to go on. By default of Slurm, torchrun or PMIx
-  /// (`launch::token_from_environment`); one rank needs none.
+  /// A text that all ranks of this launch have, and that no other launch of the run has or had. By
+  /// it, ranks agree on the checkpoint to resume from. The default is the one of Slurm, torchrun or
+  /// PMIx (`launch::token_from_environment`). One rank needs none.
   std::string token{};
-  /// Another way to agree: called by each rank, once, on the thread that calls `resume_point`. Has
-  /// to leave on all ranks the text that rank 0 has, as MPI_Bcast does: some KB, or nothing where
-  /// rank 0 could not start.
+  /// Another way to agree. Each rank calls it once, on the thread that calls `resume_point`. It has
+  /// to give the text of rank 0 to all ranks, as MPI_Bcast does: some KB, or an empty text if rank
+  /// 0 could not start.
   std::function<void(std::string&)> broadcast{};
   /// Whether the run may go on from a checkpoint with this `save_options::metadata`. Asked on rank
   /// 0 when the run starts, of the newest checkpoint first: the first that is accepted counts.
@@ -69,21 +69,21 @@ struct saver_options {
   std::function<bool(const std::vector<std::pair<std::string, std::string>>& metadata)> accept{};
   /// Where all tensors of the rank are: in host memory, or on a device, as `stage::cuda_copies()`.
   stage::device_copies device{};
-  /// For snapshots, pinned where there is a device. Where a rank saves more, `wait_snapshot` waits
+  /// Memory for snapshots, pinned if there is a device. If a rank saves more, `wait_snapshot` waits
   /// for uploads.
   byte_size memory{std::uint64_t{2} << 30};
-  /// Of a file, about; a quarter of `memory` at most.
+  /// Approximate size of a file, at most a quarter of `memory`.
   byte_size file_bytes{std::uint64_t{512} << 20};
   /// Files that are uploaded at a time. A store may send several parts of each.
   unsigned uploads = 4;
   /// Threads that copy tensors in host memory to the snapshot.
   unsigned copy_threads = 4;
   keep_rules keep{};
-  /// How long requests are repeated that fail with transient errors.
+  /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;
   /// How long rank 0 waits for the parts of the slowest rank, and the others for rank 0's start.
   std::chrono::milliseconds rank_patience = std::chrono::hours(1);
-  /// Told what is passed over and what has trouble, from any thread.
+  /// Gets warnings, from any thread: damaged checkpoints that are passed over, stores that fail.
   warning_function warn = &warn_on_stderr;
   /// Called once for each save, from a thread of the saver, before the next one begins. Must not
   /// throw, nor call the saver. If set, it gets the failures, and only `errc::superseded` is
@@ -95,9 +95,9 @@ struct saver_options {
 struct save_options {
   /// `loader::state()`; the same on all ranks that give one.
   std::string loader_state{};
-  /// Of rank 0, for people and programs: "loss", "commit".
+  /// Texts of rank 0, for people and programs, such as "loss" or "commit".
   std::vector<std::pair<std::string, std::string>> metadata{};
-  /// Up to 64 KiB of this rank's own, as the state of its random numbers: `checkpoint::own`.
+  /// Up to 64 KiB of this rank alone, such as the state of its random numbers: `checkpoint::own`.
   std::string own{};
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Saves what a training run needs to go on, while it goes on, and finds where to go on from.
+/// Saves tensors and state during training, and finds the checkpoint to resume from.
 
 #include <mdstream/checkpoint/checkpoint.hpp>
 #include <mdstream/checkpoint/detail/saving.hpp>
@@ -22,33 +22,34 @@ struct resumed_run {
   std::string checkpoint{};  ///< its name; empty: a new run
   /// The user's own, of `save_options::metadata`.
   std::vector<std::pair<std::string, std::string>> metadata{};
-  /// What the rank of this number had saved as `save_options::own`, as the state of its random
-  /// numbers; empty where the run goes on on another number of ranks.
+  /// What this rank had saved as `save_options::own`, such as the state of its random numbers;
+  /// empty if the run resumes with another number of ranks.
   std::string own{};
 };
 
-/// Saves tensors and state while training goes on, and finds the checkpoint to go on from. One for
-/// each rank of a training run.
+/// Saves tensors and state during training, and finds the checkpoint to resume from. Each rank of a
+/// training run has one saver.
 ///
-/// `save` returns at once: threads of the saver copy the tensors to memory of its own, and upload
-/// them from there. `wait_snapshot` returns when they are copied, so that the optimizer may write
-/// to them; tensors on a device are copied in the order of its streams, and no thread waits for
-/// that. A checkpoint exists once rank 0 has created its manifest, when all ranks have stored
-/// their parts. One that lacks anything is never loaded.
+/// `save` returns at once: the saver's threads copy the tensors to memory of the saver, and upload
+/// them from there. Call `wait_snapshot` before the tensors change: it returns when they are
+/// copied. Tensors on a device are copied in the order of its streams, and no thread waits. A
+/// checkpoint exists when all ranks have stored their parts and rank 0 has created its manifest. An
+/// incomplete one is never loaded.
 ///
-/// Lifetime: tensors have to stay until `wait_snapshot` returns, or the saver is destroyed: make
-/// them before it. The destructor gives up what is not yet saved; `finish` waits for it.
-/// Thread safety: one thread at a time. In a forked child it cannot be used.
+/// Lifetime: tensors must neither change nor be freed until `wait_snapshot` returns or the saver is
+/// destroyed, so create them before the saver. The destructor abandons a save that is not complete;
+/// `finish` waits for it.
+/// Thread safety: one thread at a time. It cannot be used in a forked child.
 ///
-/// Errors: what a save fails with is thrown by the next `save` or by `finish`, or given to
-/// `saver_options::on_saved`; the saver can go on. A `save` that throws has not begun: call it
-/// again to save that step. `errc::superseded`: a later start of the same run has taken over, and
-/// no further save succeeds. Each rank gets it with its next save at the latest.
+/// Errors: if a save fails, the next `save` or `finish` throws the error, or
+/// `saver_options::on_saved` gets it. The saver stays usable. A `save` that throws has not begun:
+/// call it again to save that step. `errc::superseded`: a later start of the same run has taken
+/// over, and no further save succeeds. Each rank gets it with its next save at the latest.
 ///
-/// Cost: a copy of the tensors at the speed of memory, in the background; `saver_options::memory`
-/// bytes, where the first save touches new memory and takes twice as long to copy. Requests: one
-/// for each file, or part of one, and three more; of rank 0 also one for each rank, about twelve,
-/// and the listings while it waits.
+/// Cost: a copy of the tensors at the speed of memory, in the background; the first save touches
+/// new memory and takes twice as long. `saver_options::memory` bytes. Requests: one for each file,
+/// or part of one, and three more. Rank 0 also sends one for each rank, about twelve others, and
+/// listings while it waits.
 ///
 ///     mds::checkpoint_saver saver({.run = mds::full_store::open("s3://bucket/7b"),
 ///                                  .world = world, .keep = {.last = 3}});
@@ -62,23 +63,26 @@ struct resumed_run {
 ///     saver.finish();
 class checkpoint_saver {
  public:
-  /// Makes no request. Throws `errc::invalid_argument` for options that cannot be right, as those
-  /// of several ranks that have no way to agree.
+  /// Makes no request. Throws `errc::invalid_argument` for wrong options, such as several ranks
+  /// without a token or a broadcast.
   explicit checkpoint_saver(saver_options options);
 
-  /// The checkpoint to go on from, the same on all ranks: the newest complete one of the run's
-  /// line; if that is damaged, the one before, and `saver_options::warn` gets why. Nothing in a new
-  /// run. Called by all ranks, before they save; waits for rank 0. Throws `errc::corrupt` where
-  /// there are checkpoints and none can be used, `errc::invalid_argument` for a token that another
-  /// launch has used, and what the store fails with: a failure is never "no checkpoint". A load
-  /// from it that finds damage notes that for the next start, which takes the one before. Cost:
-  /// about twelve requests of rank 0; of others two, and one every 0.25 to 10 s while they wait.
+  /// The checkpoint to resume from, the same on all ranks: the newest complete one of the run. If
+  /// that is damaged, the one before, and `saver_options::warn` gets the reason. Nothing in a new
+  /// run. All ranks have to call it before they save; it waits for rank 0.
+  ///
+  /// Throws `errc::corrupt` if there are checkpoints and none can be used,
+  /// `errc::invalid_argument` for a token that another launch has used, and the store's errors: a
+  /// failure is never "no checkpoint". If a load from it finds damage, the next start takes the
+  /// checkpoint before.
+  /// Cost: rank 0 sends about twelve requests; others send two, and one every 0.25 to 10 s while
+  /// they wait.
   [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
 
-  /// The same with all that it leads to: fills the tensors from `resume_point()`, and has the
-  /// loader go on there. The loader comes first: a state that was saved under other options throws
-  /// `errc::state_mismatch`, which names the option, before anything is read. A new run leaves both
-  /// as they are. Cost: what `checkpoint::load` does, and a request.
+  /// Resumes in one call: `resume_point`, `load_state` of the loader, and `load` of the tensors.
+  /// The loader comes first: a state that was saved with other options throws
+  /// `errc::state_mismatch`, which names the option, before a tensor is read. A new run changes
+  /// neither. Cost: that of `checkpoint::load`, and a request.
   template <class Loader>
   [[nodiscard]] resumed_run resume(const tensor_list& tensors, Loader& loader,
                                    const read_options& options = {}) {
@@ -92,29 +96,29 @@ class checkpoint_saver {
             .own = here().own_of(*last)};
   }
 
-  /// Begins to save these tensors as they are now. All ranks call it for the same steps, each
-  /// higher than the one before. Waits for the save before, and throws what that failed with; then
-  /// this one has not begun. Throws `errc::invalid_argument` for a step that is not higher. Tensors
-  /// on a device are saved as `stream` leaves them with what it holds now; null: the default
-  /// stream.
+  /// Begins to save these tensors with their values of now. All ranks have to call it for the same
+  /// steps, each higher than the one before. Waits for the save before. If that failed, throws its
+  /// error, and this save has not begun. Throws `errc::invalid_argument` for a step that is not
+  /// higher. Tensors on a device are saved after the work that `stream` holds now; null: the
+  /// default stream.
   void save(std::uint64_t step, const tensor_list& tensors, save_options what = {},
             stage::stream_handle stream = nullptr) {
     here().save(step, tensors, std::move(what), stream);
   }
 
-  /// Returns when all tensors of the last save have been copied, or it has failed; at once without
-  /// a save. Throws only what a device fails with.
+  /// Returns when all tensors of the last save are copied, or the save has failed; at once if there
+  /// was no save. Call it before tensors change. Throws only errors of a device.
   void wait_snapshot() { here().wait_snapshot(); }
 
-  /// The same for tensors on a device: later work on `stream` waits, this thread only where there
-  /// is too little `saver_options::memory`.
+  /// The same for tensors on a device: later work on `stream` waits. This thread only waits if
+  /// `saver_options::memory` is too small.
   void wait_snapshot(stage::stream_handle stream) { here().wait_snapshot(stream); }
 
-  /// Returns when the last save is complete, on ranks other than 0 when this rank's part is stored.
-  /// Throws what it failed with, once.
+  /// Returns when the last save is complete; on ranks other than 0, when this rank's part is
+  /// stored. If it failed, throws its error, once.
   void finish() { here().finish(); }
 
-  /// Requests that were repeated because the store had trouble.
+  /// Requests that were retried.
   [[nodiscard]] std::uint64_t repeated_requests() const { return here().repeated(); }
 
  private:

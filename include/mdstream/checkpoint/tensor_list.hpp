@@ -14,7 +14,7 @@
 
 namespace mdstream::inline v0 {
 
-/// Which of `of` ranks that hold the same tensor this one is, counted from 0.
+/// The number of this rank, from 0, among the `of` ranks that hold the same tensor.
 struct replica {
   std::uint64_t index = 0;
   std::uint64_t of = 1;
@@ -47,15 +47,14 @@ void require_tensor_name(std::string_view name);
 /// Names, types, shapes and memory of one rank's tensors: what it saves and what it loads.
 ///
 /// Shapes, offsets and extents are in elements, the outermost dimension first; `{}` is a scalar.
-/// Each part is packed, row-major and little-endian where the pointer shows, on the host or on a
-/// device.
-/// Lifetime: the memory is the caller's, and has to outlive each load, and each save until it is
-/// copied. A list may go at once.
-/// Thread safety: const members from any number of threads.
+/// Each part is packed, row-major and little-endian at the pointer, on the host or on a device.
+/// Lifetime: the memory is the caller's. It has to stay until a load returns, and after a save
+/// until `wait_snapshot` returns. The list itself may be destroyed at once.
+/// Thread safety: any number of threads may call const members.
 /// Errors: `errc::invalid_argument` for a name that is empty, `__metadata__` or not UTF-8, more
-/// than 64 dimensions, a box outside its tensor, or a box of 4-bit or 6-bit elements that is not
-/// made of whole bytes. A save throws it for a name that is listed with two types or shapes, and
-/// for boxes that leave out an element or have one twice.
+/// than 64 dimensions, a box outside its tensor, or a box of 4-bit or 6-bit elements that has no
+/// whole number of bytes. A save throws it for a name that is listed with two types or shapes, and
+/// for boxes that leave out an element or cover one twice.
 ///
 ///     mds::tensor_list mine;  // rows first to first + count of "h.0.w", and all of "ln.w"
 ///     mine.add("h.0.w", mds::tensor_type::bf16, {rows, columns}, {{first, 0}, {count, columns}},
@@ -63,17 +62,18 @@ void require_tensor_name(std::string_view name);
 ///     ranks});
 class tensor_list {
  public:
-  /// A tensor of that shape, of which this rank holds one part. Every rank lists the same shape;
-  /// each element is saved by one rank.
+  /// Adds a tensor of that shape, of which this rank holds and saves one part. Every rank lists the
+  /// same shape; exactly one rank has each element.
   tensor_list& add(std::string name, tensor_type type, tensor_shape shape, box part, void* data);
 
-  /// A tensor that this rank holds, and saves, alone.
+  /// Adds a tensor that this rank alone holds and saves.
   tensor_list& add(std::string name, tensor_type type, const tensor_shape& shape, void* data) {
     return add(std::move(name), type, shape, box::whole(shape), data);
   }
 
-  /// A tensor that `mine.of` ranks hold as a whole, with the same values: each saves a share, and
-  /// loads all of it. Shares of 1 MiB or more are rows; a smaller tensor is saved by one of them.
+  /// Adds a tensor that `mine.of` ranks hold as a whole, with the same values. Each rank saves a
+  /// share and loads the whole. Shares of 1 MiB or more are rows; one of the ranks saves a smaller
+  /// tensor.
   tensor_list& replicated(std::string name, tensor_type type, const tensor_shape& shape, void* data,
                           replica mine);
 

@@ -21,7 +21,7 @@ class snappy {
 
   [[nodiscard]] static constexpr std::string_view extension() noexcept { return "snappy"; }
 
-  /// Throws errc::invalid_argument for 4 GiB and more, which the format can not say.
+  /// Throws errc::invalid_argument for 4 GiB and more, which the format cannot say.
   [[nodiscard]] std::vector<std::byte> compress(bytes_view raw) const;
 
   [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,

@@ -48,10 +48,10 @@ inline constexpr std::int64_t ignore_index = -100;
 struct label_rows {
   std::uint64_t rows = 0;
   std::uint64_t row_elements = 0;
-  /// Padded batches: uint8[rows][row_elements], 0 for filling, which is no label. May be null.
+  /// Padded batches: uint8[rows][row_elements], 0 for padding, which is no label. May be null.
   const std::uint8_t* mask = nullptr;
   /// Packed batches: int32[rows][row_elements], the document of each token; a token of another
-  /// document is no label, nor is filling (-1). May be null.
+  /// document is no label, nor is padding (-1). May be null.
   const std::int32_t* documents = nullptr;
   std::int64_t ignored = ignore_index;
 };

@@ -13,19 +13,19 @@ namespace mdstream::inline v0::collate {
 struct packing {
   /// Elements of a row.
   std::uint64_t row = 0;
-  /// This many consecutive samples of the global batch's canonical order are packed together, and
-  /// nothing is carried over to the next: packs are the same in every world in which it divides the
-  /// rank's batch size. 0: the rank's whole batch; then only the same world gives the same packs.
+  /// This many consecutive samples are packed together, and nothing is carried over to the next
+  /// group. If it divides the batch size of a rank, packs are the same on any number of ranks. 0:
+  /// the whole batch of a rank is one group, and packs depend on the number of ranks.
   std::uint64_t group = 0;
   overlong longer = overlong::refuse;
-  /// What the end of a row holds, as an element of the column.
+  /// The value of padding, as an element of the column.
   double fill = 0;
 };
 
-/// Sequences, which are columns of variable `ndarray`, become blocks [rows][row]; in each sample
-/// they have to be equally long. With them come `cu_seqlens`, positions and document numbers (see
-/// `output_kind`). All other columns are as with `ragged`: document `d` is their sample `d`.
-/// The number of rows varies from batch to batch.
+/// Packs sequences, which are columns of `ndarray` without a fixed shape, into blocks [rows][row].
+/// The sequences of one sample have to be equally long. `batch::packing` has `cu_seqlens`,
+/// positions and document numbers. All other columns are as with `ragged`: document `d` is their
+/// sample `d`. The number of rows varies from batch to batch.
 ///
 ///     using collator = mds::collate::packed<{.row = 2048, .group = 32}>;
 template <packing Options>
@@ -92,7 +92,7 @@ struct packed {
     outputs.push_back(out);
   }
 
-  /// Segments, and the filling of every row that is not full.
+  /// Segments, and the padding of every row that is not full.
   [[nodiscard]] static std::uint64_t runs(std::span<const pack_segment> segments,
                                           std::uint64_t rows) {
     std::uint64_t full = 0;

@@ -10,20 +10,20 @@ namespace mdstream::inline v0::collate {
 
 /// How rows are padded: the argument of `collate::padded`.
 struct padding {
-  /// Elements of a row; 0: as many as the longest value of the rank's batch has.
+  /// Elements of a row; 0: those of the longest value of the rank's batch.
   std::uint64_t length = 0;
-  /// Rows of the longest are rounded up to a multiple of this.
+  /// With `length` 0, rows are rounded up to a multiple of this.
   std::uint64_t multiple = 1;
   overlong longer = overlong::refuse;
-  /// What the rest of a row holds, as an element of the column.
+  /// The value of padding, as an element of the column.
   double fill = 0;
-  /// Texts and bytes are padded too; otherwise they stay ragged.
+  /// Pads texts and bytes, too; otherwise they stay ragged.
   bool texts = false;
 };
 
-/// Sequences, which are columns of variable `ndarray`, become blocks [samples][row] with `uint8`
-/// masks of the same shape and the samples' lengths. Values of several dimensions count as their
-/// elements in C order. All other columns are as with `ragged`.
+/// Pads sequences, which are columns of `ndarray` without a fixed shape, to blocks [samples][row],
+/// with `uint8` masks of the same shape and the samples' lengths. Values of several dimensions
+/// count as their elements in C order. All other columns are as with `ragged`.
 ///
 ///     using collator = mds::collate::padded<{.multiple = 64}>;
 template <padding Options = padding{}>

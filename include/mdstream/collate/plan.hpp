@@ -35,18 +35,18 @@ enum class output_kind : std::uint8_t {
   ragged,
   /// values: [samples][row_elements]; row i begins with the first min(its elements, row_elements)
   /// elements of sample i, the rest of it is `fill`. mask: uint8[samples][row_elements], 1 for an
-  /// element of the sample, 0 for filling. offsets: int64[samples], how many elements of each
-  /// sample are there.
+  /// element of the sample, 0 for padding. offsets: int64[samples], the number of elements of each
+  /// sample.
   padded,
   /// values: [rows][row_elements], all `fill` but for the plan's segments: elements
   /// [first, first + length) of the sample's value, from element `at` of the block on.
   packed,
   /// int32[n + 1], ascending from 0 to rows * row_elements: where each run of the block begins, in
-  /// elements. A run is a segment, or the filling at the end of a row, in the order of the block.
+  /// elements. A run is a segment, or the padding at the end of a row, in the order of the block.
   cu_seqlens,
-  /// int32[rows][row_elements]: each element's place in its run, from 0 upwards.
+  /// int32[rows][row_elements]: each element's position in its run, from 0.
   positions,
-  /// int32[rows][row_elements]: the number of each element's sample in the batch; -1 in filling.
+  /// int32[rows][row_elements]: the number of each element's sample in the batch; -1 in padding.
   documents,
   /// values: the samples themselves, size headers and all, back to back; offsets:
   /// int64[samples + 1], in bytes.

@@ -14,9 +14,9 @@ namespace mdstream::inline v0::collate {
 
 /// What happens to a sequence that is longer than its row.
 enum class overlong : std::uint8_t {
-  refuse,    ///< the batch fails with `errc::out_of_range`, naming the sample
-  truncate,  ///< its first elements are taken
-  split,     ///< packed rows only: it is cut into pieces that fit, each a run of its own
+  refuse,    ///< the batch fails with `errc::out_of_range`, which names the sample
+  truncate,  ///< keep its first elements
+  split,     ///< packed rows only: divide it into pieces that fit, each a run of its own
 };
 
 namespace detail {

@@ -25,15 +25,15 @@
 
 namespace mdstream::inline v0 {
 
-/// Takes what a transform makes of one sample.
+/// Takes the result of a transform for one sample.
 template <class Output>
 class sample_writer {
  public:
   /// Appends to `memory`.
   explicit sample_writer(std::vector<std::byte>& memory) noexcept : memory_(&memory) {}
 
-  /// Writes the sample: one value a column, in the order in which `Output` names them, of any type
-  /// that `writer::write` takes. Called once. Throws `errc::invalid_argument`, naming the column,
+  /// Writes the sample: one value for each column of `Output`, in its order, of any type that
+  /// `writer::write` takes. Call it once. Throws `errc::invalid_argument`, which names the column,
   /// for a value that does not fit, such as an array of another shape.
   template <class... Values>
   void write(const Values&... values) {
@@ -55,13 +55,12 @@ class sample_writer {
   bool written_ = false;
 };
 
-/// A transform reads samples of `Schema` and makes samples of its own schema `output`.
+/// A transform reads a sample of `Schema` and writes a sample of its own schema `output`.
 ///
-/// It is called by several threads of the pool at a time, hence const, with a generator that
-/// depends on the seed, the epoch and the sample's place in the canonical order alone: what it
-/// draws from there is the same in every world and with any number of threads. What it throws
-/// reaches the caller of `next`, with the sample's id. It may block; destroying the loader waits
-/// until it returns.
+/// Several threads of the pool call it at a time, so it is const. Its random numbers depend only on
+/// the seed, the epoch and the sample's position in the canonical order, so they are the same on
+/// any number of ranks and threads. If it throws, the caller of `next` gets the exception with the
+/// sample's id. It may block; destroying the loader waits until it returns.
 template <class Transform, class Schema>
 concept sample_transform =
     std::move_constructible<Transform> && schema_policy<typename Transform::output> &&

@@ -104,15 +104,15 @@ class padded_view {
   [[nodiscard]] std::span<const T> values() const noexcept {
     return {values_, samples_ * row_elements_};
   }
-  /// Of the same shape: 1 for an element of the sample, 0 for filling.
+  /// Of the same shape: 1 for an element of the sample, 0 for padding.
   [[nodiscard]] std::span<const std::uint8_t> mask() const noexcept {
     return {mask_, samples_ * row_elements_};
   }
-  /// How many elements of each sample are there.
+  /// The number of elements of each sample.
   [[nodiscard]] std::span<const std::int64_t> lengths() const noexcept {
     return {lengths_, samples_};
   }
-  /// Row `i`, filling included. Precondition: `i < size()`.
+  /// Row `i` with its padding. Precondition: `i < size()`.
   [[nodiscard]] std::span<const T> row(std::size_t i) const noexcept {
     return {values_ + i * row_elements_, row_elements_};
   }
@@ -155,16 +155,17 @@ class packed_view {
   std::size_t row_elements_ = 0;
 };
 
-/// What lies where in the rows of a packed batch, as attention over runs of varying length takes
-/// it. A run is the sequence of one sample, or a piece of it, or the filling at the end of a row.
+/// The sequences in the rows of a packed batch, in the form that attention over sequences of
+/// varying length takes. A run is the sequence of one sample, a piece of it, or the padding at the
+/// end of a row.
 struct packing_view {
   std::size_t rows = 0;
   std::size_t row_elements = 0;
   /// Where each run of the block of rows * row_elements begins, and the block's end.
   std::span<const std::int32_t> cu_seqlens{};
-  /// For each element of the block, its place in its run.
+  /// For each element of the block, its position in its run, from 0.
   std::span<const std::int32_t> positions{};
-  /// For each element of the block, the number of its sample in the batch; -1 in filling.
+  /// For each element of the block, the number of its sample in the batch; -1 for padding.
   std::span<const std::int32_t> documents{};
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
-/// One error type for the whole library: a code to branch on, the place where it happened, and the
-/// cause beneath.
+/// The error type of the library: a code to branch on, the place where it happened, and its cause.
 
 #include <chrono>
 #include <cstdint>
@@ -18,20 +17,20 @@ namespace mdstream::inline v0 {
 enum class errc {
   end_of_epoch = 1,   ///< nothing is wrong: the epoch has no further batch
   canceled,           ///< the caller cancelled the operation
-  invalid_argument,   ///< an option or argument that can not be right, whatever the data
+  invalid_argument,   ///< an option or argument that is wrong for any data
   not_found,          ///< the object, directory or column does not exist
   out_of_range,       ///< an index beyond the end
-  corrupt,            ///< bytes that contradict themselves, the index or their checksum
-  schema_mismatch,    ///< the dataset's columns are not those that the program was compiled for
-  unsupported,        ///< well-formed, but not something this build can read or write
-  state_mismatch,     ///< a saved state that belongs to another dataset, mix or order
-  cache_too_small,    ///< the cache limit can not hold what one batch needs
+  corrupt,            ///< bytes that are not valid, or differ from the index or their checksum
+  schema_mismatch,    ///< the dataset's columns differ from the program's schema
+  unsupported,        ///< well-formed, but this build cannot read or write it
+  state_mismatch,     ///< a saved state of another dataset, mix or order
+  cache_too_small,    ///< the cache limit cannot hold what one batch needs
   no_space,           ///< the disk or its owner's quota is full
   permission_denied,  ///< the store or file system refuses
-  io_error,           ///< the store or file system failed; trying again may not help
-  unavailable,        ///< the store failed in a way that usually passes; trying again may help
+  io_error,           ///< the store or file system failed; a retry may not help
+  unavailable,        ///< a transient error of the store; a retry may help
   transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
-  device_error,       ///< a GPU, its driver or its memory failed, or there is none
+  device_error,       ///< a GPU, its driver or its memory failed, or there is no GPU
   superseded,         ///< a later start of the same job has taken over; this one may save no more
 };
 
@@ -74,8 +73,8 @@ namespace mdstream::inline v0 {
   return {static_cast<int>(code), mdstream_category()};
 }
 
-/// Where and why an operation failed; what is not known stays empty. Each layer adds what it knows
-/// on the way up. Texts never hold a secret or a signed query.
+/// Where and why an operation failed. Each layer adds what it knows; the rest stays empty. Texts
+/// never contain a secret or a signed query.
 struct diagnostics {
   std::string what{};    ///< what failed and why, as a clause: "offsets run backwards"
   std::string stream{};  ///< the stream's name as the user gave it, or its remote
@@ -84,10 +83,10 @@ struct diagnostics {
   std::optional<std::uint64_t> shard{};   ///< number of the shard within its stream
   std::optional<std::uint64_t> sample{};  ///< number of the sample within its shard
   std::optional<std::uint64_t> byte{};    ///< offset within the object
-  std::string cause{};                    ///< text of the layer beneath, one line a layer
+  std::string cause{};                    ///< text of the layers below, one line for each
   std::optional<std::chrono::milliseconds> retry_after{};  ///< the pause that the store asks for
-  /// To repeat this very call does not help: the object is another one by now, or the call has
-  /// repeated the requests that it is made of. Who asked for the call may begin anew.
+  /// Retrying this call does not help: the object has changed meanwhile, or the call has already
+  /// retried its own requests. The caller may start the whole operation again.
   bool is_final = false;
 
   /// The place in one phrase, `stream "c4", shard 3, sample 17, /data/shard.00003.mds, byte 72`;
@@ -95,8 +94,7 @@ struct diagnostics {
   [[nodiscard]] std::string where() const;
 };
 
-/// The exception of this library. `what()` reads `what failed (where)`, then one line for each
-/// cause beneath it.
+/// The exception of this library. `what()` is `what failed (where)`, then one line for each cause.
 class error : public std::exception {
  public:
   error(errc code, diagnostics where) : error(make_error_code(code), std::move(where)) {}

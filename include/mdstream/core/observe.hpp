@@ -1,6 +1,6 @@
 #pragma once
 
-/// The observer policy: who is told what a loader does. Ready-made ones: stream/observers.hpp.
+/// The observer policy: watch what a loader does. stream/observers.hpp has ready-made observers.
 
 #include <mdstream/version.hpp>
 
@@ -14,13 +14,13 @@ namespace mdstream::inline v0::observe {
 /// What a loader has done since it was made.
 struct totals {
   std::uint64_t samples = 0;            ///< handed out on this rank
-  std::uint64_t bytes_fetched = 0;      ///< as they came from the remotes
+  std::uint64_t bytes_fetched = 0;      ///< from the remotes, before decompression
   std::uint64_t requests = 0;           ///< downloads of shards, failed attempts too
   std::uint64_t failures = 0;           ///< of these, attempts that failed
   std::uint64_t evictions = 0;          ///< shards
   std::uint64_t needs = 0;              ///< shards, counted once for each batch that needed one
-  std::uint64_t misses = 0;             ///< of these, such that the batch had to wait for
-  std::chrono::nanoseconds stalled{0};  ///< that calls have waited for batches
+  std::uint64_t misses = 0;             ///< of these, shards that the batch had to wait for
+  std::chrono::nanoseconds stalled{0};  ///< time that calls have waited for batches
 };
 
 /// A batch was handed out.
@@ -28,25 +28,25 @@ struct step {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
   std::uint64_t samples = 0;
-  std::chrono::steady_clock::time_point begun{};  ///< when it was asked for
-  std::chrono::nanoseconds took{0};               ///< until it was handed out
-  std::chrono::nanoseconds stalled{0};            ///< of this, without anything to do but wait
-  std::uint64_t queued = 0;                       ///< finished batches behind it
+  std::chrono::steady_clock::time_point begun{};  ///< when the loop asked for the batch
+  std::chrono::nanoseconds took{0};               ///< from then until it was handed out
+  std::chrono::nanoseconds stalled{0};            ///< the part of `took` that was only waiting
+  std::uint64_t queued = 0;                       ///< prefetched batches after this one
   totals sum{};
 };
 
-/// What can be worked with but should not go on: a store that has trouble, a file of
-/// credentials that everybody may read.
+/// A problem that does not stop the program: a store that fails for a while, a file of credentials
+/// that everybody may read.
 struct warning {
   std::string text{};
 };
 
-/// Nobody: the loader then reads no clock and keeps no count for it.
+/// No observer: the loader reads no clock and counts nothing.
 struct none {};
 
-/// An observer is told of each step, on the thread that gets the batch and before it gets it. It
-/// must not throw. Optional: `operator()(const warning&)`, which is told at once, on any thread,
-/// but never while another call of the observer runs; without it warnings go to standard error.
+/// An observer is called for each step, on the thread that gets the batch, before it gets it. It
+/// must not throw. `operator()(const warning&)` is optional: it is called at once, on any thread,
+/// but never during another call of the observer. Without it warnings go to standard error.
 template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };

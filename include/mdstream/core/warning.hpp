@@ -1,7 +1,7 @@
 #pragma once
 
-/// Warnings: what is wrong but can be worked with, such as a file of credentials that everybody may
-/// read.
+/// Warnings: problems that do not stop the program, such as a file of credentials that everybody
+/// may read.
 
 #include <cstdio>
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace mdstream::inline v0 {
 
-/// Who is told, from any thread. Must not throw.
+/// Gets warnings, from any thread. Must not throw.
 using warning_function = std::function<void(const std::string& text)>;
 
 /// Writes `mdstream: warning: …` to standard error.
@@ -19,8 +19,8 @@ inline void warn_on_stderr(const std::string& text) {
   std::fputs(("mdstream: warning: " + text + '\n').c_str(), stderr);
 }
 
-/// Passes warnings on to one who comes later: keeps those of before. What nobody was told of goes
-/// to standard error in the end. Thread-safe.
+/// Keeps warnings until a function is there to get them. The destructor writes those that no
+/// function got to standard error. Thread-safe.
 class kept_warnings {
  public:
   kept_warnings() = default;
@@ -31,8 +31,8 @@ class kept_warnings {
   }
 
   void add(const std::string& text);
-  /// Tells of what is kept, and of all that comes until this is called again; null: nobody. One at
-  /// a time; when it returns, who was told before is no longer.
+  /// Passes the kept warnings to `tell`, and all later ones until the next call; null: keeps them.
+  /// Calls of `tell` do not overlap. After the return, the function before is not called again.
   void pass_to(warning_function tell);
 
  private:

@@ -68,7 +68,7 @@ struct shard_config {
 [[nodiscard]] std::string shard_file_name(std::uint64_t number, shard_format format, bool meta,
                                           std::string_view extension);
 
-/// Why a name from an index can not be used, or nothing if it can. Such a name stays in its
+/// Why a name from an index cannot be used, or nothing if it can. Such a name stays in its
 /// directory, and clear of what the library keeps there itself.
 [[nodiscard]] constexpr std::optional<std::string_view> unsafe_file_name(
     std::string_view name) noexcept {

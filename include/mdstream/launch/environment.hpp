@@ -16,7 +16,7 @@
 
 namespace mdstream::inline v0::launch {
 
-/// What the caller says about the world; what stays empty comes from the environment.
+/// The parts of the world that the caller sets; others come from the environment.
 struct world_options {
   std::optional<std::uint64_t> rank{};
   std::optional<std::uint64_t> num_ranks{};
@@ -170,12 +170,12 @@ template <class Getenv>
 
 }  // namespace detail
 
-/// The world of this process. `lookup` is called with a name and answers its value or null, as
-/// `std::getenv` does. Options come first, then torchrun's names (RANK, WORLD_SIZE, LOCAL_RANK,
-/// LOCAL_WORLD_SIZE), Open MPI's, MPICH's, Slurm's, those of AWS Batch, and a Kubernetes Job's
-/// index with WORLD_SIZE; with none of them it is one rank on one node. A number of ranks without a
-/// number for each node means one on each for torchrun, as for Python, for AWS Batch and
-/// Kubernetes, and is an error for the others.
+/// The world of this process. `lookup` gets a name and returns its value or null, as `std::getenv`
+/// does. Options come first, then the variables of torchrun (RANK, WORLD_SIZE, LOCAL_RANK,
+/// LOCAL_WORLD_SIZE), Open MPI, MPICH, Slurm and AWS Batch, then a Kubernetes Job's index with
+/// WORLD_SIZE. Without any of them it is one rank on one node. If only the number of all ranks is
+/// known, there is one rank on each node for torchrun (as in Python), AWS Batch and Kubernetes; for
+/// the others it is an error.
 ///
 /// Throws `errc::invalid_argument` for values that are no numbers, a rank without the number of
 /// ranks or the other way round, launchers that contradict each other, a rank outside the world,
@@ -210,10 +210,10 @@ template <class Getenv>
   return out;
 }
 
-/// A text that all ranks of one launch of a job have in common, and no other launch, restarts too:
-/// of Slurm's job and step, torchrun's run and PMIx's namespace, with how often they were
-/// restarted. Empty where the environment has none of them. torchrun without `--rdzv-id` names all
-/// its runs "none", which tells nothing.
+/// A text that all ranks of one launch of a job have, and no other launch, also not a restart. It
+/// is made of Slurm's job and step, torchrun's run or PMIx's namespace, and the number of restarts.
+/// Empty if the environment has none of them, and for torchrun without `--rdzv-id`, which names all
+/// its runs "none".
 template <class Getenv>
   requires std::convertible_to<std::invoke_result_t<const Getenv&, const char*>, const char*>
 [[nodiscard]] std::string token_from_environment(const Getenv& lookup) {

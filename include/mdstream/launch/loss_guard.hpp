@@ -1,7 +1,7 @@
 #pragma once
 
-/// Notices a loss that is no number or leaps up, and leaves the batches at fault out of the run
-/// when it goes back to a checkpoint. Pure: no clock, no I/O.
+/// Detects a loss that is NaN or jumps, and skips the batches that caused it when the run returns
+/// to a checkpoint. Pure: no clock, no I/O.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace mdstream::inline v0::launch {
 /// What a training loop does after a step.
 enum class loss_verdict {
   go_on,
-  go_back,  ///< load a checkpoint of before, and this guard's state with it
-  give_up,  ///< as `go_back`, but going back has not helped often enough
+  go_back,  ///< load an earlier checkpoint, and the guard's state with it
+  give_up,  ///< the loss is bad again after `most_returns` returns
 };
 
 /// What a bad loss is.
 struct loss_guard_options {
-  /// Losses that the median and the spread are taken of. Until so many are known, only NaN and
-  /// infinity are bad.
+  /// The number of last losses for the median and the deviation. Before there are as many, only NaN
+  /// and infinity are bad.
   std::size_t window = 64;
-  /// A loss is a spike that lies above the median by so many standard deviations, estimated by the
-  /// median absolute deviation,
+  /// A loss is a spike if it is above the median by more than this many standard deviations, which
+  /// are estimated by the median absolute deviation,
   double deviations = 10;
-  /// and by this part of the median.
+  /// and by more than this part of the median.
   double part = 0.2;
-  /// Batches to leave out: the one that had the bad loss, and those before it. A batch can damage
-  /// the model and the loss leap one or two later.
+  /// Batches to skip: the one with the bad loss, and those before it. A batch can damage the model
+  /// one or two steps before the loss jumps.
   std::uint64_t batches = 1;
   std::uint64_t most_returns = 16;  ///< of a run; after that `give_up`
 };
@@ -42,8 +42,8 @@ struct batch_range {
   friend bool operator==(const batch_range&, const batch_range&) = default;
 };
 
-/// Judges the loss of each step. Ranks that give it the same losses, those of the global batch,
-/// come to the same verdicts without talking, on any world and after any restart.
+/// Judges the loss of each step. If all ranks give it the loss of the global batch, they get the
+/// same verdicts without communication, on any number of ranks and after any restart.
 ///
 ///     mds::launch::loss_guard guard;
 ///     const std::string at_start = guard.state();
@@ -66,11 +66,11 @@ struct batch_range {
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
 class loss_guard {
  public:
-  /// Throws `errc::invalid_argument` for options that can not be right.
+  /// Throws `errc::invalid_argument` for options that cannot be right.
   explicit loss_guard(const loss_guard_options& options = {});
 
-  /// Counts the next batch of the run. False where it is left out: the loop takes the next one in
-  /// its place, and counts no step, or counts a step that changes nothing.
+  /// Counts the next batch of the run. False if the loop has to skip it: it then takes the next one
+  /// in its place.
   [[nodiscard]] bool take();
 
   /// Judges the loss of the batch that was taken last.
@@ -88,10 +88,10 @@ class loss_guard {
   /// Batches that were counted.
   [[nodiscard]] std::uint64_t batches() const noexcept { return batches_; }
 
-  /// All that a later judgement depends on, as one line of JSON: 64 losses take 1.5 KB.
+  /// The state of the guard as one line of JSON; 64 losses take 1.5 KB. Save it with the model.
   [[nodiscard]] std::string state() const;
-  /// Goes to the place of a state; batches that this guard leaves out stay left out, and its
-  /// returns stay counted. Throws `errc::corrupt` for text that is no state.
+  /// Continues from a state. Batches that this guard skips stay skipped, and its returns stay
+  /// counted. Throws `errc::corrupt` for text that is no state.
   void load_state(std::string_view text);
 
  private:

@@ -20,19 +20,20 @@ struct stop_signal {
   std::chrono::nanoseconds warning = std::chrono::seconds(30);
 };
 
-/// Which signals ask for the end, and what becomes of the process.
+/// Which signals ask for the end, and the exit status.
 struct stop_options {
-  /// 30 s is what Kubernetes (terminationGracePeriodSeconds) and Slurm (KillWait) leave by default,
-  /// 60 s what Slurm's `--signal=USR1` does.
+  /// The signals, each with the time from the signal to the kill. Kubernetes
+  /// (terminationGracePeriodSeconds) and Slurm (KillWait) give 30 s by default, Slurm's
+  /// `--signal=USR1` gives 60 s.
   std::vector<stop_signal> signals{{SIGTERM, std::chrono::seconds(30)},
                                    {SIGUSR1, std::chrono::seconds(60)}};
-  /// Launchers send one request to a process, to its group and by its parent: what comes within
-  /// this time after the first signal is the same request.
+  /// A launcher may send one request several times: to a process, to its group, and through its
+  /// parent. Signals within this time after the first one are the same request.
   std::chrono::nanoseconds repeats_within = std::chrono::seconds(1);
   int exit_status = requeue_status;
 };
 
-/// Hears the signals that ask for the end, while it lives. The loop looks at it between steps:
+/// Catches the signals that ask for the end. The loop checks it between steps:
 ///
 ///     mds::launch::stop_request stop;
 ///     for (auto& batch : loader.epoch()) {
@@ -43,12 +44,12 @@ struct stop_options {
 ///     saver.finish();
 ///     return stop.exit_status();
 ///
-/// The first signal is only noted. The next one, later than `repeats_within`, ends the process at
-/// once, as if it had never been caught.
+/// The first signal only sets a flag. The next one, later than `repeats_within`, ends the process
+/// at once, as if there were no handler.
 ///
-/// Lifetime: one at a time in a process; the destructor gives the signals back to who had them.
+/// Lifetime: one at a time in a process; the destructor restores the handlers of before.
 /// Thread safety: any number of threads may call all members. Errors: the constructor throws
-/// `errc::invalid_argument` while another one lives, and for a signal that can not be caught.
+/// `errc::invalid_argument` while another one lives, and for a signal that cannot be caught.
 /// Cost: reading an atomic.
 class stop_request {
  public:
@@ -57,12 +58,12 @@ class stop_request {
   stop_request& operator=(const stop_request&) = delete;
   ~stop_request();
 
-  /// Whether this process was asked to end. A signal reaches ranks at different times, or one
-  /// alone: where they have to end at the same step, use the other form.
+  /// Whether this process was asked to end. A signal may reach ranks at different times, or one
+  /// rank alone. If ranks have to end at the same step, use the other form.
   [[nodiscard]] bool requested() const noexcept;
 
-  /// Whether any rank was asked. `any_rank` is called with this rank's answer and returns whether
-  /// any rank's is true, by whatever the ranks talk: all have to call it at the same steps.
+  /// Whether any rank was asked to end. `any_rank` gets this rank's answer and returns whether that
+  /// of any rank is true, such as an all-reduce. All ranks have to call it at the same steps.
   template <std::predicate<bool> AnyRank>
   [[nodiscard]] bool requested(AnyRank&& any_rank) {
     if (!any_rank(requested())) return false;
@@ -70,10 +71,10 @@ class stop_request {
     return true;
   }
 
-  /// Asks without a signal: for another rank that had one, or a notice of the cloud that the
-  /// program reads itself. The process is taken to be killed after `warning`.
+  /// Asks for the end without a signal, for example after a notice of the cloud that the program
+  /// reads itself. `warning` is the time until the kill.
   void request(std::chrono::nanoseconds warning) noexcept;
-  /// With the shortest warning of the options. Changes nothing where the end was asked for before.
+  /// The same with the shortest time of the options. No effect if the end was asked for before.
   void request() noexcept;
 
   /// The first signal; 0: none.
@@ -83,7 +84,7 @@ class stop_request {
   /// requested.
   [[nodiscard]] std::chrono::nanoseconds time_left() const noexcept;
 
-  /// What `main` returns once all is saved: `options.exit_status` if the end was asked for, else 0.
+  /// The exit status for `main`: `options.exit_status` if the end was asked for, otherwise 0.
   [[nodiscard]] int exit_status() const noexcept { return requested() ? exit_status_ : 0; }
 
  private:

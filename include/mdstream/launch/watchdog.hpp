@@ -13,19 +13,19 @@
 
 namespace mdstream::inline v0::launch {
 
-/// The exit status of a process that stood still (EX_SOFTWARE of sysexits.h): a failure, which
-/// launchers count against the number of restarts, unlike `requeue_status`.
+/// The exit status of a process that hung (EX_SOFTWARE of sysexits.h): a failure, which launchers
+/// count against the number of restarts, unlike `requeue_status`.
 inline constexpr int hung_status = 70;
 
-/// How long a step may take, and what is done when it takes longer.
+/// How long a step may take, and what happens if it takes longer.
 struct watchdog_options {
-  /// A step may take so many times the median of the last 64.
+  /// A step may take this many times the median of the last 64 steps,
   double factor = 20;
-  /// And as long as this in any case: longer than a store's outage that the loader waits out
+  /// and at least this long. Choose more than the outage of a store that the loader waits for
   /// (`patience`).
   std::chrono::nanoseconds least = std::chrono::minutes(20);
-  /// Whose account goes to the log, too: what the loader waits for. Called on the watchdog's thread
-  /// while the loop stands still; a call that does not return is given up.
+  /// Its text goes to the log, too: `loader::waits_for`. Called on the watchdog's thread while the
+  /// loop hangs; a call that does not return is abandoned.
   std::function<std::string()> waits_for{};
   int log = fileno(stderr);  ///< a descriptor
   int exit_status = hung_status;
@@ -41,7 +41,7 @@ struct end_watching {
 
 }  // namespace detail
 
-/// Watches the steps of a training loop.
+/// Ends a process whose training loop hangs, so that its launcher starts it again.
 ///
 ///     mds::launch::watchdog dog({.waits_for = [&] { return loader.waits_for(); }});
 ///     for (auto& batch : loader.epoch()) {
@@ -53,13 +53,13 @@ struct end_watching {
 ///       }
 ///     }
 ///
-/// Nothing is overdue before the first step has ended, however long opening, compiling and the
-/// first step take. Time in which the whole process was stopped does not count.
+/// No step is overdue before the first one has ended: opening, compiling and a cold cache may take
+/// long. Time in which the whole process is stopped does not count.
 ///
-/// When a step is overdue, the stacks of all threads and what `waits_for` says go to the log, and
+/// When a step is overdue, the log gets the stacks of all threads and the text of `waits_for`. Then
 /// the process ends at once, without destructors, with `exit_status`.
 ///
-/// Lifetime: the destructor ends its thread. In a forked child nothing is watched.
+/// Lifetime: the destructor ends its thread. It does nothing in a forked child.
 /// Thread safety: any number of threads may call `step` and `pause`. Errors: the constructor
 /// throws `errc::invalid_argument` for a factor or time that is not above zero, and
 /// `errc::unavailable` where no thread can be started. Cost: a step locks a mutex.
@@ -67,10 +67,10 @@ class watchdog {
  public:
   explicit watchdog(watchdog_options options = {});
 
-  /// A step has ended.
+  /// Call this after each step.
   void step();
 
-  /// While it lives, no step is expected.
+  /// As long as it exists, no step is expected.
   class pause_guard {
    public:
     pause_guard(const pause_guard&) = delete;
@@ -83,8 +83,8 @@ class watchdog {
     watchdog& of_;
   };
 
-  /// For what is no step, such as evaluating or compiling; it may take `most`. A pause within a
-  /// pause changes nothing, and its end ends both.
+  /// Pauses the watchdog for work that is no step, such as evaluation, for at most `most`. A pause
+  /// within a pause has no effect, and its end ends both.
   [[nodiscard]] pause_guard pause(std::chrono::nanoseconds most = std::chrono::nanoseconds::max());
 
  private:

@@ -28,10 +28,11 @@ struct stream_shards {
   stream_weight weight{};
 };
 
-/// Whether the members of a partly used shard change with the epoch.
+/// Which samples of a shard that is used in part: drawn for each epoch (`balanced`), or the same in
+/// all epochs (`fixed`).
 enum class sampling_method : std::uint8_t { balanced, fixed };
 
-/// How a batch is put together from several streams (sample-order, section 6 of docs/order.md).
+/// How a batch is built from several streams.
 enum class batching_method : std::uint8_t {
   random,             ///< streams mixed at random
   stratified,         ///< every global batch holds the same mix
@@ -45,20 +46,20 @@ enum class partition_algo : std::uint8_t {
   relaxed,  ///< as orig, but a resumed run may have a number of nodes that orig would refuse
 };
 
-/// How an epoch is sampled, partitioned and put into batches. The names are those of Python's
+/// How an epoch is sampled, partitioned and divided into batches. The names are those of Python's
 /// arguments.
 struct order_options {
-  /// Samples in an epoch, over all streams; nothing (or 0): the sum of the streams.
+  /// Samples in an epoch, over all streams. The default (or 0) is the sum of the streams.
   std::optional<std::uint64_t> epoch_size{};
   sampling_method sampling = sampling_method::balanced;
-  /// Samples that are drawn together from a shard which is used in part.
+  /// How many neighbours are drawn together from a shard that is used in part.
   std::uint64_t sampling_granularity = 1;
   partition_algo partition = partition_algo::relaxed;
-  /// Nothing (or 0): the number of nodes at the first epoch (64 times that for py1s and py2s).
+  /// The default (or 0) is the number of nodes at the first epoch (64 times that for py1s, py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
   bool shuffle = false;
   std::uint64_t shuffle_seed = 9176;
-  /// In samples. Nothing: max(4,000,000 / num_canonical_nodes, 262,144).
+  /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
   batching_method batching = batching_method::random;
 };

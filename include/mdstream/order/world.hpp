@@ -10,8 +10,9 @@
 
 namespace mdstream::inline v0 {
 
-/// Where a process stands. `workers_per_rank` is the number of data-loader workers that a Python
-/// run would have had: it enters the order of samples, and nothing else. Threads are not workers.
+/// The number of nodes, the ranks on each node, and the rank of this process. `workers_per_rank` is
+/// the number of data-loader workers of a Python run with the same order. It only enters the order
+/// of samples: threads are not workers.
 struct world {
   std::uint64_t nodes = 1;
   std::uint64_t ranks_per_node = 1;
@@ -51,8 +52,9 @@ struct world {
       detail::refuse("rank " + std::to_string(rank) + " lies outside the world of " + text());
   }
 
-  /// The world in which `copies` consecutive ranks get the same samples: the one that the order is
-  /// made for. Throws `errc::invalid_argument` unless `copies` divides the number of ranks.
+  /// The world that the order is computed for if `copies` consecutive ranks get the same samples:
+  /// each group counts as one rank. Throws `errc::invalid_argument` unless `copies` divides the
+  /// number of ranks.
   [[nodiscard]] world replicate(std::uint64_t copies) const {
     check();
     if (copies == 0 || num_ranks() % copies != 0)

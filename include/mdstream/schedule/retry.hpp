@@ -1,6 +1,6 @@
 #pragma once
 
-/// Whether a failed attempt is repeated, and when. Pure: no clock, no randomness of its own.
+/// Decides whether and when a failed call is retried. Pure: no clock, no randomness of its own.
 
 #include <chrono>
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace mdstream::inline v0 {
 
-/// How the pauses of those who fail together come apart.
+/// How pauses are drawn, so that calls that fail together are not retried together.
 enum class retry_jitter : std::uint8_t {
   half_pause,    ///< up to half a `pause` more
   decorrelated,  ///< anything from `pause` to three times the pause before
 };
 
-/// `attempts` in all, the first included. Between two of them passes `pause · 2^i` plus up to half
-/// a `pause` by chance, i = 0, 1, …, as upstream does with a pause of one second; or, decorrelated,
-/// what chance makes of the pause before. Never more than `longest`.
+/// How often a call is attempted, and the pauses between. `attempts` counts the first one, too. The
+/// pause after attempt i (from 0) is `pause · 2^i` and a random part of up to half a `pause`; with
+/// `decorrelated` it is drawn between `pause` and three times the pause before. It is at most
+/// `longest`.
 ///
-/// With `patience`, transient errors do not count as attempts: the call is repeated until it has
-/// brought nothing for that long.
+/// With `patience`, transient errors do not count as attempts: the call is retried until no byte
+/// has arrived for that long.
 struct retry_policy {
   unsigned attempts = 2;
   std::chrono::nanoseconds pause = std::chrono::seconds(1);
@@ -29,11 +30,10 @@ struct retry_policy {
   std::chrono::nanoseconds patience{0};
 };
 
-/// How long a program waits for a store that is out of order, unless it says otherwise.
+/// How long a store may be unavailable, by default.
 inline constexpr std::chrono::minutes default_patience{15};
 
-/// For the requests of who reads or writes for hours: pauses from 200 ms to half a minute, drawn
-/// so that those who fail together come back apart.
+/// The policy for requests of long runs: decorrelated pauses from 200 ms to 30 s.
 [[nodiscard]] constexpr retry_policy patient_requests(std::chrono::nanoseconds patience,
                                                       unsigned attempts = 1) noexcept {
   return {.attempts = attempts,
@@ -43,20 +43,20 @@ inline constexpr std::chrono::minutes default_patience{15};
           .patience = patience};
 }
 
-/// For the requests that a larger call is made of, which is not begun anew for one of them: seven
-/// repetitions, in a quarter of a minute on average.
+/// The policy for the requests of a larger call, such as the parts of an upload: seven retries, in
+/// 15 s on average.
 inline constexpr retry_policy patient_parts{.attempts = 8,
                                             .pause = std::chrono::milliseconds(250),
                                             .longest = std::chrono::minutes(1),
                                             .jitter = retry_jitter::decorrelated};
 
-/// Whether trying again can help: failures of the way, damaged data, but neither what the caller
-/// asked for nor what another attempt meets again.
+/// Whether a retry can help: for failures of the network and damaged data, but not for wrong
+/// arguments and permanent errors.
 [[nodiscard]] bool may_pass(const std::error_code& failure) noexcept;
 
-/// Whether the store or the way to it failed, and may work again in a while: `errc::unavailable`,
-/// or a code of any category that stands for the same, such as the system's for a connection that
-/// is refused. What an unknown code means is not known, so that it is not waited for.
+/// Whether the error is transient: the store or the network failed and may work again later.
+/// `errc::unavailable`, or a code of another category with the same meaning, such as the system's
+/// for a refused connection. Unknown codes are not transient.
 [[nodiscard]] bool is_transient(const std::error_code& failure) noexcept;
 
 /// The pause before the next attempt after `failed` of them failed, the last with `failure`; none

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The stager policy: where batches are put together, and when they may be read there.
+/// The stager policy: builds batches in memory of its choice, and says when they may be read.
 
 #include <mdstream/collate/plan.hpp>
 
@@ -17,14 +17,14 @@ namespace mdstream::inline v0::stage {
 /// A CUDA stream, or null: the default stream, and the only value where there is no device.
 using stream_handle = CUstream_st*;
 
-/// What kind of memory a batch lies in.
+/// The kind of memory of a batch.
 enum class memory_kind : std::uint8_t {
   host,    ///< ordinary memory
   pinned,  ///< host memory that devices read and write as well
   device,  ///< a device's own memory: the host must not read it
 };
 
-/// Where a batch lies.
+/// The memory of a batch.
 struct memory_place {
   memory_kind kind = memory_kind::host;
   int device = 0;  ///< CUDA's number of the device, for `pinned` that of its stager
@@ -32,14 +32,15 @@ struct memory_place {
   friend bool operator==(const memory_place&, const memory_place&) = default;
 };
 
-/// Owns the memory of one batch. Movable, not copyable; giving it up returns the memory to its
+/// Owns the memory of one batch. Movable, not copyable. Its destructor returns the memory to the
 /// stager, which it may outlive.
 ///
-/// - `data()`: the slab, in the memory that the stager serves.
-/// - `ready_on(stream)`: from here on work on `stream` sees the whole batch, and the memory is not
-///   reused before what `stream` holds when the slot is given up is done. No host wait. `stream`
-///   is of the stager's device, has to live until then, and captures no graph at either time.
-/// - `place()`, where the memory is not `memory_kind::host`.
+/// - `data()`: the slab, in the stager's memory.
+/// - `ready_on(stream)`: later work on `stream` sees the whole batch. The memory is not reused
+///   before the work that `stream` holds at the destruction of the slot is done. The host does not
+///   wait. `stream` is of the stager's device, has to live until then, and captures no graph at
+///   either time.
+/// - `place()`, if the memory is not `memory_kind::host`.
 template <class Slot>
 concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
                requires(Slot& s, const Slot& c, stream_handle stream) {
@@ -47,7 +48,7 @@ concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
                  s.ready_on(stream);
                };
 
-/// Where a slot's memory is.
+/// The place of a slot's memory.
 template <slot Slot>
 [[nodiscard]] memory_place place_of(const Slot& from) noexcept {
   if constexpr (requires {
@@ -61,9 +62,9 @@ template <slot Slot>
 /// Turns a collate plan into a slot that holds the batch.
 ///
 /// - `Stager::name`: for messages.
-/// - `stage(plan)`: executes the plan and returns its slot. Never waits for a batch to be given up,
-///   only, where its buffers are few, for the device to be done with one that was. The plan and the
-///   samples may go once it returns. Called by one thread at a time, not always the same.
+/// - `stage(plan)`: executes the plan and returns its slot. Never waits until a batch is destroyed.
+///   May wait until the device is done with one that was destroyed. The plan and the samples may be
+///   destroyed when it returns. Called by one thread at a time, not always the same.
 template <class Stager>
 concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
                  requires(Stager& s, const collate::collate_plan& plan) {
@@ -73,8 +74,8 @@ concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
                    { s.stage(plan) } -> std::same_as<typename Stager::slot>;
                  };
 
-/// How many batches may wait, put together, while the loop has one. A stager with a fixed number of
-/// buffers says so by `static constexpr std::size_t buffers`.
+/// How many prefetched batches there may be while the loop has one. A stager with a fixed number of
+/// buffers has `static constexpr std::size_t buffers`.
 template <stager Stager>
 inline constexpr std::size_t batches_ahead = [] {
   if constexpr (requires { Stager::buffers; })

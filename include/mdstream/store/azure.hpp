@@ -17,16 +17,16 @@
 
 namespace mdstream::inline v0::store {
 
-/// Blobs beneath `azure://<account>.blob.core.windows.net/<container>/<prefix>`, or
+/// Reads and writes blobs under `azure://<account>.blob.core.windows.net/<container>/<prefix>`, or
 /// `azure://<container>/<prefix>` with the account from AZURE_ACCOUNT_NAME, or
 /// `azure-dl://<file system>/<path>`. A host without a dot is the container; one with `.blob.` or
-/// `.dfs.` in it is where requests go, whatever AZURE_ACCOUNT_NAME says. A query of the URL is
-/// a signed one (SAS), or has `endpoint`. Thread-safe; copies share connections and keys. The
-/// runtime has to outlive the calls.
+/// `.dfs.` in it is the host of requests, also if AZURE_ACCOUNT_NAME is set. A query of the URL is
+/// a shared access signature (SAS), or has `endpoint`. Thread-safe; copies share connections and
+/// credentials. The runtime has to outlive the calls.
 ///
 /// Requests: one for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
-/// `part_bytes`, else one for each block and one more; one for each 5,000 blobs of a listing. A
-/// token that has expired and a wrong clock cost one request more, once.
+/// `part_bytes`, otherwise one for each block and one more; one for each 5,000 blobs of a listing.
+/// An expired token and a wrong clock cost one more request, once.
 class azure : public any_async_store {
  public:
   static constexpr std::string_view schemes = "azure://, azure-dl://";

@@ -109,7 +109,7 @@ class blocking_model final : public blocking_interface {
 
 /// The asynchronous face of a blocking store. Every call occupies one thread of the pool while it
 /// runs. A stop is looked at before a call and, in reads, every 8 MiB; what the store is doing then
-/// can not be interrupted. Copies share the store. The runtime has to outlive the calls.
+/// cannot be interrupted. Copies share the store. The runtime has to outlive the calls.
 template <blocking_store S>
 class blocking final : public any_async_store {
  public:

@@ -16,16 +16,17 @@
 
 namespace mdstream::inline v0::store {
 
-/// Files beneath `dbfs:/Volumes/<catalog>/<schema>/<volume>/<path>` (by the Files API) or
-/// `dbfs:/<path>` (by the DBFS API). A query of the URL may have `endpoint`, the workspace, and
-/// `profile`. Thread-safe; copies share connections and keys. The runtime has to outlive the calls.
+/// Reads and writes files under `dbfs:/Volumes/<catalog>/<schema>/<volume>/<path>` (Files API) or
+/// `dbfs:/<path>` (DBFS API). A query of the URL may have `endpoint`, the workspace, and
+/// `profile`. Thread-safe; copies share connections and credentials. The runtime has to outlive the
+/// calls.
 ///
-/// Requests to a volume: one for `size`, `read` (ranged GET), `write` (5 GiB at most; three where
-/// the directory has to be made) and `remove`; for a listing one for each page of each directory.
+/// Requests to a volume: one for `size`, `read` (ranged GET), `write` (5 GiB at most; three if the
+/// directory does not exist) and `remove`; for a listing one for each page of each directory.
 ///
 /// Requests to the file system: one for `size` and `remove`, for a listing one for each directory;
-/// for a read one for each MiB, and two more where that is several; for a write two up to 1 MiB,
-/// else one for each MiB and four more, and two more where a file is replaced.
+/// for a read one for each MiB, and two more if there are several; for a write two up to 1 MiB,
+/// otherwise one for each MiB and four more, and two more if a file is replaced.
 class dbfs : public any_async_store {
  public:
   static constexpr std::string_view schemes = "dbfs:/";

@@ -1,7 +1,7 @@
 #pragma once
 
-/// A store that fails on purpose, by a script or by chance with a seed: for tests of what is built
-/// on stores, the user's own among them.
+/// An adapter that fails on purpose, by a script or at random with a seed: for tests of programs
+/// and stores.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/any_async_store.hpp>
@@ -17,19 +17,19 @@ namespace mdstream::inline v0 {
 enum class store_fault : std::uint8_t {
   none,
   unavailable,  ///< `errc::unavailable` instead of the call
-  reset,        ///< the call is made, and `errc::io_error` is said of it
+  reset,        ///< the call is made, but completes with `errc::io_error`
   stall,        ///< the call is made after a pause
-  short_read,   ///< half of what was read is said to be all; calls of other kinds pass
-  broken_off,   ///< a read ends with `errc::unavailable` after half of it; others pass
-  wrong_byte,   ///< a read has one wrong byte, which only a hash shows; others pass
-  wrong_size,   ///< a size is one too many; others pass
+  short_read,   ///< a read returns half of its bytes; other calls have no fault
+  broken_off,   ///< a read ends with `errc::unavailable` after half of it; others have no fault
+  wrong_byte,   ///< a read has one wrong byte, which only a hash shows; others have no fault
+  wrong_size,   ///< a size is one too large; others have no fault
 };
 
 /// Which calls of `fault_injecting` fail, and how.
 struct fault_plan {
   std::map<std::uint64_t, store_fault> script{};  ///< by number of the call, from 0
-  double chance = 0;                              ///< of a fault in any other call
-  /// Those that chance picks from.
+  double chance = 0;                              ///< probability of a fault in any other call
+  /// The faults that are drawn at random.
   std::vector<store_fault> kinds{store_fault::unavailable, store_fault::reset, store_fault::stall,
                                  store_fault::short_read};
   std::uint64_t seed = 0;

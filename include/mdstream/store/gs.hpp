@@ -22,15 +22,16 @@ namespace mdstream::inline v0::store {
 /// Options of `store::gs`.
 struct gs_options : detail::cloud_options {};
 
-/// Objects beneath `gs://bucket/prefix`, literal. Where GCS_KEY and GCS_SECRET are set, by the S3
-/// protocol with these HMAC keys; else by the JSON API with Google's application default
-/// credentials, or without keys where there are none. A query of the URL may have `endpoint`, to
-/// which no token goes; CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE is one, and STORAGE_EMULATOR_HOST.
-/// Thread-safe; copies share connections and keys. The runtime has to outlive the calls.
+/// Reads and writes objects under `gs://bucket/prefix`. If GCS_KEY and GCS_SECRET are set, it uses
+/// the S3 protocol with these HMAC keys. Otherwise it uses the JSON API with Google's application
+/// default credentials, or unsigned requests if there are none. A query of the URL may have
+/// `endpoint`, which gets no token. CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE and
+/// STORAGE_EMULATOR_HOST name other endpoints. Thread-safe; copies share connections and
+/// credentials. The runtime has to outlive the calls.
 ///
 /// Requests: one for `size`, `read` (ranged GET) and `remove`; one for a write up to `part_bytes`,
-/// else one for each part and one more; one for each 1,000 objects of a listing. Objects that are
-/// read as a whole, and all that are written, are checked by their CRC32C.
+/// otherwise one for each part and one more; one for each 1,000 objects of a listing. Writes, and
+/// reads of whole objects, are checked by their CRC-32C.
 class gs : public any_async_store {
  public:
   static constexpr std::string_view schemes = "gs://";

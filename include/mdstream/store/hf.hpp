@@ -17,29 +17,28 @@
 
 namespace mdstream::inline v0::store {
 
-/// The Hub says itself in which parts large objects are uploaded: `part_bytes` is not used.
+/// Options of `store::hf`. The Hub chooses the parts of large uploads: `part_bytes` is not used.
 struct hf_options : detail::cloud_options {
-  std::string revision{};  ///< branch, tag or commit; unset: the URL's, else `main`
+  std::string revision{};  ///< branch, tag or commit; default: the URL's, otherwise `main`
 };
 
-/// Files beneath `hf://datasets/<org>/<name>/<path>`, of a dataset, or `hf://<org>/<name>/<path>`,
-/// of a model; `<name>@<revision>`, or `?revision=`, is a
-/// branch, tag or commit other than `main`; `refs/convert/parquet`, or `~parquet` for short, has
-/// datasets as Parquet files that the Hub has made. The token is that of HF_TOKEN or of a login
-/// (`huggingface-cli login`), and goes to the Hub alone, not to where it redirects or has large
-/// objects uploaded. Thread-safe; copies share connections, keys and commits. The runtime has to
-/// outlive the calls.
+/// Reads and writes files under `hf://datasets/<org>/<name>/<path>`, of a dataset, or
+/// `hf://<org>/<name>/<path>`, of a model. `<name>@<revision>`, or `?revision=`, is a branch, tag
+/// or commit other than `main`. `refs/convert/parquet`, or `~parquet` for short, has the Parquet
+/// files that the Hub makes of datasets. The token is that of HF_TOKEN or of a login
+/// (`huggingface-cli login`). It is only sent to the Hub, not to servers that the Hub redirects to
+/// or that large objects are uploaded to. Thread-safe; copies share connections, credentials and
+/// commits. The runtime has to outlive the calls.
 ///
-/// A write is a commit. One is under way at a time for a store and its copies; what is written
-/// meanwhile goes together into the next one. Where another's commit comes in between, it is
-/// repeated as `part_retry` says. A `remove` is a change of a commit as a write is. A stop ends the
-/// waiting for a commit that is under way, which may still succeed. Objects that the Hub keeps as
-/// large files are read twice, first for their SHA-256.
+/// A write or a `remove` is a commit. A store and its copies make one commit at a time; writes
+/// meanwhile go together into the next one. If the commit of another process comes first, it is
+/// retried as `part_retry` says. A stop ends the wait for a commit, which may still succeed. Files
+/// for Git LFS are read twice, first for their SHA-256.
 ///
-/// Requests: one for `size`, or two where the file is not in Git LFS; two for `read`, of which the
-/// second goes to the Hub's servers of content; one for each 1,000 files of a listing; a share of
-/// a commit for `remove`. A write is one and its share of a commit; of a large file three more, or
-/// three and one for each part.
+/// Requests: one for `size`, or two if the file is not in Git LFS; two for `read`, of which the
+/// second goes to another server; one for each 1,000 files of a listing; a share of a commit for
+/// `remove`. A write is one and a share of a commit; for Git LFS three more, and for large files
+/// one for each part.
 class hf : public any_async_store {
  public:
   static constexpr std::string_view schemes = "hf://";
@@ -53,7 +52,7 @@ class hf : public any_async_store {
   [[nodiscard]] static hf open(std::string_view url, runtime& threads,
                                warning_function warn = &warn_on_stderr);
 
-  /// Throws `errc::invalid_argument` for what can not be right.
+  /// Throws `errc::invalid_argument` for what cannot be right.
   [[nodiscard]] static detail::hf_settings resolved(std::string_view url,
                                                     const hf_options& options);
 

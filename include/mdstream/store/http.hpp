@@ -19,13 +19,13 @@ struct http_options {
   unsigned redirects = 8;                   ///< followed for each request
 };
 
-/// Objects beneath an http or https URL. A query of the URL (a signature, say) is sent with every
-/// object; `user:password@` as Basic authorization. Thread-safe; copies share connections.
+/// Reads objects under an http or https URL. A query of the URL, such as a signature, is sent with
+/// every request; `user:password@` as Basic authorization. Thread-safe; copies share connections.
 ///
-/// `size` is a HEAD, or a GET of the first byte where a server does not answer that. A read is one
-/// GET of its range, and is refused with errc::corrupt unless Content-Range, Content-Length and
-/// the body agree with it; a server without ranges sends the whole object, of which the range is
-/// kept. Keys are percent-encoded. Writing, listing and removing are errc::unsupported.
+/// `size` is a HEAD, or a GET of the first byte if the server does not answer that. A read is one
+/// GET of its range. It fails with errc::corrupt if Content-Range, Content-Length or the body
+/// differ from the range. A server without ranges sends the whole object, and the rest is dropped.
+/// Keys are percent-encoded. Writing, listing and removing are errc::unsupported.
 class http : public any_async_store {
  public:
   static constexpr std::string_view schemes = "http://, https://";

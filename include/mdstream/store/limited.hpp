@@ -1,6 +1,7 @@
 #pragma once
 
-/// Bounds how many calls of a store are under way: by a number, or by what the store bears.
+/// Adapters that limit the number of concurrent calls of a store: to a fixed number, or to what the
+/// store can handle.
 
 #include <mdstream/schedule/detail/adaptive_limit.hpp>
 #include <mdstream/store/any_async_store.hpp>
@@ -14,12 +15,12 @@ namespace detail {
 
 class call_gate;
 
-/// What adapters that hold calls back have in common.
+/// The common part of adapters that queue calls.
 class gated : public any_async_store {
  public:
-  /// Calls under way now.
+  /// Concurrent calls now.
   [[nodiscard]] std::size_t in_flight() const;
-  /// Calls that may be under way now.
+  /// The limit of concurrent calls now.
   [[nodiscard]] std::size_t limit() const;
 
  protected:
@@ -30,20 +31,20 @@ class gated : public any_async_store {
 
 }  // namespace detail
 
-/// A store with at most `most` calls under way; the others wait in the order in which they came.
-/// A stop ends a waiting call, on the thread that requests it.
+/// Runs at most `most` calls of a store at a time; the others wait in their order. A stop ends a
+/// waiting call, on the thread that requests it.
 class limited final : public detail::gated {
  public:
   limited(any_async_store inner, std::size_t most);
 };
 
-/// A store with as many calls under way as it bears: fewer while it answers that it is
-/// overloaded, more again when it does not, see `adaptive_limit`. Stands between `retrying` and the
-/// store, so that it sees every failure: `retrying(threads, adaptive(store), policy)`.
+/// Runs as many calls of a store at a time as it can handle: fewer while it answers that it is
+/// overloaded, then more again, see `adaptive_limit`. Put it between `retrying` and the store, so
+/// that it sees every failure: `retrying(threads, adaptive(store), policy)`.
 class adaptive final : public detail::gated {
  public:
   explicit adaptive(any_async_store inner, detail::adaptive_limits limits = {});
-  /// Another store of the same server: its calls and those of `beside` are bounded together.
+  /// For another store of the same server: its calls and those of `beside` share one limit.
   adaptive(any_async_store inner, const adaptive& beside);
 };
 

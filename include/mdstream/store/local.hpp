@@ -17,12 +17,12 @@
 
 namespace mdstream::inline v0::store {
 
-/// Files beneath one directory. Its URL is the path itself, absolute or relative; `file://` is not
-/// one. Copies share what they know about bytes that are not yet flushed. Thread-safe.
+/// Reads and writes files under one directory. Its URL is the path, absolute or relative, never
+/// `file://`. Thread-safe; copies know of each other's bytes that are not yet flushed.
 ///
-/// `write` is atomic (temporary file, then rename) but leaves the bytes to the system to flush;
-/// `publish` first flushes everything written before, then the object itself. `remove` takes a
-/// directory with its last object. Symbolic links are followed; keys with `..` are refused.
+/// `write` is atomic (temporary file, then rename), and the system flushes the bytes later.
+/// `publish` first flushes everything written before, then the object itself. `remove` also removes
+/// a directory with its last object. Symbolic links are followed; keys with `..` are an error.
 class local {
  public:
   static constexpr std::string_view schemes = "local paths";
@@ -36,8 +36,7 @@ class local {
 
   [[nodiscard]] std::uint64_t size(std::string_view key) const;
 
-  /// Complexity: one open, one read for each call. Throws errc::corrupt where the file was written
-  /// to meanwhile.
+  /// Cost: one open and one read. Throws errc::corrupt if the file was written to meanwhile.
   std::size_t read(std::string_view key, std::uint64_t offset, mutable_bytes into) const;
 
   /// The file as it is now: its tag changes with whatever writes to it or takes its place.
@@ -53,8 +52,8 @@ class local {
   /// and its copies wrote before survive a loss of power.
   void publish(std::string_view key, bytes_view bytes) const;
 
-  /// As `publish`, unless there is an object of that key; whether it wrote. Where the file system
-  /// has no hard links, errc::unsupported.
+  /// As `publish`, but only if there is no object of that key; returns whether it wrote. Throws
+  /// errc::unsupported if the file system has no hard links.
   [[nodiscard]] bool create(std::string_view key, bytes_view bytes) const;
 
   /// A link to a directory above itself is left out: what lies there is listed already. A stop ends

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Counts what a store does.
+/// An adapter that counts the calls of a store.
 
 #include <mdstream/store/any_async_store.hpp>
 
@@ -11,7 +11,7 @@ namespace mdstream::inline v0 {
 
 /// What `metered` has counted.
 struct store_metrics {
-  std::uint64_t calls = 0;  ///< ended
+  std::uint64_t calls = 0;  ///< calls that have ended
   std::uint64_t failures = 0;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
@@ -19,7 +19,7 @@ struct store_metrics {
   std::chrono::nanoseconds busy{0};  ///< the times of all calls, added up
 };
 
-/// A store that counts. Copies count together.
+/// Counts calls, bytes and time of a store. Copies count together.
 class metered final : public any_async_store {
  public:
   explicit metered(any_async_store inner);

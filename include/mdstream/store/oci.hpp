@@ -16,16 +16,16 @@
 
 namespace mdstream::inline v0::store {
 
-/// Objects beneath `oci://bucket/prefix` or `oci://bucket@namespace/prefix`, literal. A query of
-/// the URL may have `endpoint`, `region` and `profile`. Requests are signed by the API key, or the
-/// session, of variables and `~/.oci/config`; they go without where there is none, as public
-/// buckets take them, which have to be named with their namespace. Thread-safe; copies share
-/// connections and keys. The runtime has to outlive the calls.
+/// Reads and writes objects under `oci://bucket/prefix` or `oci://bucket@namespace/prefix`. A query
+/// of the URL may have `endpoint`, `region` and `profile`. Requests are signed by the API key or
+/// session of the variables and `~/.oci/config`. Without one they are not signed, which is enough
+/// for public buckets; the URL then has to have the namespace. Thread-safe; copies share
+/// connections and credentials. The runtime has to outlive the calls.
 ///
 /// Requests: one for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
-/// `part_bytes`, else one for each part and two more; one for each 1,000 objects of a listing; one
-/// more for the namespace before the first, where the URL has none. A token that was replaced and a
-/// wrong clock cost one more, once.
+/// `part_bytes`, otherwise one for each part and two more; one for each 1,000 objects of a listing;
+/// one for the namespace, once, if the URL has none. A replaced token and a wrong clock cost one
+/// more, once.
 class oci : public any_async_store {
  public:
   static constexpr std::string_view schemes = "oci://";

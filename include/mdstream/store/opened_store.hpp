@@ -64,7 +64,7 @@ class opened_store {
 
 static_assert(blocking_store<opened_store>);
 
-/// Opens a store of any openable kind. `warn` is told of what can be worked with, also later.
+/// Opens a store of any openable kind. `warn` gets warnings, also later.
 template <openable_store S>
 [[nodiscard]] S open_store(std::string_view url, runtime& threads,
                            const warning_function& warn = &warn_on_stderr) {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// A part of a store as a store of its own.
+/// An adapter for a part of a store.
 
 #include <mdstream/store/any_async_store.hpp>
 
@@ -8,8 +8,8 @@
 
 namespace mdstream::inline v0 {
 
-/// The objects of an asynchronous store whose keys begin with `prefix` and a slash, seen without
-/// them.
+/// The objects of an asynchronous store whose keys begin with `prefix` and a slash. Here their keys
+/// do not have that prefix.
 class prefixed final : public any_async_store {
  public:
   prefixed(any_async_store inner, std::string prefix);

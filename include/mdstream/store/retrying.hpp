@@ -1,6 +1,6 @@
 #pragma once
 
-/// Repeats what a store failed at.
+/// An adapter that retries failed calls of a store.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -9,16 +9,15 @@
 
 namespace mdstream::inline v0 {
 
-/// A store whose calls are repeated as `retry_policy` says and not before the store wants it
-/// (Retry-After), within a budget that all calls of the store share: when little succeeds, little
-/// is repeated, and the error's `what` says that the budget is spent. A call that repeats what it
-/// is made of, as an upload in parts does, is not repeated as a whole (`diagnostics::is_final`),
-/// nor is a stream, which `streamed_read` goes on with. Who repeats calls by other means, as
-/// `ranged_read` does, is given the same budget. The diagnostics are those of the last attempt. The
-/// runtime has to outlive the calls.
+/// Retries failed calls of a store, as `retry_policy` says and not before the store's Retry-After.
+/// All calls of the store share a budget of retries: if few calls succeed, few are retried, and the
+/// error says that the budget is spent. A call that retries its own requests, such as an upload in
+/// parts, is not retried as a whole (`diagnostics::is_final`), and neither is a stream. The
+/// diagnostics are those of the last attempt. The runtime has to outlive the calls.
 ///
-/// An `async_create` that finds an object after an attempt that failed is `errc::io_error`: that
-/// attempt may have written it, with its answer lost, or somebody else. Who has to know reads it.
+/// If an `async_create` finds an object after a failed attempt, the result is `errc::io_error`:
+/// that attempt may have written it although its answer was lost, or another program did. Read the
+/// object to find out.
 class retrying final : public any_async_store {
  public:
   retrying(runtime& threads, any_async_store inner, retry_policy policy,

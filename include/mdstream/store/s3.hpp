@@ -1,6 +1,6 @@
 #pragma once
 
-/// Buckets of S3 and of what speaks its protocol: R2, MinIO, CoreWeave, Backblaze, Ceph, GCS with
+/// Buckets of S3 and of services with its protocol: R2, MinIO, CoreWeave, Backblaze, Ceph, GCS with
 /// HMAC keys, OCI. Needs libcurl and OpenSSL: link mdstream::s3.
 
 #if !__has_include(<curl/curl.h>) || !__has_include(<openssl/evp.h>)
@@ -27,17 +27,19 @@ class cloud_client;
 
 namespace mdstream::inline v0::store {
 
-/// Objects beneath a prefix of a bucket, `s3://bucket/prefix`, literal; a query of the URL may have
-/// `endpoint`, `region`, `profile`, `anonymous=true` and `addressing=path` or `virtual`. What stays
-/// unset comes from the environment and ~/.aws, see `s3_options`. Thread-safe; copies share
-/// connections and keys. The runtime has to outlive the calls.
+/// Reads and writes objects under a prefix of a bucket, `s3://bucket/prefix`. A query of the URL
+/// may have `endpoint`, `region`, `profile`, `anonymous=true` and `addressing=path` or `virtual`.
+/// Other settings come from the environment and ~/.aws, see `s3_options`.
 ///
-/// Requests: one for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
-/// `part_bytes`, else one for each part and two more; one for each 1,000 objects of a listing.
+/// Lifetime: the runtime has to outlive the calls. Copies share connections and credentials.
+/// Thread safety: any number of threads.
+/// Errors: refused credentials are `errc::permission_denied` after one round trip, and the error
+/// names their source.
+/// Cost: one request for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
+/// `part_bytes`, otherwise one for each part and two more; one for each 1,000 objects of a listing.
+/// A bucket of another region, a wrong clock and expired credentials cost one more request, once.
 ///
-/// A bucket of another region, a wrong clock and expired keys that their provider renews cost one
-/// request more, once. Refused keys are `errc::permission_denied` after one round trip, with the
-/// name of their provider.
+///     mds::store::s3 bucket(threads, "s3://bucket/c4", {.region = "eu-west-1"});
 class s3 : public any_async_store {
  public:
   static constexpr std::string_view schemes = "s3://";
@@ -50,15 +52,15 @@ class s3 : public any_async_store {
   [[nodiscard]] static s3 open(std::string_view url, runtime& threads,
                                warning_function warn = &warn_on_stderr);
 
-  /// Completes with a URL whose holder may make one kind of request (GET, HEAD, PUT or
-  /// DELETE) for one object, until `lifetime` (a second to seven days) has passed or the
-  /// credentials that signed it have expired. It is as secret as they are. Requests are made
-  /// only for credentials: a bucket in another region than the options have is known after the
-  /// first call alone. Without credentials `errc::permission_denied`.
+  /// Completes with a presigned URL. It allows one kind of request (GET, HEAD, PUT or DELETE) for
+  /// one object, until `lifetime` (a second to seven days) has passed or the credentials that
+  /// signed it have expired. Keep it as secret as credentials. Requests are only sent to get
+  /// credentials, so the store knows only after another call that the bucket is in another region.
+  /// `errc::permission_denied` without credentials.
   void async_presigned_url(std::string key, std::chrono::seconds lifetime, std::string method,
                            std::stop_token stop, diagnostics& where,
                            store_handler<std::string> done) const;
-  /// The same; waits for the credentials, and so is not for the runtime's threads. Throws.
+  /// The same, but waits for the credentials: do not call it on the runtime's threads. Throws.
   [[nodiscard]] std::string presigned_url(std::string_view key, std::chrono::seconds lifetime,
                                           std::string method = "GET") const;
 

@@ -20,8 +20,8 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::sftp`.
 struct sftp_options {
-  std::string key_file{};     ///< unset: COMPOSER_SFTP_KEY_FILE
-  std::string known_hosts{};  ///< unset: COMPOSER_SFTP_KNOWN_HOSTS_FILE, else ~/.ssh/known_hosts
+  std::string key_file{};     ///< default: COMPOSER_SFTP_KEY_FILE
+  std::string known_hosts{};  ///< default: COMPOSER_SFTP_KNOWN_HOSTS_FILE, or ~/.ssh/known_hosts
   net::environment variables = net::process_environment();
   warning_function warn = &warn_on_stderr;
   std::function<void(bytes_view)> body_read{};  ///< as `net::http_client_options` has it
@@ -35,18 +35,18 @@ struct connections;
 
 namespace mdstream::inline v0::store {
 
-/// Files beneath `sftp://[user[:password]@]host[:port]/path`, an absolute path, literal. The server
-/// has to be known (known_hosts), and lets in by a key file, the password of the URL or the agent's
-/// keys. Blocking; thread-safe; copies share connections.
+/// Reads and writes files under `sftp://[user[:password]@]host[:port]/path`, an absolute path. The
+/// server has to be known (known_hosts). You log in by a key file, the password of the URL, or the
+/// keys of the SSH agent. Blocking; thread-safe; copies share connections.
 ///
-/// A write is a temporary file, then a rename. SFTP has no rename over a file that is there: where
-/// one is replaced, there is none for a moment. A read opens the file; the connection stays.
+/// A write is a temporary file, then a rename. SFTP cannot rename over a file, so a file that is
+/// replaced does not exist for a moment. A read opens the file; the connection stays open.
 class sftp {
  public:
   static constexpr std::string_view schemes = "sftp://";
   static constexpr unsigned most_links = 8;  ///< to directories, one within the other
 
-  /// Throws `errc::invalid_argument` for what can not be right. Connects later.
+  /// Throws `errc::invalid_argument` for what cannot be right. Connects later.
   explicit sftp(std::string_view url, const sftp_options& options = {});
 
   [[nodiscard]] static bool serves(std::string_view url);
@@ -58,9 +58,9 @@ class sftp {
 
   void write(std::string_view key, bytes_view bytes) const;
 
-  /// Links are followed, those to directories within eight others: further, one leads back. Left
-  /// out are the temporary files of writes under way. Throws `errc::corrupt` where a server's line
-  /// is not as `ls -l` has it, and `errc::unsupported` for links that lead back.
+  /// Follows links, those to directories up to eight deep. Leaves out the temporary files of
+  /// unfinished writes. Throws `errc::corrupt` if a line of the server is not like those of
+  /// `ls -l`, and `errc::unsupported` for links that lead back.
   [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const;
 
   void remove(std::string_view key) const;

@@ -37,8 +37,8 @@ struct object_info {
   }
 };
 
-/// One state of an object. Two reads that hold the same version read the same bytes. Equal by size
-/// and tag: not every answer tells the digest.
+/// One version of an object. Two reads of the same version read the same bytes. Versions are
+/// compared by size and tag: not every answer has the digest.
 struct object_version {
   std::uint64_t bytes{};  ///< its size
   std::string tag{};      ///< changes with the bytes (an ETag, as it is sent); empty: not known
@@ -49,22 +49,22 @@ struct object_version {
   }
 };
 
-/// A store whose calls return when the work is done. This is what a user writes for a place that
-/// the library does not know, on one page. Every call may come from any thread, and throws
-/// `mdstream::error` (or anything derived from `std::exception`) when it fails:
+/// A store whose calls return when the work is done. Write one to read and write objects in a place
+/// that the library does not know. Any thread may call it. A call that fails throws
+/// `mdstream::error` (or anything derived from `std::exception`):
 ///
-/// - `size(key)`: bytes of the object; `errc::not_found` when there is none.
-/// - `read(key, offset, into)`: fills `into` from the object's bytes at `offset`, and returns how
-///   many; fewer than asked for only where the object ends. `errc::not_found` as `size`.
-/// - `write(key, bytes)`: the whole object or nothing becomes visible; replaces what was there.
+/// - `size(key)`: bytes of the object; `errc::not_found` if there is no such object.
+/// - `read(key, offset, into)`: fills `into` from the object's bytes at `offset`, and returns their
+///   number, which is smaller only at the end of the object. `errc::not_found` as `size`.
+/// - `write(key, bytes)`: replaces the object; readers see the whole new object or none of it.
 /// - `list(prefix)`: every object whose key begins with `prefix`, sorted by key.
-/// - `remove(key)`: no error when there is no such object.
+/// - `remove(key)`: no error if there is no such object.
 /// - `url(key)`: for messages; no secret, no signed query. `url("")` is the store itself.
 ///
-/// Optional refinements: `publish(key, bytes)`, a `write` on return of which this object and all
-/// that were written before are durable (for stores that keep written bytes in memory for a while);
-/// `bool create(key, bytes)`, a `publish` that writes unless there is such an object, and returns
-/// whether it did; and the URL functions of `openable_store`.
+/// Optional: `publish(key, bytes)`, a `write` after which this object and all that were written
+/// before are durable (for stores that keep written bytes in memory for a while);
+/// `bool create(key, bytes)`, a `publish` that writes only if there is no such object, and returns
+/// whether it wrote; and the URL functions of `openable_store`.
 template <class S>
 concept blocking_store = std::move_constructible<S> &&
                          requires(const S& store, std::string_view key, std::uint64_t offset,
@@ -190,7 +190,7 @@ template <class S>
 concept object_store = blocking_store<S> || async_store<S>;
 
 /// A store that a URL opens. `serves(url)` says whether it is one of this store's; `open` throws
-/// when it can not be right. A blocking store opens without a runtime, an asynchronous one may ask
+/// when it cannot be right. A blocking store opens without a runtime, an asynchronous one may ask
 /// for the runtime whose io thread it shall use. One that may have to warn takes a
 /// `warning_function` as a last argument, standard error's where none is given.
 template <class S>

@@ -1,21 +1,21 @@
 #pragma once
 
-/// Keeps a store's calls below a rate.
+/// An adapter that limits the rate of a store's calls.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/store/any_async_store.hpp>
 
 namespace mdstream::inline v0 {
 
-/// How fast `throttled` lets calls pass.
+/// The rates of `throttled`.
 struct throttle_rates {
-  double bytes_per_second = 0;  ///< of reads and writes; 0: any
-  double calls_per_second = 0;  ///< 0: any
-  double burst_seconds = 0.1;   ///< what may come at once after a pause
+  double bytes_per_second = 0;  ///< of reads and writes; 0: no limit
+  double calls_per_second = 0;  ///< 0: no limit
+  double burst_seconds = 0.1;   ///< the amount that may pass at once after a pause
 };
 
-/// A store whose calls wait until they are due. A read counts as what it asks for. The runtime has
-/// to outlive the calls.
+/// Delays calls of a store to stay below the rates. A read counts with the bytes that it asks for.
+/// The runtime has to outlive the calls.
 class throttled final : public any_async_store {
  public:
   throttled(runtime& threads, any_async_store inner, throttle_rates rates);

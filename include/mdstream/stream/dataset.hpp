@@ -20,14 +20,15 @@
 
 namespace mdstream::inline v0 {
 
-/// The samples of all streams, numbered one stream after another. Any thread may read; each sample
-/// owns a reference to its shard.
+/// Reads samples by number. The samples of all streams are numbered one stream after another.
 ///
 ///     mds::dataset<> texts({.remote = "/data/c4", .local = "/nvme/c4"});
-///     std::string_view text = texts[17].get<std::string_view>("text");   // while the sample lives
+///     const auto one = texts[17];  // owns a reference to its shard
+///     std::string_view text = one.get<std::string_view>("text");  // valid as long as `one`
 ///
-/// A shard that is not on this machine is fetched whole, or, where `range_request_cost` says so,
-/// only the bytes of the sample. A resident sample costs about 100 ns.
+/// Thread safety: any number of threads may read.
+/// Cost: about 100 ns for a resident sample. Otherwise one download of its shard, or, with
+/// `range_request_cost`, of the bytes of the sample.
 template <class Policies = default_policies>
 class dataset {
   static_assert(detail::checked_policies<Policies>::value);
@@ -38,7 +39,7 @@ class dataset {
   using sample_type = sample<schema>;
   using options = dataset_options;
 
-  /// Opens the streams, see `corpus`. Fetches their indexes, no shards.
+  /// Opens the streams. Fetches their indexes, but no shards.
   explicit dataset(options given) : dataset(nullptr, std::move(given)) {}
 
   /// The streams of these options.
@@ -52,9 +53,9 @@ class dataset {
   /// The columns of the first stream.
   [[nodiscard]] const sample_layout& layout() const noexcept { return from().layout(); }
 
-  /// Sample `i`. Waits for its shard where it is not resident: never call this on a thread of the
-  /// dataset's runtime. Throws `errc::out_of_range`, what fetching the shard throws, and
-  /// `errc::corrupt` for a shard whose offsets do not fit.
+  /// Sample `i`. Waits for its shard if that is not resident, so never call this on a thread of the
+  /// dataset's runtime. Throws `errc::out_of_range`, the errors of the download, and
+  /// `errc::corrupt` for a shard with wrong offsets.
   [[nodiscard, gnu::flatten]] sample_type operator[](std::uint64_t i) const {
     const detail::corpus& from = lookup_->from();
     if (from.is_uniform(i)) [[likely]] {
@@ -70,9 +71,9 @@ class dataset {
   }
 
   /// The same for any completion token, with `void(std::exception_ptr, std::optional<sample>)`.
-  /// A cancellation slot ends it with `errc::canceled`; an index beyond the end and everything
-  /// else that `operator[]` throws comes as the exception. The handler runs on its associated
-  /// executor, else on the runtime's io thread. The dataset has to outlive the call.
+  /// A cancellation slot ends it with `errc::canceled`. The exception is one that `operator[]`
+  /// would throw. The handler runs on its associated executor, otherwise on the runtime's I/O
+  /// thread. The dataset has to outlive the call.
   template <class Token>
   auto async_get(std::uint64_t i, Token&& token) const {
     using signature = void(std::exception_ptr, std::optional<sample_type>);

@@ -34,14 +34,14 @@ namespace mdstream::inline v0 {
 namespace detail {
 
 /// A handler that holds the last reference to a loader destroys it on one of the threads that it
-/// would wait for: on its own, which can not end themselves, or on shared ones.
+/// would wait for: on its own, which cannot end themselves, or on shared ones.
 struct ends_anywhere {
   void operator()(batch_engine* gone) const;
 };
 
 }  // namespace detail
 
-/// Streams batches to one rank. Not thread-safe: one thread at a time uses a loader and its epochs.
+/// Streams batches to one rank. Thread safety: one thread at a time uses a loader and its epochs.
 ///
 ///     mds::loader<policies> loader({.streams = {...}, .local = "/nvme/cache", .batch_size = 32});
 ///     if (resuming) loader.load_state(text);
@@ -60,15 +60,15 @@ class loader {
 
  public:
   using policies = Policies;
-  /// The schema of batches: the transform's, where there is one.
+  /// The schema of batches: that of the transform's output, if there is a transform.
   using schema = batch_schema<Policies>;
   using transform_type = typename Policies::transform;
   using observer_type = typename Policies::observer;
   using batch_type = typename batches::batch_type;
   using options = loader_options;
 
-  /// The rest of one epoch: from its beginning, or from where a loaded state left off. It begins,
-  /// and counts, with the first batch that is asked for. Beginning another epoch ends this one.
+  /// One epoch, from its beginning or from the position of a loaded state. It begins with the call
+  /// for its first batch. Beginning another epoch ends this one.
   class epoch_type {
    public:
     class iterator {
@@ -94,16 +94,16 @@ class loader {
       epoch_type* epoch_ = nullptr;
     };
 
-    /// Asks for the first batch. The loop's batch is one object that the next step refills: move
-    /// from it to keep a batch. A step asks for the next batch at once, so leave a loop by `break`:
-    /// `std::views::take(3)` would take four from the epoch.
+    /// Gets the first batch. The loop's batch is one object, which the next step fills again: move
+    /// from it to keep a batch. `++` gets the next batch at once, so leave a loop by `break`:
+    /// `std::views::take(3)` would take four batches from the epoch.
     [[nodiscard]] iterator begin() { return iterator(this); }
     [[nodiscard]] static std::default_sentinel_t end() noexcept { return {}; }
 
     /// Waits for the next batch and puts it into `into`, whose memory is used again. False at the
-    /// end of the epoch. Throws what went wrong with a shard or sample, naming it; the next call
-    /// tries the same batch again, which helps where a store was down, not where the data is bad.
-    /// On a thread of the loader's own runtime it would wait for itself: use `async_next` there.
+    /// end of the epoch. Throws an error that names the shard or sample. The next call then tries
+    /// the same batch again, which helps if a store was unavailable, but not if the data is bad.
+    /// Do not call it on a thread of the loader's own runtime: use `async_next` there.
     bool next(batch_type& into) {
       const std::uint64_t of = ticket();
       const lent memory(*engine_, into);
@@ -111,10 +111,11 @@ class loader {
     }
 
     /// The same for any completion token, with `void(std::exception_ptr, batch_type)`. The end of
-    /// the epoch is `errc::end_of_epoch`, a call that its cancellation slot ended
-    /// `errc::canceled`; neither consumes a batch. One call at a time: a second one completes with
-    /// `errc::invalid_argument`. The handler runs on its associated executor, else on the runtime's
-    /// io thread, and the batch counts for `state` when it begins; batches are built on the pool.
+    /// the epoch is `errc::end_of_epoch`; a call that its cancellation slot ended is
+    /// `errc::canceled`. Neither consumes a batch. One call at a time: a second one completes with
+    /// `errc::invalid_argument`. The handler runs on its associated executor, otherwise on the
+    /// runtime's I/O thread. `state` counts the batch when the handler begins. The thread pool
+    /// builds the batches.
     template <class Token>
     auto async_next(Token&& token) {
       using signature = void(std::exception_ptr, batch_type);
@@ -165,9 +166,9 @@ class loader {
     batch_type current_;
   };
 
-  /// Opens the streams (see `corpus`) and settles the order; fetches indexes, no shards.
-  /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small`,
-  /// and what opening the streams throws.
+  /// Opens the streams and fixes the order. Fetches indexes, but no shards. Throws
+  /// `errc::invalid_argument` for wrong options, `errc::cache_too_small`, and the errors of stores
+  /// and indexes.
   explicit loader(options given, transform_type transform = {}, observer_type observer = {})
       : loader(nullptr, std::move(given), std::move(transform), std::move(observer)) {}
 
@@ -181,26 +182,26 @@ class loader {
          observer_type observer = {})
       : loader(&opened, std::move(given), std::move(transform), std::move(observer)) {}
 
-  /// The next epoch, which must not outlive the loader; moving the loader is no harm.
+  /// The next epoch. It must not outlive the loader, which may be moved.
   [[nodiscard]] epoch_type epoch() & noexcept { return epoch_type(*engine_); }
   epoch_type epoch() && = delete;  // `for (auto& batch : open().epoch())` would dangle
 
   /// Number of samples that an epoch has over all ranks.
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine_->epoch_size(); }
-  /// Batches of a whole epoch on every rank, the last and short one too: of the current epoch, or,
-  /// before the first one and after `load_state`, of the next. What a schedule of the learning rate
-  /// is made from. Microseconds; with other batching methods than `random` as long as an epoch
-  /// takes to open. Throws as the epoch would.
+  /// Number of batches of a whole epoch, the same on every rank, with the last and short one: of
+  /// the current epoch, or of the next one before the first epoch and after `load_state`. Use it
+  /// for a schedule of the learning rate. Throws the errors of the epoch. Cost: microseconds with
+  /// `random` batching, otherwise the time to open an epoch.
   ///
   ///     const std::uint64_t steps = epochs * loader.batches_per_epoch();
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return engine_->batches_per_epoch(); }
-  /// Those of them that have not been handed out: after a resume fewer than an epoch has.
+  /// How many of these batches are left; after a resume, fewer than an epoch has.
   [[nodiscard]] std::uint64_t batches_left() const { return engine_->batches_left(); }
-  /// The streams in the order of the options, with the mix that was settled: of the current phase.
+  /// The streams in the order of the options, with their final weights in the current phase.
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
-  /// Which stream, shard and sample of it an id of `batch.ids()` is: for a loss by stream, say.
-  /// Tens of nanoseconds; any thread. Throws `errc::out_of_range`.
+  /// The stream, shard and sample of an id of `batch.ids()`, for example for a loss of each stream.
+  /// Any thread may call it. Throws `errc::out_of_range`. Cost: tens of nanoseconds.
   ///
   ///     for (std::size_t i = 0; i < batch.size(); ++i)
   ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
@@ -209,26 +210,27 @@ class loader {
   [[nodiscard]] const sample_layout& layout() const noexcept { return engine_->layout(); }
   [[nodiscard]] const world& ranks() const noexcept { return engine_->position(); }
   [[nodiscard]] cache_counters counters() const noexcept { return engine_->counters(); }
-  /// Time that calls of `next` have waited for shards, in total.
+  /// The total time that calls of `next` have waited for shards.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return engine_->stalled(); }
 
-  /// What the next batch waits for, in words for a log: which shards are on their way, from where,
-  /// or why nothing is waited for. Any thread may ask while another waits for a batch, such as a
-  /// `launch::watchdog`'s. Microseconds.
+  /// What the next batch waits for, as a text for a log: which shards are being fetched, from
+  /// where, or why it waits for nothing. Another thread may call it during a call of `next`, such
+  /// as that of a `launch::watchdog`. Cost: microseconds.
   [[nodiscard]] std::string waits_for() const { return engine_->waits_for(); }
 
-  /// Where the run is, counting the batches that were handed out, or the state that was loaded for
-  /// the next epoch: one line of JSON below 4,096 bytes. After the same number of full batches it
-  /// is the same on every rank, but for `device_per_stream` batching. Microseconds.
+  /// The position of the run: one line of JSON below 4,096 bytes. It counts the batches that were
+  /// handed out; after `load_state` it is the loaded state until the next epoch begins. After the
+  /// same number of full batches it is the same on every rank, except with `device_per_stream`
+  /// batching. Cost: microseconds.
   [[nodiscard]] std::string state() const { return to_text(engine_->state()); }
-  /// The same for MosaicML Streaming, its five keys alone. Throws `errc::unsupported` where they
-  /// would not say all that matters: an order that Python does not have.
+  /// The same for MosaicML Streaming, with its five keys alone. Throws `errc::unsupported` if these
+  /// are not enough: for an order that Python does not have.
   [[nodiscard]] std::string python_state() const { return engine_->python_state(); }
-  /// Goes on from a state at the next epoch that is begun. States of Python are taken as they are.
-  /// Throws, and nothing changes: `errc::corrupt` for text that is no state,
-  /// `errc::state_mismatch`, naming the field and both values, for a state of another dataset, mix,
-  /// order or global batch size, and for one of an epoch that this loader has begun already, which
-  /// Python ignores: to go back, make a new loader.
+  /// Continues from a state when the next epoch begins. Accepts states of Python, too.
+  /// If it throws, nothing changes: `errc::corrupt` for text that is no state;
+  /// `errc::state_mismatch`, which names the field and both values, for a state of another dataset,
+  /// mix, order or global batch size. It throws that, too, for a state of an epoch that this loader
+  /// has already begun: to go back, create a new loader.
   void load_state(std::string_view text) { engine_->load_state(parse_state(text)); }
 
  private:

@@ -56,7 +56,7 @@ namespace detail {
 class output {
  public:
   explicit output(std::FILE* borrowed) noexcept : file_(borrowed, closer{false}) {}
-  /// Throws as the system says why the file can not be written.
+  /// Throws as the system says why the file cannot be written.
   explicit output(const std::string& path);
   void write(const std::string& text) const noexcept;
   void flush() const noexcept { (void)std::fflush(file_.get()); }
@@ -80,8 +80,8 @@ class output {
 
 }  // namespace detail
 
-/// One line on the terminal, rewritten twice a second: where the run is, how fast, how long calls
-/// take, and what it fetched.
+/// Rewrites a line on the terminal twice a second: the position of the run, its speed, how long
+/// calls take, and the bytes fetched.
 class progress_line {
  public:
   explicit progress_line(std::FILE* to = stderr) noexcept : out_(to) {}
@@ -107,7 +107,7 @@ class progress_line {
   bool shown_ = false;
 };
 
-/// A JSON object a step, times in seconds.
+/// Writes a JSON object for each step, with times in seconds.
 class json_lines {
  public:
   explicit json_lines(std::FILE* to = stdout) noexcept : out_(to) {}
@@ -139,7 +139,7 @@ class chrome_trace {
   detail::output out_;
 };
 
-/// Tells several observers, in order, of what each of them hears.
+/// Calls several observers in order, each with the events that it takes.
 template <observer... Observers>
 class all {
  public:

@@ -22,14 +22,14 @@ namespace mdstream::inline v0 {
 
 class runtime;
 
-/// One stream: a dataset, where its shards are kept on this machine, and its part of the mix.
-/// At most one of `proportion`, `repeat` and `choose` is given; either every stream of a loader has
-/// a proportion or none has.
+/// One stream: a dataset, the directory for its shards on this machine, and its part of the mix.
+/// Set at most one of `proportion`, `repeat` and `choose`. Set `proportion` for all streams of a
+/// loader or for none.
 struct stream_options {
   /// Path or URL of the directory that holds the dataset.
   std::string remote{};
-  /// Directory on this machine for its shards; the dataset itself where there is no remote. Unset:
-  /// a directory of its own below the loader's `local`.
+  /// Directory on this machine for its shards. Without a remote, the dataset itself. The default
+  /// is a directory for this stream below the loader's `local`.
   std::string local{};
   /// Subdirectory of both, such as "train".
   std::string split{};
@@ -41,14 +41,13 @@ struct stream_options {
   std::optional<std::uint64_t> choose{};
   /// An opened store to read from instead of `remote`, with credentials and options of its own.
   std::optional<opened_store> store{};
-  /// With a format or files named, the remote holds files that are no dataset, such as JSON lines,
-  /// and this says how they are read: they are cut into shards, whose rows are made into samples
-  /// when they are fetched. The policies have to name the format. Empty format: by the files'
-  /// names.
+  /// How to read a remote that holds files of another format, such as JSON lines: set `format` or
+  /// `files`. The files are cut into shards, and their rows become samples when a shard is
+  /// fetched. The policies have to name the format. Without a format, the files' names decide.
   raw::options raw{};
-  /// For messages. Unset: the remote, else the local directory.
+  /// For messages. The default is the remote, or the local directory.
   std::string name{};
-  /// Unset options are those of the dataset or loader.
+  /// The options below default to those of the dataset or loader.
   std::optional<unsigned> download_retry{};
   std::optional<std::chrono::milliseconds> download_timeout{};
   std::optional<std::chrono::milliseconds> patience{};
@@ -59,7 +58,7 @@ struct stream_options {
 /// Random access to the samples of one or more streams.
 struct dataset_options {
   std::vector<stream_options> streams{};
-  /// Short for one stream; not together with `streams`.
+  /// For one stream, in place of `streams`.
   std::string remote{};
   /// With `streams`: the directory below which each stream's shards are kept.
   std::string local{};
@@ -67,39 +66,40 @@ struct dataset_options {
   /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
   /// limit of the processes that share the directory holds.
   byte_size cache_limit{};
-  /// How often a shard is fetched in all whose content is wrong, at least 1.
+  /// How many times a shard with wrong content is fetched in total, at least 1.
   unsigned download_retry = 2;
-  /// A request that brings no byte for so long is given up and repeated; what came of it is kept.
+  /// If a request delivers no byte for this long, it is sent again. The bytes so far are kept.
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
-  /// How long a store may be out of order: a request that fails with a transient error is repeated,
-  /// with growing pauses or as the store asks for, until it has brought nothing for so long.
-  /// `warn` is told at once. 0: such an error counts as an attempt of `download_retry`.
+  /// How long a store may be unavailable. A request that fails with a transient error is retried,
+  /// with growing pauses or the pause that the store asks for, until no byte has arrived for this
+  /// long. `warn` gets the first failure at once. 0: such an error counts as an attempt of
+  /// `download_retry`.
   std::chrono::milliseconds patience = default_patience;
-  /// Name of the hash in the index to check files by; one that the index does not have is an error.
-  /// Empty: the cheapest that the index has and the program computes. "none": sizes only.
+  /// Name of the hash that files are checked by; it is an error if the index does not have it.
+  /// Empty: the cheapest that the index has and the program can compute. "none": sizes only.
   std::string validate_hash{};
   /// Keep compressed shards beside the raw ones.
   bool keep_zip = false;
-  /// Bytes that could come while a request waits for its answer: latency times rate, 1 MiB say.
-  /// With it a sample of a shard that is not here is read by itself, by two requests, until that
-  /// has cost as much as the whole shard; then the shard is fetched. Only of raw MDS shards, and
-  /// not with `validate_hash`. 0: always whole shards.
+  /// Bytes that could arrive while a request waits for its answer: latency times throughput, such
+  /// as 1 MiB. If set, a sample of a shard that is not cached is read alone, by two requests. When
+  /// that has cost as much as the whole shard, the shard is fetched. For uncompressed MDS shards
+  /// only, and not with `validate_hash`. 0: always fetch whole shards.
   byte_size range_request_cost{};
-  /// Told, from any thread, of what can be worked with: a file of credentials that everybody may
-  /// read.
+  /// Gets warnings, from any thread: problems that do not stop the program, such as a store that
+  /// fails for a while, or a file of credentials that everybody may read.
   warning_function warn = &warn_on_stderr;
-  /// Workers for decompression, hashes and blocking stores; 0: one a core. Beside them are two
-  /// threads for the network, or one where this is 1 or there is one core.
+  /// Threads for decompression, hashes and blocking stores; 0: one for each core. In addition there
+  /// are two threads for the network, or one if this is 1 or there is one core.
   unsigned threads = 0;
-  /// Threads to share with other datasets and loaders instead of own ones; has to outlive them.
+  /// Threads to share with other datasets and loaders; has to outlive them. Null: own threads.
   runtime* shared_runtime = nullptr;
 };
 
-/// What becomes of a shard that can not be read: its bytes are bad, also after they were fetched
-/// once more, or the remote does not have it.
+/// What to do with a bad shard: its bytes are wrong, also after a second download, or the remote
+/// does not have it.
 enum class bad_shards : std::uint8_t {
-  fail,        ///< the batch that needs it fails, naming it
-  substitute,  ///< the next shard of its stream is read in its place; the saved state says so
+  fail,        ///< the batch that needs it fails, and the error names the shard
+  substitute,  ///< read the next shard of the stream in its place; the saved state records it
 };
 
 /// Batches of a weighted mix of streams, in a reproducible order.
@@ -109,7 +109,7 @@ struct loader_options {
   std::string local{};
   std::string split{};
   byte_size cache_limit{};
-  /// Samples in a batch of one rank. Exactly one of `batch_size` and `global_batch_size` is given.
+  /// Samples in a batch of one rank. Set exactly one of `batch_size` and `global_batch_size`.
   std::uint64_t batch_size = 0;
   /// Samples in a batch of all ranks together; a multiple of the number of (distinct) ranks.
   std::uint64_t global_batch_size = 0;
@@ -117,43 +117,45 @@ struct loader_options {
   std::uint64_t seed = 9176;
   /// Samples in an epoch over all ranks, "100k" or a number; 0: the sum of the streams.
   sample_count epoch_size{};
-  /// A mix that changes during the run, in place of weights of the streams: phases by number of
-  /// the global batch, each with a weight for every stream. Epochs then are whole global batches
-  /// and end where a phase ends. A run may go on with a schedule that differs in phases to come.
+  /// A mix that changes during the run, in place of weights of the streams: phases that begin with
+  /// a global batch, each with a weight for every stream. An epoch is then a number of whole global
+  /// batches, and ends where a phase ends. A resumed run may have other phases if they have not
+  /// begun.
   std::vector<mix_phase> phases{};
-  /// Unlike Python's default: who names a shuffler means to shuffle.
+  /// On by default, unlike Python's.
   bool shuffle = true;
-  /// For `any_shuffler`, which is chosen by name here; others have a name of their own.
+  /// The name of the shuffler, if the policies' shuffler is an `any_shuffler`.
   std::string shuffle_algo{};
-  /// In samples. Unset: max(4,000,000 / num_canonical_nodes, 262,144).
+  /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
-  /// Unset: the number of nodes at the first epoch (64 times that for py1s and py2s).
+  /// The default is the number of nodes at the first epoch (64 times that for py1s and py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
   batching_method batching = batching_method::random;
   sampling_method sampling = sampling_method::balanced;
   std::uint64_t sampling_granularity = 1;
   partition_algo partition = partition_algo::relaxed;
-  /// Samples of this rank whose shards are fetched ahead. Unset: 64 batches, at least 8,192, and as
-  /// many as it takes to have enough shards to fetch, up to 262,144.
+  /// How many of the next samples of this rank have their shards prefetched. The default is 64
+  /// batches, at least 8,192 samples, and more (up to 262,144) until there are enough shards to
+  /// fetch.
   std::optional<std::uint64_t> predownload{};
-  /// Unset: from the launcher's environment (launch/environment.hpp).
+  /// The default is the launcher's environment (launch/environment.hpp).
   std::optional<mdstream::world> world{};
-  /// Data-loader workers of the Python run whose order is wanted; threads are not workers. Unset:
-  /// the world's.
+  /// Data-loader workers of the Python run that has the same order; threads are not workers. The
+  /// default is the world's.
   std::optional<std::uint64_t> num_workers{};
   /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
   std::uint64_t replication = 1;
   bad_shards on_bad_shard = bad_shards::fail;
-  /// Bytes of batches that are put together on the pool before the loop asks for them. Unset: with
-  /// a transform, or rows of text to read, 256 MiB, else none, and batches are put together by who
-  /// asks for them.
+  /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. The
+  /// default is 256 MiB with a transform or with rows of text to parse. Otherwise it is 0: the
+  /// thread that asks for a batch builds it.
   std::optional<byte_size> ahead{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds patience = default_patience;
   std::string validate_hash{};
   bool keep_zip = false;
-  /// Unset: the observer, where it hears warnings, else standard error.
+  /// The default is the observer if it takes warnings, otherwise standard error.
   warning_function warn{};
   unsigned threads = 0;
   runtime* shared_runtime = nullptr;

@@ -56,9 +56,9 @@ struct found_sample {
 
 }  // namespace detail
 
-/// A sample owns a reference to its shard's mapping: what `get` returns is valid as long as the
-/// sample, also when the shard is evicted meanwhile and when the dataset is gone. Copies are cheap.
-/// Columns by name need the dataset to be alive.
+/// One sample of a dataset. It owns a reference to its shard's mapping: what `get` returns is valid
+/// as long as the sample, also if the shard is evicted or the dataset is destroyed. Copies are
+/// cheap. `get` by name needs the dataset to be alive.
 template <class Schema>
 class sample : public sample_view<Schema> {
  public:
@@ -76,7 +76,7 @@ class sample : public sample_view<Schema> {
   // A call, on whatever path, would want the whole sample in memory.
   [[gnu::always_inline]] ~sample() {}
 
-  /// The sample as it lies in its raw shard: of a row its text, newline and all.
+  /// The bytes of the sample in its raw shard; for a row its text with the newline.
   [[nodiscard]] bytes_view bytes() const noexcept {
     return row_ ? row_->raw : sample_view<Schema>::bytes();
   }

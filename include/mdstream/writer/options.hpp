@@ -39,36 +39,36 @@ class store_target {
   std::variant<std::string, opened_store> place_;
 };
 
-/// What a writer does with a dataset that is already there.
+/// What a writer does with a dataset that already exists.
 enum class existing_dataset {
   refuse,   ///< it is an error, and nothing is changed
-  replace,  ///< its index goes first, then its shards
-  append,   ///< new shards follow; columns have to be the same
+  replace,  ///< deletes its index first, then its shards
+  append,   ///< adds new shards; columns have to be the same
 };
 
 /// Options of a writer; the names and defaults are those of Python's MDSWriter.
 struct writer_options {
   /// The directory of the dataset. For a split, `<root>/<split>`.
   store_target out{};
-  /// Names and encodings, in any order. Only where the policies' schema is `dynamic_schema`.
+  /// Names and encodings, in any order. Only if the policies' schema is `dynamic_schema`.
   std::vector<column_spec> columns{};
-  /// "zstd", "zstd:7", ...; empty: shards are stored as they are.
+  /// "zstd", "zstd:7", ...; empty: shards are not compressed.
   std::string compression{};
-  /// Names of hashes to keep in the index, sorted: {"sha1", "xxh64"}. Unlike Python's default, one
-  /// that costs little: without any, readers can check nothing but sizes.
+  /// Names of hashes for the index, sorted: {"sha1", "xxh64"}. The default, unlike Python's, is one
+  /// that costs little: without a hash, readers can only check sizes.
   std::vector<std::string> hashes{"xxh64"};
-  /// Bytes that a raw shard may have; 0: no limit. A larger sample gets a shard of its own.
+  /// Most bytes of an uncompressed shard; 0: no limit. A larger sample gets a shard of its own.
   byte_size size_limit{std::uint64_t{1} << 26};
-  /// Threads that hash, compress and store finished shards while the next is written; 0: the
-  /// calling thread does. Each holds a shard in memory. The output does not depend on it.
+  /// Threads that hash, compress and store finished shards during the next one; 0: the calling
+  /// thread does. Each has a shard in memory. The output does not depend on the number.
   unsigned max_workers = 2;
-  /// Replace a dataset that is there: short for `existing = existing_dataset::replace`.
+  /// Replaces a dataset that exists: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
   existing_dataset existing = existing_dataset::refuse;
-  /// How long a store may be out of order: what fails with a transient error is repeated, with
-  /// growing pauses or as the store asks for, until it has failed for so long. 0: not at all.
+  /// How long a store may be unavailable. A request that fails with a transient error is retried,
+  /// with growing pauses or the pause that the store asks for, for this long. 0: no retries.
   std::chrono::milliseconds patience = default_patience;
-  /// Told at once, from any thread, and once a minute while it lasts.
+  /// Gets the first failure at once, from any thread, and then one message a minute.
   warning_function warn = &warn_on_stderr;
 };
 

@@ -29,7 +29,7 @@ class row_writer {
  public:
   using options = row_writer_options;
 
-  /// Throws errc::invalid_argument for options that can not be right or a dataset that is already
+  /// Throws errc::invalid_argument for options that cannot be right or a dataset that is already
   /// there, errc::unsupported for a codec or hash that the policies do not serve, and what the
   /// store throws.
   explicit row_writer(options opts) : out_(std::move(opts), detail::storage_of<Policies>()) {}
@@ -39,7 +39,7 @@ class row_writer {
 
   /// Writes a row: values by column name, in any order. Values of other columns are ignored. Types
   /// have to be the columns': text, integers of any size, doubles.
-  /// Throws errc::invalid_argument, naming the column, for a value that can not be stored; the
+  /// Throws errc::invalid_argument, naming the column, for a value that cannot be stored; the
   /// writer stays usable. Throws what storing an earlier shard failed with.
   void write(std::span<const named_value> values) { out_.write(values); }
   void write(std::initializer_list<named_value> values) {

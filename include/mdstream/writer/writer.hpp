@@ -25,9 +25,10 @@ namespace mdstream::inline v0 {
 ///     for (...) out.write(tokens);
 ///     out.finish();
 ///
-/// `Policies` names `schema`, `store`, `codec` and `hash`. The index is written by `finish`, when
-/// everything else is stored; without it readers see no dataset, so a writer that is destroyed
-/// earlier, by an exception say, leaves nothing that looks complete. Not for two threads at once.
+/// `Policies` names `schema`, `store`, `codec` and `hash`. `finish` writes the index, when
+/// everything else is stored. Without an index readers see no dataset, so a writer that is
+/// destroyed earlier, for example by an exception, leaves nothing that looks complete. Thread
+/// safety: one thread at a time.
 template <class Policies>
 class writer {
   static_assert(detail::checked_storage<Policies>::value);
@@ -39,7 +40,7 @@ class writer {
   using schema = typename Policies::schema;
   using options = writer_options;
 
-  /// Throws errc::invalid_argument for options that can not be right or a dataset that is already
+  /// Throws errc::invalid_argument for options that cannot be right or a dataset that is already
   /// there, errc::unsupported for a codec or hash that the policies do not serve, and what the
   /// store throws.
   explicit writer(options opts)
@@ -48,9 +49,9 @@ class writer {
   writer(const writer&) = delete;
   writer& operator=(const writer&) = delete;
 
-  /// Writes a sample: one value a column, in the schema's order.
-  /// Throws errc::invalid_argument, naming the column, for a value that can not be stored; the
-  /// writer stays usable. Throws what storing an earlier shard failed with.
+  /// Writes a sample: one value for each column, in the schema's order.
+  /// Throws errc::invalid_argument, which names the column, for a value that cannot be stored; the
+  /// writer stays usable. Also throws the error of an earlier shard that could not be stored.
   template <class... Values>
     requires(!schema::is_dynamic)
   void write(const Values&... values) {
@@ -71,13 +72,13 @@ class writer {
     write(std::span<const named_value>(values.begin(), values.size()));
   }
 
-  /// Writes a sample that is already in MDS form, `sample_layout` and all. It is checked.
+  /// Writes a sample that is already in MDS form. It is checked.
   void write_raw(bytes_view sample) { out_.write_raw(sample); }
 
-  /// Ends the shard, whatever its size: the next sample begins another. Nothing, where it is empty.
+  /// Ends the shard, of any size: the next sample begins another one. No effect on an empty shard.
   void end_shard() { out_.end_shard(); }
 
-  /// Stores the last shard, waits for all, and writes the index. Afterwards nothing can be written.
+  /// Stores the last shard, waits for all, and writes the index. No sample can be written later.
   void finish() { out_.finish(); }
 
   /// Samples written so far.

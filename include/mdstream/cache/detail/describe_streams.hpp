@@ -25,8 +25,8 @@ namespace mdstream::inline v0::detail {
 [[nodiscard]] bool is_same_place(const opened_store& remote, const std::string& prefix,
                                  const std::string& directory);
 
-/// Throws `errc::invalid_argument` for options that can not be right, `errc::unsupported` for a
-/// hash that the program can not compute.
+/// Throws `errc::invalid_argument` for options that cannot be right, `errc::unsupported` for a
+/// hash that the program cannot compute.
 [[nodiscard]] std::vector<catalog_stream> describe_streams(const std::vector<cache_stream>& streams,
                                                            hash_set hashes);
 

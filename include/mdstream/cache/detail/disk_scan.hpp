@@ -16,7 +16,7 @@ namespace mdstream::inline v0::detail {
 
 /// Calls `visit(relative name, bytes)` for every regular file beneath `directory`, but not for what
 /// is in `.mdstream` or in one of `elsewhere`, sorted, directories that are counted by themselves.
-/// Directories that can not be read count as empty.
+/// Directories that cannot be read count as empty.
 template <class Visit>
 void for_each_file(const std::string& directory, const std::vector<std::string>& elsewhere,
                    Visit visit) {

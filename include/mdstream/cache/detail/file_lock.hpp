@@ -40,7 +40,7 @@ void lock_file(int fd, const std::string& path,
                std::chrono::nanoseconds most = patience_with_peers);
 
 /// Opens (and makes) a lock file and takes its lock if that can be done at once; an empty
-/// descriptor when it can not. A file that was unlinked between the two is made anew.
+/// descriptor when it cannot. A file that was unlinked between the two is made anew.
 [[nodiscard]] unique_fd try_lock_path(const std::string& path, lock_kind kind);
 
 }  // namespace mdstream::inline v0::detail

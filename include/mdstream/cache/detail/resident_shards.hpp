@@ -54,7 +54,7 @@ class resident_shards {
   }
 
   /// The shard if it lies there complete, mapped; none when it has to be fetched, or another
-  /// process is at it. Throws `errc::corrupt` for a file of a wrong size that can not be fetched.
+  /// process is at it. Throws `errc::corrupt` for a file of a wrong size that cannot be fetched.
   /// What has to be checked before is not found, unless it `was_checked`.
   [[nodiscard]] std::optional<shard_ref> find(std::uint32_t shard, bool was_checked = false) {
     if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;

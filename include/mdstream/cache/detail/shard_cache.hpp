@@ -47,7 +47,7 @@ class shard_cache {
   using acquire_handler = unique_function<void(std::error_code, shard_ref)>;
   using prefetch_handler = unique_function<void(std::error_code)>;
 
-  /// Throws `errc::invalid_argument` for options that can not be right, `errc::cache_too_small` for
+  /// Throws `errc::invalid_argument` for options that cannot be right, `errc::cache_too_small` for
   /// a limit below the indexes and the largest shard, `errc::unsupported` when the root's file
   /// system has no locks.
   shard_cache(runtime& threads, cache_options options, std::vector<cache_stream> streams,

@@ -67,7 +67,7 @@ struct shard_evidence {
   bool was_adopted = false;      ///< others put it there before the directory was first used
 };
 
-/// Pure. What can be checked was, once a boot, and is again when the file changed. What can not is
+/// Pure. What can be checked was, once a boot, and is again when the file changed. What cannot is
 /// believed if it was flushed before the machine went down, or if the machine did not go down
 /// since.
 [[nodiscard]] constexpr standing judge(const shard_evidence& of) noexcept {
@@ -114,7 +114,7 @@ class shard_facts {
   [[nodiscard]] bool wants_flush(std::uint32_t shard, const shard_stamp& files, bool can_check,
                                  std::int64_t adopted) const;
 
-  /// Writes down what is known from now on. What can not be written is found out again.
+  /// Writes down what is known from now on. What cannot be written is found out again.
   void record(std::uint32_t shard, const shard_stamp& files, bool can_check,
               std::uint32_t flags) const;
 
@@ -122,7 +122,7 @@ class shard_facts {
   [[nodiscard]] static off_t offset(std::uint32_t shard) noexcept;
 
   /// What can be checked costs little to check again: any change of the file is reason enough. What
-  /// can not be has to be fetched again: only other contents are.
+  /// cannot be has to be fetched again: only other contents are.
   [[nodiscard]] std::uint64_t seal(std::uint32_t shard, const shard_stamp& files, bool can_check,
                                    const shard_fact& fact) const;
 

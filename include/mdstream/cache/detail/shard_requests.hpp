@@ -76,7 +76,7 @@ class shard_requests {
   [[nodiscard]] std::shared_ptr<entry> add(std::uint32_t shard, urgency why, std::stop_token stop,
                                            diagnostics& where, handler done);
 
-  /// Whether somebody waits who can not do without it.
+  /// Whether somebody waits who cannot do without it.
   [[nodiscard]] bool wanted_now(const entry& of) const;
 
   /// The shard's way is over: completes everybody who waits for it.

@@ -70,7 +70,7 @@ struct save_id {
   return "pins/" + save.text() + '/' + std::string(who);
 }
 
-/// A launch's name as a part of a key: what a key can not hold is replaced. Throws
+/// A launch's name as a part of a key: what a key cannot hold is replaced. Throws
 /// `errc::invalid_argument` for an empty one.
 [[nodiscard]] std::string token_key(std::string_view token);
 

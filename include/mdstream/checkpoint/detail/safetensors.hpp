@@ -44,7 +44,7 @@ struct safetensors_head {
 inline constexpr std::uint64_t safetensors_most_text = 100'000'000;
 
 /// Bytes of a file's head, which its first 8 bytes tell. Throws `errc::corrupt` where these are
-/// missing or tell what can not be; `where` names the file.
+/// missing or tell what cannot be; `where` names the file.
 [[nodiscard]] std::uint64_t safetensors_head_bytes(bytes_view first, std::uint64_t file_bytes,
                                                    diagnostics where = {});
 

@@ -28,7 +28,7 @@ struct pack_result {
   std::uint64_t slab_bytes = 0;
 };
 
-/// A sample that can not be collated: it contradicts its own header or its schema. The loader,
+/// A sample that cannot be collated: it contradicts its own header or its schema. The loader,
 /// which knows where the sample came from, turns it into an `mdstream::error`.
 class bad_sample : public std::exception {
  public:

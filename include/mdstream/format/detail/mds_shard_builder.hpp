@@ -48,7 +48,7 @@ class growing_bytes {
 /// One MDS shard in the making. Not for two threads at once.
 class mds_shard_builder {
  public:
-  /// A shard of 4 GiB or more can not be represented.
+  /// A shard of 4 GiB or more cannot be represented.
   static constexpr std::uint64_t max_bytes = std::numeric_limits<std::uint32_t>::max();
 
   /// `config`: the JSON text that the shard embeds. `size_hint` and `samples_hint`: about how many

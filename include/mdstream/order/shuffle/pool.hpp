@@ -57,7 +57,7 @@ struct pool_draw {
 ///     kernels::draw_rows(memory, pool.draw(count), ids, out, stream);  // mdstream/cuda/pool.cuh
 class pool {
  public:
-  /// Throws `errc::invalid_argument` for sizes that can not be right.
+  /// Throws `errc::invalid_argument` for sizes that cannot be right.
   explicit pool(const pool_options& given) : options_(given), order_(make_order(given)) {}
 
   /// Rows that the pool's memory has.

@@ -49,7 +49,7 @@ class index_builder {
   [[nodiscard]] row_index finish();
 
  private:
-  /// Why an object can not be read.
+  /// Why an object cannot be read.
   [[nodiscard]] std::optional<error> refused(const listed_object& each, bool takes_files) const;
 
   void pair_with_indexes();

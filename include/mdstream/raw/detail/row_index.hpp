@@ -89,7 +89,7 @@ void append_json(std::string& out, const std::vector<cut>& cuts);
 
 [[nodiscard]] options options_of(const json::value& text);
 
-/// Why an index can not have this key; nothing where it can.
+/// Why an index cannot have this key; nothing where it can.
 [[nodiscard]] std::optional<std::string_view> unsafe_object_key(std::string_view key) noexcept;
 
 /// Checks what fetches rely on: cuts come in their order, each in a stretch of its own.

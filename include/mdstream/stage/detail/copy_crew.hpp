@@ -125,7 +125,7 @@ class copy_crew {
     }
   }
 
-  /// Does one part, if one is open. Until it counts as done the work can not end or be replaced.
+  /// Does one part, if one is open. Until it counts as done the work cannot end or be replaced.
   bool take_part() {
     std::uint32_t open = open_.load(std::memory_order_acquire);
     do {

@@ -14,9 +14,9 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::azure`. What is set stands before the URL, the URL before the environment.
 struct azure_options : detail::cloud_options {
-  std::string account{};      ///< unset: that of a blob service's host, else AZURE_ACCOUNT_NAME
-  std::string account_key{};  ///< base64; unset: AZURE_ACCOUNT_ACCESS_KEY
-  std::string sas{};          ///< a signed query; unset: the URL's, AZURE_STORAGE_SAS_TOKEN
+  std::string account{};      ///< default: that of a blob service's host, else AZURE_ACCOUNT_NAME
+  std::string account_key{};  ///< base64; default: AZURE_ACCOUNT_ACCESS_KEY
+  std::string sas{};          ///< a signed query; default: the URL's, AZURE_STORAGE_SAS_TOKEN
 };
 
 /// What options, URL and environment come down to.
@@ -56,7 +56,7 @@ void place(const detail::cloud::cloud_url& url, store::azure_settings& out);
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] azure_settings resolve_azure(std::string_view url, const azure_options& options);
 
 }  // namespace mdstream::inline v0::store

@@ -13,11 +13,11 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::dbfs`. What is set stands before the URL, the URL before the environment.
 struct dbfs_options : detail::cloud_options {  ///< `endpoint` is the workspace: DATABRICKS_HOST
-  std::string token{};                         ///< unset: DATABRICKS_TOKEN, the profile's
-  std::string profile{};  ///< unset: the URL's, DATABRICKS_CONFIG_PROFILE, DEFAULT
+  std::string token{};                         ///< default: DATABRICKS_TOKEN, the profile's
+  std::string profile{};  ///< default: the URL's, DATABRICKS_CONFIG_PROFILE, DEFAULT
 };
 
-/// What options, URL, environment and profile come down to. Unset are empty.
+/// What options, URL, environment and profile come down to. Values that are not set are empty.
 struct dbfs_settings {
   std::string host{};  ///< of the workspace, with its scheme and without a slash at the end
   bool host_of_url = false;
@@ -53,7 +53,7 @@ void place(std::string_view url, const detail::cloud::cloud_url& parts, store::d
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] dbfs_settings resolve_dbfs(std::string_view url, const dbfs_options& options);
 
 }  // namespace mdstream::inline v0::store

@@ -12,10 +12,10 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::oci`. What is set stands before the URL, the URL before the environment.
 struct oci_options : detail::cloud_options {
-  std::string namespace_name{};  ///< unset: the URL's, else the service is asked once
-  /// Unset: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
+  std::string namespace_name{};  ///< default: the URL's, else the service is asked once
+  /// Default: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
   std::string region{};
-  std::string profile{};  ///< unset: the URL's, OCI_CLI_PROFILE, DEFAULT
+  std::string profile{};  ///< default: the URL's, OCI_CLI_PROFILE, DEFAULT
 };
 
 /// A profile as `~/.oci/config` has it, with what variables put in its settings' place. Unset are
@@ -61,7 +61,7 @@ void put_variables(const net::environment& variables, store::oci_profile& into);
 
 namespace mdstream::inline v0::store {
 
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] oci_settings resolve_oci(std::string_view url, const oci_options& options);
 
 }  // namespace mdstream::inline v0::store

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What may be said about an S3 store, and what follows from it, the URL and the environment. Pure
-/// but for the files of AWS's profiles.
+/// The options of an S3 store, and the settings that follow from them, the URL and the environment.
+/// Pure, except that it reads the files of AWS's profiles.
 
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/net/aws_credentials.hpp>
@@ -20,7 +20,7 @@
 
 namespace mdstream::inline v0::store {
 
-/// Where the bucket stands in a request's URL.
+/// The place of the bucket in a request's URL.
 enum class s3_addressing : std::uint8_t {
   automatic,     ///< in the host at AWS, in the path elsewhere
   path,          ///< https://endpoint/bucket/key
@@ -29,67 +29,68 @@ enum class s3_addressing : std::uint8_t {
 
 /// How the bytes of an upload are covered by its signature.
 enum class s3_payload : std::uint8_t {
-  automatic,  ///< not over TLS, which covers them already; else `whole`
-  whole,      ///< their hash is made before the first is sent
-  chunks,     ///< each 64 KiB is signed as it is sent: no pass over the bytes before
+  automatic,  ///< `none` over TLS, which protects them already; otherwise `whole`
+  whole,      ///< they are hashed before the first is sent
+  chunks,     ///< each 64 KiB is signed when it is sent: no pass over the bytes before
   none,
 };
 
-/// Options of `store::s3`. What is set stands before the URL, the URL before the environment, that
-/// before the profile.
+/// Options of `store::s3`. An option that is set here comes first, then the URL, then the
+/// environment, then the profile.
 struct s3_options {
-  /// `http[s]://host[:port][/path]`. Unset: S3_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL,
-  /// the `s3` settings of the profile's `services`, its endpoint_url, else AWS. Those of AWS's
-  /// tools do not count where AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true.
+  /// `http[s]://host[:port][/path]`. The default is the first of S3_ENDPOINT_URL,
+  /// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the `s3` settings of the profile's `services`, its
+  /// endpoint_url, and AWS. If AWS_IGNORE_CONFIGURED_ENDPOINT_URLS is true, only S3_ENDPOINT_URL
+  /// counts.
   std::string endpoint{};
-  /// Unset: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1. A bucket that says that
-  /// it is elsewhere is believed.
+  /// The default is AWS_REGION, AWS_DEFAULT_REGION, the profile's, or us-east-1. If the bucket
+  /// answers that it is in another region, the store uses that one.
   std::string region{};
-  /// Of ~/.aws. Unset: AWS_PROFILE, else `default`. When set here, its keys come before those of
-  /// the environment.
+  /// A profile of ~/.aws. The default is AWS_PROFILE or `default`. If set here, its credentials
+  /// come before those of the environment.
   std::string profile{};
-  /// The credentials provider of this store. Not set: the environment, the profile, else nobody:
-  /// then requests are not signed, as public buckets want them.
+  /// The credentials provider of this store. The default is the environment, then the profile.
+  /// Without credentials requests are not signed, which is enough for public buckets.
   std::optional<net::any_aws_credentials> credentials{};
   /// `automatic`: the profile's s3.addressing_style, if set.
   s3_addressing addressing = s3_addressing::automatic;
-  /// AWS's hosts with addresses of IPv6 as well. Unset: AWS_USE_DUALSTACK_ENDPOINT, the profile's
-  /// use_dualstack_endpoint.
+  /// Use AWS's hosts that also have IPv6 addresses. The default is AWS_USE_DUALSTACK_ENDPOINT, then
+  /// the profile's use_dualstack_endpoint.
   std::optional<bool> dual_stack{};
-  /// AWS's hosts with FIPS 140 modules. Unset: AWS_USE_FIPS_ENDPOINT, the profile's
-  /// use_fips_endpoint.
+  /// Use AWS's hosts with FIPS 140 modules. The default is AWS_USE_FIPS_ENDPOINT, then the
+  /// profile's use_fips_endpoint.
   std::optional<bool> fips{};
-  /// Whether requests pay (x-amz-request-payer). Unset: when the comma-separated
+  /// Whether the requester pays (x-amz-request-payer). The default is true if the comma-separated
   /// MOSAICML_STREAMING_AWS_REQUESTER_PAYS names the bucket.
   std::optional<bool> requester_pays{};
-  /// x-amz-acl of uploads. Unset: S3_CANNED_ACL.
+  /// x-amz-acl of uploads. The default is S3_CANNED_ACL.
   std::string canned_acl{};
-  /// x-amz-storage-class of uploads, `INTELLIGENT_TIERING` say. Unset: the bucket's default.
+  /// x-amz-storage-class of uploads, such as `INTELLIGENT_TIERING`. The default is the bucket's.
   std::string storage_class{};
-  /// x-amz-server-side-encryption of uploads: `AES256`, `aws:kms` or `aws:kms:dsse`. Unset: as the
-  /// bucket is configured.
+  /// x-amz-server-side-encryption of uploads: `AES256`, `aws:kms` or `aws:kms:dsse`. The default is
+  /// the bucket's.
   std::string server_side_encryption{};
-  /// ID or ARN of the KMS key that encrypts uploads, with `aws:kms` or `aws:kms:dsse`. Unset: the
-  /// account's own.
+  /// ID or ARN of the KMS key that encrypts uploads, with `aws:kms` or `aws:kms:dsse`. The default
+  /// is the account's own.
   std::string kms_key_id{};
-  /// 32 bytes by which S3 encrypts uploads and decrypts what is read, and which it does not keep
-  /// (SSE-C): objects that were written with it are read with it alone. It is sent with each
-  /// request, over https only (or to this machine), and appears in no message.
+  /// The key, 32 bytes, by which S3 encrypts uploads and decrypts reads, and which S3 does not keep
+  /// (SSE-C): reading needs the same key. It is sent with each request, over https only (or to this
+  /// machine), and never appears in a message.
   std::string customer_key{};
   /// Tags of uploaded objects by name, at most ten.
   std::vector<std::pair<std::string, std::string>> tags{};
-  /// Headers of every request, signed: x-amz-expected-bucket-owner say.
+  /// Signed headers of every request, such as x-amz-expected-bucket-owner.
   std::vector<std::pair<std::string, std::string>> headers{};
   s3_payload payload = s3_payload::automatic;
-  /// Larger objects are uploaded in parts of at least this size (S3 wants 5 MiB and takes 10,000
-  /// parts), so many at a time, each repeated as `part_retry` says.
+  /// Larger objects are uploaded in parts of at least this size (S3 requires 5 MiB and allows
+  /// 10,000 parts), `parallel_parts` at a time, each retried as `part_retry` says.
   byte_size part_bytes = 16_MiB;
   unsigned parallel_parts = 4;
   retry_policy part_retry = patient_parts;
-  /// `ca_file` unset: AWS_CA_BUNDLE, the profile's ca_bundle.
+  /// The default of its `ca_file` is AWS_CA_BUNDLE, then the profile's ca_bundle.
   net::http_client_options http{};
   net::environment variables = net::process_environment();
-  /// Told of a file of credentials that everybody may read, when the store is opened.
+  /// Gets a warning if everybody may read a file of credentials, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };
 
@@ -156,7 +157,7 @@ void apply_headers(const store::s3_options& options, bool endpoint_of_url, store
 namespace mdstream::inline v0::store {
 
 /// The settings for a URL; completes `options` by its parameters and by what the environment says.
-/// Throws `errc::invalid_argument` for what can not be right.
+/// Throws `errc::invalid_argument` for what cannot be right.
 [[nodiscard]] s3_settings resolve_s3(std::string_view url, s3_options& options);
 
 /// Where a request goes: `url` is scheme, host and path, as they are sent and signed.

@@ -74,7 +74,7 @@ class batch_builder {
                        std::size_t worker) const = 0;
   /// Fills `into` with these samples, one for each id, and returns the bytes of the batch; `epoch`
   /// and `number` are set already. Not thread-safe. Throws `collate::bad_sample` for a sample that
-  /// can not be collated.
+  /// cannot be collated.
   virtual std::uint64_t build(std::span<const std::int64_t> ids,
                               std::span<const collate::sample_bytes> samples,
                               untyped_batch& into) = 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The samples of a batch whose shards can not all be held at one time.
+/// The samples of a batch whose shards cannot all be held at one time.
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/stream/detail/batch_reader.hpp>

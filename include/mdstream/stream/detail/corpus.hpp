@@ -200,7 +200,7 @@ class corpus final : public detail::shard_supply {
     }
   }
 
-  /// The same for a sample's shard; null where it can not be read.
+  /// The same for a sample's shard; null where it cannot be read.
   [[nodiscard, gnu::noinline, gnu::cold]] const std::byte* origin_or_null(
       bytes_view shard, std::uint64_t sample) const noexcept {
     try {

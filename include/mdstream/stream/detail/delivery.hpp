@@ -1,7 +1,7 @@
 #pragma once
 
 /// One epoch on one rank, carried out: says when the next batch can be built, and what is done
-/// about shards that can not be read.
+/// about shards that cannot be read.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
@@ -31,11 +31,11 @@
 
 namespace mdstream::inline v0::detail {
 
-/// A shard whose bytes are bad is dropped and fetched once more; what is still bad, or can not be
+/// A shard whose bytes are bad is dropped and fetched once more; what is still bad, or cannot be
 /// had at all, fails its batch, or other shards take its place, as `delivery_limits` say.
 ///
 /// The shards of the first batch are held; with a cache limit no others are, because what is held
-/// can not be evicted. Where the limit does not allow even that, the batch's samples are copied out
+/// cannot be evicted. Where the limit does not allow even that, the batch's samples are copied out
 /// of each shard as it comes, and no shard is held. One consumer at a time calls `wait` or
 /// `async_next`, `front`, `shard` and `pop`. Between the announcement of a batch and `pop`, its
 /// shards are read without a lock. The destructor cancels what is in flight and waits for its end;
@@ -89,7 +89,7 @@ class delivery {
   /// After `pop`: the batch that will be announced next, if its shards are held already. They stay
   /// held until it is announced.
   [[nodiscard]] const upcoming_batch* upcoming() const noexcept;
-  /// The samples of the announced batch where they were copied, because its shards can not be held;
+  /// The samples of the announced batch where they were copied, because its shards cannot be held;
   /// null where these are. Until `pop`; may be moved from before.
   [[nodiscard]] copied_samples* copied() noexcept { return copies_ ? &copied_ : nullptr; }
   /// Whether that was so of any batch. Any thread.
@@ -187,10 +187,10 @@ class delivery {
   [[nodiscard]] bool recover_failure(std::unique_lock<std::mutex>& lock);
 
   /// Gives up a shard with bad bytes, so that it is fetched once more; false where it was before,
-  /// or where it can not be.
+  /// or where it cannot be.
   [[nodiscard]] bool drop(std::uint32_t shard, std::unique_lock<std::mutex>& lock);
 
-  /// Lets other shards take the place of one that can not be read.
+  /// Lets other shards take the place of one that cannot be read.
   [[nodiscard]] bool substitute(std::uint32_t shard, std::error_code why);
 
   /// Sees to it that the waiter's batch is built, or that it hears why not.

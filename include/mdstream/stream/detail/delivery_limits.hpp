@@ -14,7 +14,7 @@ struct delivery_limits {
   std::uint64_t predownload = 0;  ///< samples ahead whose shards are fetched
   std::uint64_t horizon = 0;      ///< samples ahead whose order eviction knows, where it evicts
   std::size_t requests = 1;       ///< shards that are fetched ahead at the same time
-  bool substitute = false;        ///< other shards are read in place of those that can not be
+  bool substitute = false;        ///< other shards are read in place of those that cannot be
 };
 
 /// What became of the shards that batches needed.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is done about shards that can not be read. Pure.
+/// What is done about shards that cannot be read. Pure.
 
 #include <mdstream/core/error.hpp>
 
@@ -15,7 +15,7 @@ namespace mdstream::inline v0::detail {
 /// Keeps what went wrong with a batch's shards, and which were fetched once more. Not thread-safe.
 class recovery {
  public:
-  /// `substitute`: other shards may be read in place of those that can not be.
+  /// `substitute`: other shards may be read in place of those that cannot be.
   explicit recovery(bool substitute) noexcept : substitute_(substitute) {}
 
   /// A shard could not be had, or its bytes are no shard (`is_content`). The last failure counts.

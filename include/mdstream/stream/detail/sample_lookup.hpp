@@ -87,7 +87,7 @@ class sample_lookup {
 };
 
 /// A handler that holds the last reference to a dataset destroys it on one of its own threads,
-/// which can not end themselves.
+/// which cannot end themselves.
 struct ends_off_own_threads {
   void operator()(sample_lookup* gone) const;
 };

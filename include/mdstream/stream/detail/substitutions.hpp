@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is read in place of shards that can not be read. Pure.
+/// What is read in place of shards that cannot be read. Pure.
 
 #include <mdstream/stream/detail/shard_locator.hpp>
 

@@ -63,7 +63,7 @@ class row_sink {
     return static_cast<row_shard&>(sink_.shard()).made;
   }
 
-  /// Python's zstd can not read compressed files of no bytes: where a first row beyond the limit
+  /// Python's zstd cannot read compressed files of no bytes: where a first row beyond the limit
   /// would leave one, it goes into the first shard instead of the second.
   [[nodiscard]] bool must_not_be_empty() const {
     return sink_.shard().samples() == 0 && !config_.compression.empty() &&
