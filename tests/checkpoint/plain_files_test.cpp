@@ -222,12 +222,7 @@ TEST_CASE("elements that lie across blocks are cast whole", "[checkpoint]") {
   constexpr std::uint64_t count = 5'000'000;
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i) + 0.25;
-#if defined(__SANITIZE_THREAD__)  // under which each takes seconds
-  constexpr std::size_t all_spaces[] = {3};
-#else
-  constexpr std::size_t all_spaces[] = {0, 1, 3, 6};
-#endif
-  for (const std::size_t spaces : all_spaces) {
+  for (const std::size_t spaces : {0U, 1U, 3U, 6U}) {
     const mds::opened_store place = mds::store::memory();
     put(place, "model.safetensors",
         file_of({{"odd", tensor_type::u8, {5}, "12345"},
