@@ -215,7 +215,7 @@ TEST_CASE("heads of plain files that contradict each other are refused by file a
   refuse(cut(R"({"w":{"saved_offsets":[1]}})"), {"1.st", "[0] is missing"});
 
   // as cheap for each tensor as for a few: were it quadratic, it would not end
-  constexpr int count = 100'000;
+  constexpr int count = 200'000;
   safetensors_head many{.data_at = 8};
   std::string offsets = "{";
   for (int i = 0; i < count; ++i) {

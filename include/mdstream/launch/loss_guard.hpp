@@ -59,9 +59,9 @@ struct batch_range {
 ///     }
 ///
 /// To go back: make a new loader, load the tensors and the loader state of the last checkpoint that
-/// the guard accepts, and the guard's own text from it, or `at_start` where there is none. Save at
-/// once, so that the run's next start knows what is left out, whatever ends this one; then train
-/// on. Where the process dies before it has saved, the same losses come back and are judged alike.
+/// the guard accepts, and give `load_state` the guard's text from it, or `at_start` without a
+/// checkpoint. Save at once: then the run's next start skips the same batches. Then train on. If
+/// the process dies before it has saved, the next start sees the same losses and judges them alike.
 ///
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
 class loss_guard {

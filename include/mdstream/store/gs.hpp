@@ -24,7 +24,7 @@ struct gs_options : detail::cloud_options {};
 
 /// Reads and writes objects under `gs://bucket/prefix`. If GCS_KEY and GCS_SECRET are set, it uses
 /// the S3 protocol with these HMAC keys. Otherwise it uses the JSON API with Google's application
-/// default credentials, or unsigned requests if there are none. A query of the URL may have
+/// default credentials; without any, it sends unsigned requests. A query of the URL may have
 /// `endpoint`, which gets no token. CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE and
 /// STORAGE_EMULATOR_HOST name other endpoints. Thread-safe; copies share connections and
 /// credentials. The runtime has to outlive the calls.

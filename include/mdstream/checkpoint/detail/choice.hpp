@@ -123,8 +123,9 @@ using accept_function =
 }
 
 /// The newest whole checkpoint of the right line that `accept` takes, as of the starts before
-/// `before`: that of the last start that has a record. Nothing where there is none, and where the
-/// run's first one is not accepted; `errc::corrupt` where there are some and none can be used.
+/// `before`: that of the last start that has a record. Nothing in a run without checkpoints, or if
+/// its first one is not accepted; `errc::corrupt` if there are checkpoints and all are damaged or
+/// refused.
 ///
 /// A start whose record is damaged or gone, though it has checkpoints, does not say what it went on
 /// from: behind its own come those of the start before it.

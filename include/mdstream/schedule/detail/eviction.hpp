@@ -54,7 +54,7 @@ class eviction_queue {
   eviction_queue(std::vector<eviction_candidate> candidates, urgency why,
                  std::uint64_t wanted_next_use);
 
-  /// The next to go; none when there is none left, or it cannot go yet.
+  /// The next shard to evict; nothing if no shard is left, or none can be evicted yet.
   [[nodiscard]] std::optional<eviction_candidate> next();
 
  private:

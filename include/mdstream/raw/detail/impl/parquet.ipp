@@ -382,8 +382,8 @@ class bounded_pool final : public ::arrow::ProxyMemoryPool {
   bool refused_ = false;
 };
 
-/// Rows are decoded as many at a time as the processor's cache has room for: what Arrow has decoded
-/// is read once more, and its buffers stay where they are.
+/// Arrow decodes batches of rows that fit into the processor's cache, because the decoded values
+/// are read once more, and so that its buffers do not have to grow.
 MDSTREAM_INLINE ::parquet::ArrowReaderProperties arrow_properties(std::uint64_t plain_bytes = 0,
                                                                   std::uint64_t rows = 0) {
   constexpr std::uint64_t batch_bytes = std::uint64_t{256} << 10, most_rows = 1024;
