@@ -14,26 +14,13 @@
 #include <string>
 #include <vector>
 
-#include "support/seed.hpp"
-
 namespace golden {
 
 using json = nlohmann::json;
 
-/// Under the address sanitizer, where each takes twenty times as long, an eighth of the cases,
-/// drawn by chance: order_fastmath and order_clang go through all.
 inline json load(const std::string& name) {
-  std::ifstream text(MDSTREAM_TEST_DATA "/golden/" + name + ".json");
-  json file = json::parse(text);
-#if defined(__SANITIZE_ADDRESS__)
-  if (file.contains("cases")) {
-    json some = json::array();
-    for (std::size_t i = support::test_seed() % 8; i < file["cases"].size(); i += 8)
-      some.push_back(std::move(file["cases"][i]));
-    file["cases"] = std::move(some);
-  }
-#endif
-  return file;
+  std::ifstream file(MDSTREAM_TEST_DATA "/golden/" + name + ".json");
+  return json::parse(file);
 }
 
 /// Integers of 53 bits and more are decimal strings.

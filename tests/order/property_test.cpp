@@ -100,12 +100,7 @@ TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]")
   CAPTURE(seed);
   configurations random(seed);
   std::size_t compared = 0, refused = 0;
-#if defined(__SANITIZE_ADDRESS__)
-  constexpr std::size_t rounds = 400;
-#else
-  constexpr std::size_t rounds = 3000;
-#endif
-  for (std::size_t i = 0; i < rounds; ++i) {
+  for (std::size_t i = 0; i < 3000; ++i) {
     const auto request = random.request();
     const auto name =
         random.one_of<std::string>({"py1e", "py1e", "py1br", "py1s", "py2s", "naive"});
@@ -131,8 +126,8 @@ TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]")
     REQUIRE(got == *expected);
     REQUIRE(read_in_pieces(mdstream::epoch_order(order), random) == *expected);
   }
-  CHECK(compared > rounds / 3);
-  CHECK(refused > rounds / 60);
+  CHECK(compared > 1000);
+  CHECK(refused > 50);
 }
 
 TEST_CASE("windows much smaller than the epoch are read alike", "[order][property]") {
