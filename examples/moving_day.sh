@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh build stores cli mpi test launchers
+tools/install-deps.sh build formats stores cli mpi test launchers
 build=build/moving
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_TESTS=OFF -DMDSTREAM_EXAMPLES=ON >/dev/null
 cmake --build "$build" --target quickstart mdstream_cli
