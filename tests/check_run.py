@@ -3,8 +3,8 @@
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
-needs it; that is printed. --all, of CI: only a device may be missing. --part, of a selection of tests: only what was
-skipped counts. --update writes the list anew.
+needs it; that is printed. --all, of CI: only a device may be missing, and what the long form has more. --part, of a
+selection of tests: only what was skipped counts. --update writes the list anew.
 """
 
 import json
@@ -30,6 +30,8 @@ needs = {
               "libtorch, which Debian has"),
     "launchers": (lambda: all(map(shutil.which, ("mpirun.openmpi", "mpiexec.hydra", "slurmd", "torchrun"))),
                   "tools/install-deps.sh launchers"),
+    "long": (lambda: "MDSTREAM_LONG_TESTS" in os.environ, "the long form (--long)"),
+    "ray": (lambda: (peers / "ray" / "bin" / "python").exists(), "tools/install-ray.sh"),
 }
 
 
@@ -49,6 +51,8 @@ def needed_by(name):
         return ["mosaic"]
     if name in ("launch_openmpi", "launch_hydra", "launch_torchrun", "launch_slurm"):
         return ["launchers"]
+    if name == "launch_ray":
+        return ["long", "ray"]
     if name == "example_libtorch":
         return ["torch"]
     return []
@@ -107,14 +111,14 @@ def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     names = tests_of(build)
     if "--update" in sys.argv[2:]:
-        return write_list(names)
+        return write_list(sorted({*names, *(name for name, words in listed().items() if "long" in words)}))
     everything = "--all" in sys.argv[2:]
     skipped, expected = skipped_in(build), listed()
     failures = []
 
     def missing(name, why):
         lacking = [need for need in expected.get(name, []) if not needs[need][0]()]
-        if not lacking or (everything and lacking != ["device"]):
+        if not lacking or (everything and lacking != ["device"] and "long" not in lacking):
             failures.append(f"{name} {why}")
         else:
             print(f"mdstream: {name} did not run, it needs {needs[lacking[0]][1]}")

@@ -145,6 +145,11 @@ wait_for() {
 }
 stuck() {
   cat "$said" >&2
+  if [ "$alive" = job_lives ]; then
+    timeout 10 squeue --long >&2 || true
+    timeout 10 sinfo --long --Node >&2 || true
+    tail -n 40 "${SLURM_CONF%/*}/log" >&2
+  fi
   echo "moving day: a start under $launcher $1, at step $(steps_done) of $steps, after $made kills" >&2
   exit 1
 }

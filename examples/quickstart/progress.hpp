@@ -35,17 +35,18 @@ class stopwatch {
 
 struct progress {
   std::uint64_t step, steps, samples;
-  double loss, held_out;  // nats a byte; held_out is the last that was measured
+  double loss, held_out;  // nats a byte; held_out is the last that was measured, 0 before
 };
 
 [[nodiscard]] inline std::string progress_text(const progress& now, const stopwatch& watch) {
-  char line[200];
+  char line[200], held_out[32] = "-";
+  if (now.held_out > 0) std::snprintf(held_out, sizeof held_out, "%.3f", now.held_out);
   std::snprintf(line, sizeof line,
-                "step %4llu/%llu  %6.0f samples/s  stall %4.1f %%  loss %.3f  held-out %.3f",
+                "step %4llu/%llu  %6.0f samples/s  stall %4.1f %%  loss %.3f  held-out %s",
                 static_cast<unsigned long long>(now.step),
                 static_cast<unsigned long long>(now.steps),
                 static_cast<double>(now.samples) / watch.seconds(), watch.stall_percent(), now.loss,
-                now.held_out);
+                held_out);
   return line;
 }
 

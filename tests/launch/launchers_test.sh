@@ -90,6 +90,12 @@ case $launcher in
     wait "$torchrun_pid" || fail "torchrun did not start the ranks again"
     await train.log 2 ' goes on'
     ;;
+  ray)
+    python=${PEERS:-/opt/peers}/ray/bin/python
+    [ -x "$python" ] || { echo "mdstream: SKIPPED: no Ray; tools/install-ray.sh installs it" >&2; exit 77; }
+    RAY_DEDUP_LOGS=0 "$python" "$(dirname "$0")/ray_train.py" "$program" "$work/ray" >world.log 2>&1 || fail "Ray failed"
+    check_world '$' world.log
+    ;;
   slurm)
     for each in munged slurmctld slurmd; do PATH=$PATH:/usr/sbin need $each; done
     start_slurm "$work/slurm" 1 8 || { echo "mdstream: SKIPPED: Slurm does not start here" >&2; exit 77; }
