@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/charts.py [--check]: draws the charts of docs/performance.md, each from a table of that page.
+"""docs/charts.py [--check]: draws the charts of docs/performance.md, each from the table of that page that stands before it.
 
 With --check nothing is written, and the exit status is 1 where a picture is not that of its table.
 """
@@ -13,99 +13,86 @@ import svg
 docs = pathlib.Path(__file__).resolve().parent
 page = (docs / "performance.md").read_text(encoding="utf-8")
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
+LEFT, WIDTH, BAR, GAP = 215, 400, 15, 22
 
 
-def table(heading, first):
-    """[{column: cell}] of the table below this heading whose first column has the name `first`."""
-    section = page[page.index(f"## {heading}\n"):]
-    start = re.search(rf"^\| {re.escape(first)} \|", section, re.M)
-    lines = re.match(r"(?:\|.*\n)+", section[start.start():])[0].splitlines()
+def table_before(picture):
+    """[[cell]] of the last table before this picture, its head first."""
+    place = page.find(f"](images/{picture}.svg)")
+    if place < 0:
+        sys.exit(f"docs/charts.py: docs/performance.md does not show {picture}.svg")
+    lines = re.findall(r"(?:^\|.*\n)+", page[:place], re.M)[-1].splitlines()
     head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
-    return [dict(zip(head, cells)) for cells in rows]
+    return [head, *rows]
 
 
-def rate(cell, unit):
-    """(value, unit) of a cell such as "1.13 GB/s (0.82 to 1.51)", "write() 0.93 M/s" or "0.33"; without one, that of the row."""
-    found = re.search(r"(?<![\w.])(\d+(?:\.\d+)?)(?: ([kMG]?)(B/s|/s| samples/s|(?= |$)))?", cell)
+def quantity(cell):
+    """(name, value, text) of a cell such as "1.13 GB/s (0.82 to 1.51)", "write() 0.93 M/s (1.30x)" or "482"."""
+    found = re.fullmatch(r"(?:(.*?):? )??(([\d.,]+)(?: (?:([kMG]?)(?:B/s|/s)|(ms|µs|s|MB|MiB)))?)(?: to [\d.]+)?(?: \(.*\))?", cell)
     if found is None:
-        return None, unit
-    if found[3] is not None and (found[2] or found[3]):
-        unit = found[2], found[3].removeprefix(" samples")
-    return float(found[1]) * PREFIXES[unit[0]], unit
+        sys.exit(f"docs/charts.py: no figure in the cell '{cell}'")
+    name, text, number, prefix, time = found.groups()
+    factor = {"ms": 1e-3, "µs": 1e-6}.get(time) or PREFIXES[prefix or ""]
+    return (name or "").strip("`"), float(number.replace(",", "")) * factor, text
 
 
-def shown(value, base):
-    prefix = max((p for p in PREFIXES if PREFIXES[p] <= value), key=PREFIXES.get)
-    return f"{value / PREFIXES[prefix]:.3g} {prefix}{base or '/s'}"
+def chart(picture, title, cases, columns, powers=None, full=None):
+    """Bars of these columns for each case: of all where `columns` says so by None.
 
-
-def chart(title, rows, first, cases, columns, powers=None):
-    """Bars of these columns for each case. `powers`: a logarithmic axis from and to these powers of ten; else each case has its own scale."""
-    left, width, bar, gap = 190, 430, 15, 22
-    out, y, drawn = svg.drawing(title, 720), 48, set()
-    for row in rows:
-        case = cases.get(row[first])
-        if case is None or case in drawn:
-            continue
-        drawn.add(case)
-        unit, bars = ("", "/s"), []
-        for column, label in columns.items():
-            value, unit = rate(row[column], unit)
-            if value is not None:
-                bars.append((label or re.search(r"`(?:limit:)?([^`]+)`", row[column])[1], value))
-        most = max(value for _, value in bars)
-        out.text(14, y, case, "strong")
+    `cases`: the first cell of a row -> its name in the picture. `powers`: a logarithmic axis from and to these powers of ten. `full`: what
+    the longest bar stands for; else each case has its own scale.
+    """
+    head, *rows = table_before(picture)
+    rows = {row[0]: row for row in rows}
+    if not cases.keys() <= rows.keys():
+        sys.exit(f"docs/charts.py: the table before {picture}.svg has no row {', '.join(cases.keys() - rows.keys())}")
+    out, y = svg.drawing(title, 720), 48
+    for case, shown in cases.items():
+        bars = []
+        for column, cell in zip(head[1:], rows[case][1:]):
+            if cell and (columns is None or column in columns):
+                name, value, text = quantity(cell)
+                bars.append((name or column.strip("`"), value, text))
+        most = full or max(value for _, value, _ in bars)
+        out.text(14, y, shown, "strong")
         y += 8
-        for label, value in bars:
-            length = width * ((math.log10(value) - powers[0]) / (powers[1] - powers[0]) if powers else 0.85 * value / most)
-            out.text(left - 8, y + 12, label, anchor="end")
-            out.rect(left, y, length, bar, "bar" if label == "mdstream" else "peer")
-            out.text(left + length + 6, y + 12, shown(value, unit[1]))
-            y += bar + 4
-        y += gap
-    if drawn != set(cases.values()):
-        sys.exit(f"docs/charts.py: docs/performance.md has not all of the cases {', '.join(cases)}")
+        for label, value, text in bars:
+            length = WIDTH * ((math.log10(value) - powers[0]) / (powers[1] - powers[0]) if powers else 0.85 * value / most)
+            out.text(LEFT - 8, y + 12, label, anchor="end")
+            out.rect(LEFT, y, length, BAR, "bar" if label == head[1] else "peer")
+            out.text(LEFT + length + 6, y + 12, text)
+            y += BAR + 4
+        y += GAP
     return out.done(y - 8)
 
 
-def named(*columns):
-    return {column: column for column in columns}
+def themselves(*cases):
+    return {case: case for case in cases}
 
 
-pictures = {
-    "loader": chart(
-        "Samples a second in one process, shuffled, from a warm page cache (logarithmic)",
-        table("How fast is a loop, beside other libraries?", "case"), "case",
-        {"iteration, 1 KiB": "samples of 1 KiB", "iteration, 2048 uint16": "2,048 tokens",
-         "iteration, JPEG files of 110 KB": "JPEG files of 110 KB"},
-        named("mdstream", "mlx-data", "litdata", "webdataset", "mosaicml-streaming"), (3.3, 7.6)),
-    "epoch": chart(
-        "Samples of 2 KiB a second in a first epoch, from a web server to an empty cache",
-        table("How fast is a first epoch?", "case"), "case",
-        {"first epoch, raw": "raw shards", "first epoch, zstd": "zstd shards"},
-        {"mdstream": "mdstream", "compared with": None}),
-    "copy": chart(
-        "Downloads to memory, 16 objects at a time (each case has its own scale)",
-        table("How fast is a copy?", "download"), "download",
-        {"64 x 32 MiB to memory": "64 objects of 32 MiB", "2000 x 1 MiB to memory": "2,000 objects of 1 MiB",
-         "20000 x 64 KiB to memory": "20,000 objects of 64 KiB"},
-        named("mdstream", "curl -Z", "s5cmd", "rclone", "obstore")),
-    "checkpoint": chart(
-        "A checkpoint of 1.5 GB in S3 (each case has its own scale)",
-        table("How fast is a checkpoint?", "S3"), "S3", {"save": "save", "load": "load"},
-        named("mdstream", "safetensors + s5cmd", "safetensors + boto3", "torch.save + boto3")),
-    "order": chart(
-        "Ids of an epoch in the order of py1e a second (each case has its own scale)",
-        table("How fast is an order?", "py1e"), "py1e",
-        {"all ids, 1e8 samples in 1e5 shards, NCN 1 (loaded)": "1e8 samples, 1e5 shards, 1 canonical node",
-         "all ids, 1e8 samples in 1e5 shards, NCN 8": "the same, 8 canonical nodes",
-         "all ids, 1e7 samples in 1e6 shards, NCN 1 (loaded)": "1e7 samples, 1e6 shards, 1 canonical node"},
-        named("mdstream", "mosaicml-streaming")),
-    "write": chart(
-        "Samples written a second, with one thread beside the caller (each case has its own scale)",
-        table("How fast is writing?", "case"), "case",
-        {"1 KiB, one thread beside the caller": "samples of 1 KiB", "64 B, one thread beside the caller": "samples of 64 B",
-         "1 KiB, zstd": "samples of 1 KiB, zstd"},
-        {"mdstream": "mdstream", "limit": "the limit", "mosaicml-streaming": "mosaicml-streaming"}),
-}
+pictures = {name: chart(name, *what) for name, what in {
+    "loader": ("Samples a second in one process, shuffled, from a warm page cache (logarithmic)",
+               {"shuffled batches, samples of 1 KiB": "samples of 1 KiB", "2,048 tokens": "2,048 tokens",
+                "JPEG files of 110 KB": "JPEG files of 110 KB"},
+               ("mdstream", "mlx-data", "litdata", "webdataset", "mosaicml-streaming"), (3.3, 7.6)),
+    "epoch": ("Samples of 2 KiB a second in a first epoch, from a web server to an empty cache", themselves("raw shards", "zstd shards"), None),
+    "cache": ("Downloads of ten epochs, 650 without a cache (fewer is better; each case has its own scale)",
+              {f"downloads, a cache of {percent} %": f"a cache of {percent} %" for percent in (10, 30, 60)}, None),
+    "restart": ("From SIGKILL to the first batch of a new process (shorter is better; each case has its own scale)",
+                themselves("65 shards", "100,000 shards, 10^8 samples"), None),
+    "copy": ("Downloads to memory, 16 objects at a time (each case has its own scale)",
+             {"download to memory, 64 x 32 MiB": "64 objects of 32 MiB", "download to memory, 2000 x 1 MiB": "2,000 objects of 1 MiB",
+              "download to memory, 20000 x 64 KiB": "20,000 objects of 64 KiB"}, None),
+    "checkpoint": ("A checkpoint of 1.5 GB in S3 (each case has its own scale)", {"save to S3": "save", "load from S3": "load"},
+                   ("mdstream", "safetensors + s5cmd", "safetensors + boto3", "torch.save + boto3")),
+    "order": ("Ids of an epoch in the order of py1e a second (each case has its own scale)",
+              {"ids a second, 10^8 samples, 10^5 shards": "10^8 samples, 10^5 shards, 1 canonical node",
+               "the same, 8 canonical nodes": "the same, 8 canonical nodes",
+               "ids a second, 10^7 samples, 10^6 shards": "10^7 samples, 10^6 shards, 1 canonical node"}, None),
+    "write": ("Samples written a second, with one thread beside the caller (each case has its own scale)",
+              themselves("samples of 1 KiB", "samples of 64 B", "samples of 1 KiB, zstd"), None),
+    "gpu": ("Work on the GPU, of the limit: 1 is as fast as a copy of the same bytes",
+            themselves("batches of 64 MiB from the cache to the device, 46 GB/s", "batches collated on the device, dense", "packed", "padded", "ragged",
+                       "rows of 4096 B gathered", "rows of 64 B gathered"), None, None, 1),
+}.items()}
 svg.keep({docs / "images" / f"{name}.svg": picture for name, picture in pictures.items()})

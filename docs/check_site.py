@@ -22,6 +22,7 @@ pages = {
     "stores/s3.html": "AWS_ACCESS_KEY_ID",
     "reference/load.html": "Every full global batch holds the same samples",
     "reference/stores.html": "Reads and writes objects under a prefix of a bucket",
+    "performance.html": "How to repeat it",
     "search.html?q=py1e": "order.html",
     "search.html?q=checkpoint_saver": "reference/checkpoints.html",
     "own-data.html": "the same loss",

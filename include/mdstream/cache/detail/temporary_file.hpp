@@ -22,7 +22,7 @@ namespace mdstream::inline v0::detail {
 /// takes in pieces of some hundred KiB as large ones, and each byte is written once. What needs
 /// memory to write to gets the file `mapped` when it is made; it is filled with zeros by large
 /// writes before, because a page fault for every 4 KiB of a file without content costs four times
-/// as much as both together (docs/performance.md).
+/// as much as both together (docs/notes/epoch.md).
 class temporary_file {
  public:
   /// Creates `path`, which must not exist, with `size` bytes.
