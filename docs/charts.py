@@ -13,7 +13,7 @@ import svg
 docs = pathlib.Path(__file__).resolve().parent
 page = (docs / "performance.md").read_text(encoding="utf-8")
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
-LEFT, WIDTH, BAR, GAP = 215, 400, 15, 22
+LEFT, WIDTH, BAR, GAP = 225, 390, 15, 22
 
 
 def table_before(picture):
@@ -52,14 +52,15 @@ def chart(picture, title, cases, columns, powers=None, full=None):
         for column, cell in zip(head[1:], rows[case][1:]):
             if cell and (columns is None or column in columns):
                 name, value, text = quantity(cell)
-                bars.append((name or column.strip("`"), value, text))
-        most = full or max(value for _, value, _ in bars)
+                own = column == head[1]
+                bars.append(("mdstream" if own else name or column.strip("`"), value, text, own))
+        most = full or max(value for _, value, *_ in bars)
         out.text(14, y, shown, "strong")
         y += 8
-        for label, value, text in bars:
+        for label, value, text, own in bars:
             length = WIDTH * ((math.log10(value) - powers[0]) / (powers[1] - powers[0]) if powers else 0.85 * value / most)
             out.text(LEFT - 8, y + 12, label, anchor="end")
-            out.rect(LEFT, y, length, BAR, "bar" if label == head[1] else "peer")
+            out.rect(LEFT, y, length, BAR, "bar" if own else "peer")
             out.text(LEFT + length + 6, y + 12, text)
             y += BAR + 4
         y += GAP
@@ -76,9 +77,9 @@ pictures = {name: chart(name, *what) for name, what in {
                 "JPEG files of 110 KB": "JPEG files of 110 KB"},
                ("mdstream", "mlx-data", "litdata", "webdataset", "mosaicml-streaming"), (3.3, 7.6)),
     "epoch": ("Samples of 2 KiB a second in a first epoch, from a web server to an empty cache", themselves("raw shards", "zstd shards"), None),
-    "cache": ("Downloads of ten epochs, 650 without a cache (fewer is better; each case has its own scale)",
+    "cache": ("Downloads of ten epochs, 650 without a cache (fewer is better)",
               {f"downloads, a cache of {percent} %": f"a cache of {percent} %" for percent in (10, 30, 60)}, None),
-    "restart": ("From SIGKILL to the first batch of a new process (shorter is better; each case has its own scale)",
+    "restart": ("From the start of a process to its first batch, after SIGKILL (shorter is better)",
                 themselves("65 shards", "100,000 shards, 10^8 samples"), None),
     "copy": ("Downloads to memory, 16 objects at a time (each case has its own scale)",
              {"download to memory, 64 x 32 MiB": "64 objects of 32 MiB", "download to memory, 2000 x 1 MiB": "2,000 objects of 1 MiB",
@@ -89,7 +90,7 @@ pictures = {name: chart(name, *what) for name, what in {
               {"ids a second, 10^8 samples, 10^5 shards": "10^8 samples, 10^5 shards, 1 canonical node",
                "the same, 8 canonical nodes": "the same, 8 canonical nodes",
                "ids a second, 10^7 samples, 10^6 shards": "10^7 samples, 10^6 shards, 1 canonical node"}, None),
-    "write": ("Samples written a second, with one thread beside the caller (each case has its own scale)",
+    "write": ("Samples written a second (each case has its own scale)",
               themselves("samples of 1 KiB", "samples of 64 B", "samples of 1 KiB, zstd"), None),
     "gpu": ("Work on the GPU, of the limit: 1 is as fast as a copy of the same bytes",
             themselves("batches of 64 MiB from the cache to the device, 46 GB/s", "batches collated on the device, dense", "packed", "padded", "ragged",
