@@ -22,6 +22,7 @@ class shown_table:
     corner: str
     rows: list
     columns: dict  # head -> {contender: its name in the cell}; of several the fastest is shown
+    picture: str   # the chart below the table, as the page shows it
     in_short: dict = dataclasses.field(default_factory=dict)   # first cell -> further cells, each a list of clauses
     in_readme: dict = dataclasses.field(default_factory=dict)
 
@@ -52,6 +53,7 @@ TABLES = {
                      row("random access, samples of 1 KiB", "random access, 1 KiB"),
                      row("random access, samples of 64 B", "random access, 64 B")],
         {"mapped files": {"limit:mmap": ""}} | peers("mlx-data", "litdata", "webdataset", "mosaicml-streaming"),
+        "![Samples a second beside other libraries](images/loader.svg)",
         {"How fast is a loop?": (["{iteration, 1 KiB|mdstream} samples of 1 KiB a second, one process"],
                                  ["{iteration, 1 KiB|mdstream over limit:mmap} times plain reads of mapped files",
                                   "{iteration, 1 KiB|mdstream over mosaicml-streaming} times MosaicML Streaming",
@@ -68,17 +70,19 @@ TABLES = {
          row("to a batch in the middle, 100,000 shards", "resume in the middle, 100000 shards")],
         {"limit": command_limit("mdstream copy", "zstd -d") | limit("1.2 x its parts + 50 ms", "cold start")}
         | peers("litdata", "mosaicml-streaming", "mosaicml-streaming, two workers"),
+        "![First epochs beside the limit](images/epoch.svg)",
         {"How fast is a first epoch?": (["{first epoch, raw|mdstream} samples of 2 KiB a second"],
                                         ["{first epoch, raw|mdstream over limit:mdstream copy} times a plain copy",
                                          "zstd shards {first epoch, zstd|mdstream over limit:zstd -d} times `zstd -d`"]),
          "When is the first batch there?": (["after {time to first batch, 100000 shards|mdstream}, of 100,000 shards"],
                                             ["{time to first batch, 100000 shards|mdstream over limit:1.2 x its parts + 50 ms} "
-                                             "times as fast as the bound, 1.2 times its parts and 50 ms"])}),
+                                             "times as fast as the bound (1.2 times its parts and 50 ms)"])}),
     "cache": shown_table(
         "ten epochs, 65 shards",
         [row(f"downloads, a cache of {percent} %", f"downloads, limit of {percent} %") for percent in (10, 30, 60)]
         + [row("samples a second, eight processes on one cache", "eight processes on one cache")],
         {"limit": {"limit:offline optimum": "the fewest possible", "limit:0.8 x cores x one process": "0.8 x cores x one process"}},
+        "![Downloads of ten epochs beside the fewest possible](images/cache.svg)",
         {"What does a cache save?": (["ten epochs with a cache of 30 % fetch {downloads, limit of 30 %|mdstream} shards of 650"],
                                      ["{downloads, limit of 30 %|limit:offline optimum over mdstream:.3f} times the fewest possible"])},
         {"one cache for a node": ([
@@ -89,16 +93,18 @@ TABLES = {
         [row("65 shards", "resume after SIGKILL, warm cache"),
          row("100,000 shards, 10^8 samples", "resume after SIGKILL, 1e5 shards, 1e8 samples")],
         {"bound": limit("1.2 x a process that begins", "0.5 s + reading the index")},
+        "![Seconds until a new process has a batch, beside the bound](images/restart.svg)",
         {"What does a restart cost?": (["{resume after SIGKILL, warm cache|mdstream}",
                                         "{resume after SIGKILL, 1e5 shards, 1e8 samples|mdstream} with 100,000 shards"],
                                        ["{resume after SIGKILL, warm cache|mdstream over limit:1.2 x a process that begins} times as fast as "
-                                        "1.2 times a process that begins"])}),
+                                        "the bound (1.2 times a start from the beginning of the epoch)"])}),
     "raw": shown_table(
         "bytes of the files a second",
         [row(f"first epoch, {label}", f"first epoch, {case}") for label, case in FORMATS.items()]
         + [row(f"cached epoch, {label}", f"cached epoch, {case}") for label, case in FORMATS.items()],
         {"same rows as MDS": {"mds": ""}, "pyarrow, decoding alone": {"pyarrow, decode": ""}, "datasets": {"huggingface datasets": ""}}
         | peers("litdata", "webdataset") | {"`cp -r`": {"limit:cp -r": ""}},
+        "![First epochs of foreign files beside other libraries](images/raw.svg)",
         {"How fast are foreign files?": (["{first epoch, jsonl|mdstream} of JSON lines and {first epoch, parquet|mdstream} of Parquet in a first epoch"],
                                          ["{first epoch, jsonl|mdstream over mds} and {first epoch, parquet|mdstream over mds} times the same rows as MDS",
                                           "{first epoch, jsonl|mdstream over huggingface datasets} and "
@@ -111,6 +117,7 @@ TABLES = {
            row("CPU time of the first row", FIRST, field="cpu_s"), row("memory in the first row", FIRST, field="rss_mb")],
         {"curl": {"curl -Z": ""} | {f"curl -Z, {count} connections": f"{count} connections:" for count in (1, 2, 4, 8, 16)}}
         | peers("s5cmd", "rclone", "obstore", "boto3"),
+        "![Downloads beside other programs](images/copy.svg)",
         {"How fast is a copy?": (["{download, 64 x 32 MiB, to memory|mdstream} of large objects"],
                                  ["{download, 64 x 32 MiB, to memory|mdstream over rclone} times rclone",
                                   "{download, 64 x 32 MiB, to memory|mdstream over s5cmd} times s5cmd"])}),
@@ -123,6 +130,7 @@ TABLES = {
          row("the loop waits, if it computes nothing", "training loop blocked")],
         {"limit": {"mdstream copy": "`mdstream copy`", "limit:write": "write()", "limit:memcpy, 1 thread": "memcpy"}}
         | peers("safetensors + s5cmd", "safetensors + boto3", "torch.save + boto3"),
+        "![Checkpoints in S3 beside other libraries](images/checkpoint.svg)",
         {"How long does a checkpoint stop the loop?": (
             ["{training loop blocked|mdstream, 2 s of compute} for 1.5 GB, if a step computes for 2 s",
              "{training loop blocked|mdstream} if nothing is computed"],
@@ -140,6 +148,7 @@ TABLES = {
                  row("the same, 8 canonical nodes, first ids", f"py1e first ids, {LARGE}, NCN 8"),
                  row("first ids, 10^9 samples, 10^6 shards", "py1e first ids, 1e9 samples, 1e6 shards, NCN 8")],
         peers("mosaicml-streaming"),
+        "![An epoch's order beside MosaicML Streaming](images/order.svg)",
         {"How fast is an order?": ([f"10^8 samples at {{py1e all ids, {LARGE}, NCN 1|mdstream}}/s",
                                     f"the first after {{py1e first ids, {LARGE}, NCN 1|mdstream}}"],
                                    [f"{{py1e all ids, {LARGE}, NCN 1|mdstream over mosaicml-streaming}} times MosaicML Streaming",
@@ -152,6 +161,7 @@ TABLES = {
         "samples a second", [row("samples of 1 KiB", "write, 1 KiB"), row("samples of 64 B", "write, 64 B"),
                              row("samples of 1 KiB, zstd", "write, 1 KiB, zstd")],
         {"limit": {"limit:write": "write()", "limit:zstd -3": "zstd"}} | peers("mosaicml-streaming"),
+        "![Writing beside the limit and MosaicML Streaming](images/write.svg)",
         {"How fast is writing?": (["{write, 1 KiB|mdstream} samples of 1 KiB a second"],
                                   ["{write, 1 KiB|mdstream over limit:write} times write()",
                                    "{write, 1 KiB|mdstream over mosaicml-streaming} times MosaicML Streaming"])}),

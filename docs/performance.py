@@ -136,13 +136,13 @@ def own_cell(run, row):
 
 
 def table(run, what):
-    """The run, and its table; columns that nobody has are left out."""
+    """The run, its table and its chart; columns that nobody has are left out."""
     rows = [[row.label, own_cell(run, row)] + [cell(run, row, whos) for whos in what.columns.values()] for row in what.rows]
     head = [what.corner, "mdstream", *what.columns]
     kept = [column for column in range(len(head)) if any(row[column] for row in rows)]
     lines = [line_of(line[column] for column in kept) for line in (head, *rows)]
     lines.insert(1, "|---" * len(kept) + "|")
-    return run.described() + "\n\n" + "\n".join(lines)
+    return run.described() + "\n\n" + "\n".join(lines) + "\n\n" + what.picture
 
 
 def sentence(run, clauses):
