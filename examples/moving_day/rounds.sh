@@ -99,6 +99,15 @@ finish_copies() {
   for each in prose code held-out/prose held-out/code; do "$mdstream" verify "$copied/$each" >/dev/null; done
 }
 
+# Slurm writes down which jobs run some seconds after they began: a controller that is killed before forgets them.
+job_is_kept() {
+  local _
+  for _ in $(seq 300); do
+    if [ "${SLURM_CONF%/*}/controller/job_state" -nt "$work/nodes/launcher" ]; then return; fi
+    sleep 0.05
+  done
+}
+
 # kill_one: sets $victim; fails where the start goes on.
 kill_one() {
   local mine daemons=(slurmctld n1 n2 munged) daemon
@@ -125,6 +134,7 @@ kill_one() {
       ;;
     *)
       daemon=${daemons[RANDOM % 4]} victim=${daemon/n[12]/slurmd}
+      [ "$victim$alive" != slurmctldjob_lives ] || job_is_kept
       restart_daemon "$daemon"
       return 1
       ;;
