@@ -1,8 +1,8 @@
 #include "gpu_cases.hpp"
 
 #include <mdstream/cuda/convert.cuh>
-#include <mdstream/cuda/pool.cuh>
 #include <mdstream/cuda/rows.cuh>
+#include <mdstream/cuda/shuffle_buffer.cuh>
 
 #include <string>
 
@@ -17,7 +17,7 @@ using memory = device_memory;
 void row_cases(std::uint64_t row_bytes) {
   const std::string size = ", rows of " + std::to_string(row_bytes) + " B";
   if (!bench::is_wanted("gather" + size) && !bench::is_wanted("permute" + size) &&
-      !bench::is_wanted("pool draw" + size))
+      !bench::is_wanted("shuffle buffer draw" + size))
     return;
   const std::uint64_t rows = whole / row_bytes;
   const memory table(whole), out(whole), ids(rows * 8);
@@ -31,11 +31,11 @@ void row_cases(std::uint64_t row_bytes) {
     kernels::permute_rows(from, mdstream::detail::keyed_permutation(rows, 1), 0, rows,
                           ids.as<std::int64_t>(), out.as<std::byte>());
   });
-  mdstream::shuffle::pool pool({.samples = rows, .size = rows, .batch = rows});
-  static_cast<void>(pool.put(rows, ""));
-  const auto draw = pool.draw(pool.drawable());
-  const kernels::pool_memory waiting{table.as<std::byte>(), rows, row_bytes};
-  bench::run_case("gpu", "pool draw" + size, "bytes/s",
+  mdstream::shuffle::buffer buffer({.samples = rows, .size = rows, .batch = rows});
+  static_cast<void>(buffer.put(rows, ""));
+  const auto draw = buffer.draw(buffer.drawable());
+  const kernels::buffer_memory waiting{table.as<std::byte>(), rows, row_bytes};
+  bench::run_case("gpu", "shuffle buffer draw" + size, "bytes/s",
                   {{"mdstream",
                     [&] {
                       kernels::draw_rows(waiting, draw, ids.as<std::int64_t>(),

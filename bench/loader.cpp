@@ -265,7 +265,7 @@ void scaling(const std::string& where) {
     // What is put together ahead while the other has its turn is little of an epoch: a batch of
     // digests takes 256 bytes.
     return mds::loader<transformed>(
-        {.local = where, .batch_size = 32, .ahead = 16_KiB, .threads = threads});
+        {.local = where, .batch_size = 32, .prefetch_limit = 16_KiB, .threads = threads});
   };
   auto two = open(2), one = open(1);
   const raw_samples raw(where);

@@ -28,7 +28,7 @@ struct policies : mds::default_policies {
   using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>;
   // Eight samples are packed together: any number of ranks that eight divides packs the same.
   using collator = mds::collate::packed<{
-      .row = 256, .group = 8, .longer = mds::collate::overlong::split, .fill = 0}>;
+      .row = 256, .group = 8, .longer = mds::collate::truncation::split, .pad_value = 0}>;
 };
 
 void write_dataset(const std::string& where, std::span<char*> files) {
@@ -67,7 +67,7 @@ class model {
     for (std::size_t run = 0; run + 1 < packing.cu_seqlens.size(); ++run) {
       const auto begin = static_cast<std::size_t>(packing.cu_seqlens[run]);
       const auto end = static_cast<std::size_t>(packing.cu_seqlens[run + 1]);
-      if (packing.documents[begin] < 0) continue;  // the filling at the end of a row
+      if (packing.segment_ids[begin] < 0) continue;  // the padding at the end of a row
       const auto document = tokens.subspan(begin, end - begin);
       for (std::size_t at = 0; at < document.size(); ++at, ++count) loss += learn(document, at);
     }
@@ -158,8 +158,8 @@ int main(int count, char** words) try {
       const auto row_tokens = batch.get<"tokens">();  // shape {rows, 256}
       const mds::packing_view packing = batch.packing();
       sum += learner.learn(row_tokens.values(), packing);
-      for (std::size_t i = 0; i < packing.documents.size(); ++i)
-        if (packing.documents[i] >= 0) ++tokens, ++counts[row_tokens.values()[i]];
+      for (std::size_t i = 0; i < packing.segment_ids.size(); ++i)
+        if (packing.segment_ids[i] >= 0) ++tokens, ++counts[row_tokens.values()[i]];
       rows += packing.rows;
       // loader.state() goes into your checkpoint.
     }

@@ -186,8 +186,8 @@ class batch {
     return {.rows = static_cast<std::size_t>(parts_.pack_rows),
             .row_elements = static_cast<std::size_t>(parts_.outputs[first].row_elements),
             .cu_seqlens = numbers(first),
-            .positions = numbers(first + 1),
-            .documents = numbers(first + 2)};
+            .position_ids = numbers(first + 1),
+            .segment_ids = numbers(first + 2)};
   }
 
   /// Sample `i` of a batch of `collate::none`, in host memory; valid as long as the batch. Throws

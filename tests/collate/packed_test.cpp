@@ -54,7 +54,7 @@ std::vector<collate::pack_segment> pack(const lengths_list& lengths,
 
 TEST_CASE("packed rows hold every element once, and say what lies where") {
   using namespace packed_test;
-  using collator = collate::packed<{.row = 8, .fill = 9}>;
+  using collator = collate::packed<{.row = 8, .pad_value = 9}>;
   const auto out = collate_samples::run<collator>(columns, samples({3, 6, 0, 5}));
   // Longest first: 6 begins row 0, 5 row 1, and 3 fills row 1 up.
   REQUIRE(out.rows == 2);
@@ -68,10 +68,10 @@ TEST_CASE("packed rows hold every element once, and say what lies where") {
   CHECK(out.values<std::int64_t>(1) == std::vector<std::int64_t>{0, 1, 2, 3});
   CHECK(out.outputs[3].kind == collate::output_kind::cu_seqlens);
   CHECK(out.values<std::int32_t>(3) == std::vector<std::int32_t>{0, 6, 8, 13, 16});
-  CHECK(out.outputs[4].kind == collate::output_kind::positions);
+  CHECK(out.outputs[4].kind == collate::output_kind::position_ids);
   CHECK(out.values<std::int32_t>(4) ==
         std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 0, 1, 0, 1, 2, 3, 4, 0, 1, 2});
-  CHECK(out.outputs[5].kind == collate::output_kind::documents);
+  CHECK(out.outputs[5].kind == collate::output_kind::segment_ids);
   CHECK(out.values<std::int32_t>(5) ==
         std::vector<std::int32_t>{1, 1, 1, 1, 1, 1, -1, -1, 3, 3, 3, 3, 3, 0, 0, 0});
 }
@@ -93,12 +93,12 @@ TEST_CASE("groups share no row, and a group's packs depend on it alone") {
 TEST_CASE("sequences longer than a row are cut or split") {
   using namespace packed_test;
   std::uint64_t rows = 0;
-  const auto cut = pack({9}, {.row = 4, .longer = collate::overlong::truncate}, rows);
+  const auto cut = pack({9}, {.row = 4, .longer = collate::truncation::truncate}, rows);
   REQUIRE(cut.size() == 1);
   CHECK(cut[0].length == 4);
   CHECK(rows == 1);
 
-  using splitting = collate::packed<{.row = 4, .longer = collate::overlong::split}>;
+  using splitting = collate::packed<{.row = 4, .longer = collate::truncation::split}>;
   const auto out = collate_samples::run<splitting>(columns, samples({9, 3}));
   CHECK(out.rows == 3);
   CHECK(out.values<std::uint16_t>(2) ==
@@ -129,7 +129,7 @@ TEST_CASE("whatever the lengths, packs are whole, disjoint and no more than twic
     const std::uint64_t group = random() % 3 == 0 ? 0 : 1 + random() % 20;
     std::uint64_t rows = 0;
     const auto segments =
-        pack(lengths, {.row = row, .group = group, .longer = collate::overlong::split}, rows);
+        pack(lengths, {.row = row, .group = group, .longer = collate::truncation::split}, rows);
     std::uint64_t end = 0, elements = 0;
     lengths_list had(lengths.size());
     std::vector<std::uint64_t> group_of_row(rows, ~std::uint64_t{0});

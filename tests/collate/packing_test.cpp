@@ -19,8 +19,8 @@
 namespace packing_test {
 
 namespace collate = mdstream::collate;
-using collate::overlong;
 using collate::pack_segment;
+using collate::truncation;
 
 std::vector<std::uint64_t> random_lengths(std::mt19937& random, std::uint64_t most) {
   std::vector<std::uint64_t> out(random() % 40);
@@ -28,7 +28,7 @@ std::vector<std::uint64_t> random_lengths(std::mt19937& random, std::uint64_t mo
   return out;
 }
 
-/// The runs of a block as (place, length, sample), filling as -1.
+/// The runs of a block as (place, length, sample), padding as -1.
 std::vector<std::tuple<std::uint64_t, std::uint64_t, std::int64_t>> runs_of(
     const std::vector<pack_segment>& segments, std::uint64_t rows, std::uint64_t row) {
   collate::collate_plan plan;
@@ -69,8 +69,8 @@ TEST_CASE("every element has one place, groups share no row, and runs cover the 
   for (int round = 0; round < 500; ++round) {
     const std::uint64_t row = 1 + random() % 20, group = random() % 6;
     const auto longer =
-        std::array{overlong::refuse, overlong::truncate, overlong::split}[random() % 3];
-    const auto lengths = random_lengths(random, longer == overlong::refuse ? row : 3 * row);
+        std::array{truncation::error, truncation::truncate, truncation::split}[random() % 3];
+    const auto lengths = random_lengths(random, longer == truncation::error ? row : 3 * row);
     std::vector<pack_segment> segments;
     const std::uint64_t rows = collate::detail::pack_rows(
         lengths, {.row = row, .group = group, .longer = longer}, segments);
@@ -90,7 +90,7 @@ TEST_CASE("every element has one place, groups share no row, and runs cover the 
     REQUIRE(groups_of_row.size() == rows);  // no row is empty
     for (const auto& [number, groups] : groups_of_row) REQUIRE(groups.size() == 1);
     for (std::uint64_t i = 0; i < lengths.size(); ++i)
-      REQUIRE(placed[i] == (longer == overlong::split ? lengths[i] : std::min(lengths[i], row)));
+      REQUIRE(placed[i] == (longer == truncation::split ? lengths[i] : std::min(lengths[i], row)));
 
     std::uint64_t at = 0;
     std::size_t filled = 0;

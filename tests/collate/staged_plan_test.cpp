@@ -95,27 +95,29 @@ TEST_CASE("a lowered plan has the samples back to back, and where each column's 
     CHECK(reinterpret_cast<const std::byte*>(of + 6) <= on.memory.data() + on.memory.size());
 }
 
-TEST_CASE("a lowered plan of rows has a run for each piece and for the filling behind it") {
+TEST_CASE("a lowered plan of rows has a run for each piece and for the padding behind it") {
   const std::vector<collate::source_column> sources{{.type = mds::dtype::uint16, .shaped = true}};
   const auto raw = collate_samples::sample_of(
       sources, {collate_samples::shaped_value<std::uint16_t>({1, 2, 3})});
   const collate::sample_bytes sample{raw.data(), raw.size()};
-  // One row of four elements: the sample's last two, then filling.
+  // One row of four elements: the sample's last two, then padding.
   const collate::pack_segment piece{.sample = 0, .first = 1, .length = 2, .at = 0};
-  const std::vector<collate::output_column> outputs{
-      {.kind = collate::output_kind::packed, .values_bytes = 8, .row_elements = 4, .fill = 0xABCD},
-      {.kind = collate::output_kind::cu_seqlens,
-       .values_at = 256,
-       .values_bytes = 12,
-       .row_elements = 4},
-      {.kind = collate::output_kind::positions,
-       .values_at = 512,
-       .values_bytes = 16,
-       .row_elements = 4},
-      {.kind = collate::output_kind::documents,
-       .values_at = 768,
-       .values_bytes = 16,
-       .row_elements = 4}};
+  const std::vector<collate::output_column> outputs{{.kind = collate::output_kind::packed,
+                                                     .values_bytes = 8,
+                                                     .row_elements = 4,
+                                                     .pad_value = 0xABCD},
+                                                    {.kind = collate::output_kind::cu_seqlens,
+                                                     .values_at = 256,
+                                                     .values_bytes = 12,
+                                                     .row_elements = 4},
+                                                    {.kind = collate::output_kind::position_ids,
+                                                     .values_at = 512,
+                                                     .values_bytes = 16,
+                                                     .row_elements = 4},
+                                                    {.kind = collate::output_kind::segment_ids,
+                                                     .values_at = 768,
+                                                     .values_bytes = 16,
+                                                     .row_elements = 4}};
   const staged_plan_test::device on({.samples = &sample,
                                      .sample_count = 1,
                                      .sources = sources.data(),
@@ -132,7 +134,7 @@ TEST_CASE("a lowered plan of rows has a run for each piece and for the filling b
   CHECK(plan.runs[0].sample == 0);
   CHECK(plan.runs[0].first == 1);
   CHECK(plan.runs[1].at == 2);
-  CHECK(plan.runs[1].sample == collate::detail::staged_run::filling);
+  CHECK(plan.runs[1].sample == collate::detail::staged_run::padding);
   CHECK(plan.runs[2].at == 4);
-  CHECK(plan.regions[0].fill == 0xABCDABCDABCDABCD);
+  CHECK(plan.regions[0].pad_value == 0xABCDABCDABCDABCD);
 }

@@ -1,6 +1,6 @@
 #include <mdstream/cuda/collate.cuh>
 
-#include <mdstream/stage/detail/copy_crew.hpp>
+#include <mdstream/stage/detail/copy_pool.hpp>
 
 #include "cuda/batches.hpp"
 #include "cuda/sinks.hpp"
@@ -67,22 +67,22 @@ void compare(const std::vector<collate::source_column>& sources, std::uint64_t l
 
 /// Large enough for several parts.
 template <class Collator>
-void compare_crew(const std::vector<collate::source_column>& sources, std::uint64_t longest) {
+void compare_pool(const std::vector<collate::source_column>& sources, std::uint64_t longest) {
   INFO(Collator::name);
-  mds::stage::detail::copy_crew crew(3);
+  mds::stage::detail::copy_pool pool(3);
   std::mt19937 random(3);
   batch one{.sources = sources};
   add_samples(one, 8000, longest, random);
   lay_out<Collator>(one);
   const memory slab(one.plan.slab_bytes);
-  collate::execute(one.plan, slab.data(), crew);
+  collate::execute(one.plan, slab.data(), pool);
   REQUIRE(first_difference({slab.data(), slab.data() + one.plan.slab_bytes}, by_host(one)) == -1);
 
   const collate::detail::staged_block block(one.plan);
   const memory alone(block.block_bytes()), together(block.block_bytes());
   const memory device(block.device_bytes());
   (void)block.write(alone.data(), device.data());
-  (void)block.write(together.data(), device.data(), crew);
+  (void)block.write(together.data(), device.data(), pool);
   CHECK(std::memcmp(alone.data(), together.data(), block.block_bytes()) == 0);
 }
 
@@ -103,17 +103,18 @@ TEST_CASE("kernels leave the host's bytes, padding included", "[cuda]") {
   }
   SECTION("padded") {
     compare<collate::padded<>>(mixed, 40);
-    compare<collate::padded<{.length = 12, .longer = collate::overlong::truncate, .fill = -7}>>(
+    compare<
+        collate::padded<{.length = 12, .longer = collate::truncation::truncate, .pad_value = -7}>>(
         mixed, 40);
-    compare<collate::padded<{.multiple = 64, .fill = 0.5, .texts = true}>>(mixed, 7);
+    compare<collate::padded<{.multiple = 64, .pad_value = 0.5, .texts = true}>>(mixed, 7);
   }
   SECTION("packed") {
-    compare<collate::packed<{.row = 41, .fill = 3}>>(mixed, 41);
-    compare<collate::packed<{.row = 64, .group = 8, .longer = collate::overlong::split}>>(mixed,
-                                                                                          200);
+    compare<collate::packed<{.row = 41, .pad_value = 3}>>(mixed, 41);
+    compare<collate::packed<{.row = 64, .group = 8, .longer = collate::truncation::split}>>(mixed,
+                                                                                            200);
     compare<collate::packed<{.row = 900}>>(mixed, 900);
-    compare<collate::packed<{.row = 5, .longer = collate::overlong::truncate, .fill = -1}>>(mixed,
-                                                                                            30);
+    compare<collate::packed<{.row = 5, .longer = collate::truncation::truncate, .pad_value = -1}>>(
+        mixed, 30);
   }
   SECTION("samples as they are") {
     compare<collate::none>(mixed, 30);
@@ -121,13 +122,13 @@ TEST_CASE("kernels leave the host's bytes, padding included", "[cuda]") {
   }
 }
 
-TEST_CASE("a crew leaves the bytes of one thread", "[cuda]") {
-  compare_crew<collate::dense>(fixed, 0);
-  compare_crew<collate::dense>({{.type = mds::dtype::uint16, .value_bytes = 258}}, 0);
-  compare_crew<collate::padded<>>(mixed, 100);
-  compare_crew<collate::ragged>(mixed, 100);
-  compare_crew<collate::packed<{.row = 128}>>(mixed, 100);
-  compare_crew<collate::none>(mixed, 100);
+TEST_CASE("a pool leaves the bytes of one thread", "[cuda]") {
+  compare_pool<collate::dense>(fixed, 0);
+  compare_pool<collate::dense>({{.type = mds::dtype::uint16, .value_bytes = 258}}, 0);
+  compare_pool<collate::padded<>>(mixed, 100);
+  compare_pool<collate::ragged>(mixed, 100);
+  compare_pool<collate::packed<{.row = 128}>>(mixed, 100);
+  compare_pool<collate::none>(mixed, 100);
 }
 
 TEST_CASE("samples that contradict themselves give zeros, and the first is told", "[cuda]") {
@@ -140,7 +141,7 @@ TEST_CASE("samples that contradict themselves give zeros, and the first is told"
       case 0:
       case 1: lay_out<collate::ragged>(one); break;
       case 2: lay_out<collate::padded<>>(one); break;
-      case 4: lay_out<collate::packed<{.row = 30, .fill = -1}>>(one); break;
+      case 4: lay_out<collate::packed<{.row = 30, .pad_value = -1}>>(one); break;
       default: lay_out<collate::none>(one); break;
     }
     staged s(one);

@@ -108,9 +108,9 @@ TEST_CASE("labels are the tokens that follow, in the same row and document", "[c
   const std::vector<std::uint8_t> mask{1, 1, 0, 0, 1, 0, 0, 0};
   about.mask = mask.data();
   CHECK(both() == std::vector<std::int64_t>{2, -100, -100, -100, -100, -100, -100, -100});
-  const std::vector<std::int32_t> documents{0, 0, 1, 1, 2, 2, 2, -1};
+  const std::vector<std::int32_t> segment_ids{0, 0, 1, 1, 2, 2, 2, -1};
   about.mask = nullptr;
-  about.documents = documents.data();
+  about.segment_ids = segment_ids.data();
   about.ignored = -1;
   CHECK(both() == std::vector<std::int64_t>{2, -1, 4, -1, 6, 7, -1, -1});
 }

@@ -208,9 +208,9 @@ TEST_CASE("the order on the device is the host's", "[cuda][device]") {
   const auto permuted = out.read();
   for (std::uint64_t i = 0; i < rows; ++i) REQUIRE(permuted[i] == order(i));
 
-  mds::shuffle::pool pool({.samples = rows, .size = rows, .batch = rows, .seed = 1});
-  (void)pool.put(rows, "");
-  const auto draw = pool.draw(pool.drawable());
+  mds::shuffle::buffer buffer({.samples = rows, .size = rows, .batch = rows, .seed = 1});
+  (void)buffer.put(rows, "");
+  const auto draw = buffer.draw(buffer.drawable());
   launch::draw_rows(reinterpret_cast<std::byte*>(on_device.data()), rows, 8, draw, ids.data(),
                     reinterpret_cast<std::byte*>(out.data()), nullptr);
   const auto drawn = out.read();

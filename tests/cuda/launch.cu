@@ -3,8 +3,8 @@
 #include <mdstream/batch.hpp>
 #include <mdstream/cuda/collate.cuh>
 #include <mdstream/cuda/convert.cuh>
-#include <mdstream/cuda/pool.cuh>
 #include <mdstream/cuda/rows.cuh>
+#include <mdstream/cuda/shuffle_buffer.cuh>
 
 namespace launch {
 
@@ -35,7 +35,7 @@ void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_
   kernels::permute_rows({table, rows, row_bytes}, order, 0, rows, ids, out, on);
 }
 void draw_rows(std::byte* memory, std::uint64_t slots, std::uint64_t row_bytes,
-               const mdstream::shuffle::pool_draw& draw, std::int64_t* ids, std::byte* out,
+               const mdstream::shuffle::buffer_draw& draw, std::int64_t* ids, std::byte* out,
                stream on) {
   kernels::draw_rows({memory, slots, row_bytes}, draw, ids, out, on);
 }

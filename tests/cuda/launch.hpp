@@ -6,7 +6,7 @@
 #include <mdstream/core/detail/host_device.hpp>
 #include <mdstream/format/dtype.hpp>
 #include <mdstream/order/detail/keyed_permutation.hpp>
-#include <mdstream/order/shuffle/pool.hpp>
+#include <mdstream/order/shuffle/buffer.hpp>
 #include <mdstream/stage/stager.hpp>
 
 #include <cstddef>
@@ -29,7 +29,7 @@ void permute_rows(const std::byte* table, std::uint64_t rows, std::uint64_t row_
                   const mdstream::detail::keyed_permutation& order, std::int64_t* ids,
                   std::byte* out, stream on);
 void draw_rows(std::byte* memory, std::uint64_t slots, std::uint64_t row_bytes,
-               const mdstream::shuffle::pool_draw& draw, std::int64_t* ids, std::byte* out,
+               const mdstream::shuffle::buffer_draw& draw, std::int64_t* ids, std::byte* out,
                stream on);
 
 }  // namespace launch

@@ -1,6 +1,6 @@
 #include <mdstream/cuda/rows.cuh>
 
-#include <mdstream/cuda/pool.cuh>
+#include <mdstream/cuda/shuffle_buffer.cuh>
 #include <mdstream/cuda/word.cuh>
 
 #include "cuda/batches.hpp"
@@ -114,29 +114,29 @@ TEST_CASE("every row comes to every place equally often", "[cuda][statistics]") 
   CHECK(std::abs(chi_square - freedom) < 5 * std::sqrt(2 * freedom));
 }
 
-TEST_CASE("the pool's memory gives each row where the pool says", "[cuda]") {
+TEST_CASE("the shuffle buffer's memory gives each row where the buffer says", "[cuda]") {
   for (const std::uint64_t batch : {1U, 7U, 32U}) {
     const std::uint64_t samples = 500, bytes = 12;
-    mdstream::shuffle::pool pool({.samples = samples, .size = 90, .batch = batch, .seed = 4});
-    const memory source = table_of(samples, bytes), waiting(pool.slots() * bytes);
-    const kernels::pool_memory rows{waiting.data(), pool.slots(), bytes};
+    mdstream::shuffle::buffer buffer({.samples = samples, .size = 90, .batch = batch, .seed = 4});
+    const memory source = table_of(samples, bytes), waiting(buffer.slots() * bytes);
+    const kernels::buffer_memory rows{waiting.data(), buffer.slots(), bytes};
     const mdstream::detail::windowed_permutation order = [&] {
-      auto probe = pool;
+      auto probe = buffer;
       while (probe.drawable() == 0) (void)probe.put(batch, "");
       return probe.draw(0).order;
     }();
     std::uint64_t put = 0, drawn = 0;
-    while (!pool.at_end()) {
-      if (const std::uint64_t count = std::min<std::uint64_t>(pool.drawable(), 13); count > 0) {
+    while (!buffer.at_end()) {
+      if (const std::uint64_t count = std::min<std::uint64_t>(buffer.drawable(), 13); count > 0) {
         const memory out(count * bytes);
         std::vector<std::int64_t> ids(count);
-        kernels::draw_rows(rows, pool.draw(count), ids.data(), out.data());
+        kernels::draw_rows(rows, buffer.draw(count), ids.data(), out.data());
         for (std::uint64_t k = 0; k < count; ++k, ++drawn)
           REQUIRE(std::memcmp(out.data() + k * bytes, source.data() + order(drawn) * bytes,
                               bytes) == 0);
       } else {
         const std::uint64_t next = std::min(batch, samples - put);
-        kernels::put_rows(rows, pool.put(next, "state"), source.data() + put * bytes);
+        kernels::put_rows(rows, buffer.put(next, "state"), source.data() + put * bytes);
         put += next;
       }
     }

@@ -82,7 +82,7 @@ TEST_CASE("only what may pass is tried again", "[schedule]") {
         errc::cache_too_small, errc::no_space, errc::permission_denied}) {
     CHECK_FALSE(mds::pause_before_retry(policy, 1, code, 0.0).has_value());
   }
-  CHECK(mds::may_pass(std::make_error_code(std::errc::connection_reset)));
+  CHECK(mds::is_retryable(std::make_error_code(std::errc::connection_reset)));
 }
 
 TEST_CASE("what is transient is known: unavailable, a connection's failure, a lack of descriptors",

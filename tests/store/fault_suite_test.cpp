@@ -95,7 +95,7 @@ class worker {
         if (attempt()) return failed;
       } catch (const mds::error& e) {
         INFO(e.what());
-        REQUIRE(mds::may_pass(e.code()));
+        REQUIRE(mds::is_retryable(e.code()));
       }
       REQUIRE(failed < 1000);
     }

@@ -315,7 +315,7 @@ TEST_CASE("an io thread leaves an epoch halfway while the server says nothing") 
   auto options = from.loader_options();
   options.shared_runtime = &threads;
   options.predownload = 80;
-  if (ahead) options.ahead = mds::byte_size(1 << 20);
+  if (ahead) options.prefetch_limit = mds::byte_size(1 << 20);
   options.shuffle = false;
   from.fall_silent_about("shard.00003");
   loader left(options);
@@ -370,7 +370,7 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
     options.shared_runtime = &threads;
     options.predownload = 80;
     options.shuffle = below(2) == 0;
-    if (below(2) == 0) options.ahead = mds::byte_size(1 << 10);
+    if (below(2) == 0) options.prefetch_limit = mds::byte_size(1 << 10);
     if (!options.shuffle && below(2) == 0) options.cache_limit = from.room_for_shards(2);
     from.fall_silent_about("");
     from.take_time(std::chrono::milliseconds(below(3)));

@@ -150,7 +150,7 @@ TEST_CASE("damage in the samples of a cached shard is healed too") {
                                .local = dir / "cache",
                                .batch_size = 10,
                                .world = mds::world{},
-                               .ahead = ahead});
+                               .prefetch_limit = ahead});
     std::map<std::int64_t, std::string> found;
     for (const auto& batch : loader.epoch())
       for (std::size_t i = 0; i < batch.size(); ++i)

@@ -27,7 +27,7 @@ struct rows : mds::default_policies {
                              mds::column<"id", mds::int_>, mds::column<"name", mds::str>>;
 };
 struct padded_rows : rows {
-  using collator = mds::collate::padded<{.multiple = 4, .fill = 7}>;
+  using collator = mds::collate::padded<{.multiple = 4, .pad_value = 7}>;
 };
 struct packed_rows : rows {
   using collator = mds::collate::packed<{.row = 16, .group = 4}>;
@@ -60,7 +60,7 @@ struct sequences {
 };
 
 /// The packs of an epoch by global batch, of all ranks of a world in their order: the rows' tokens
-/// and the ids of the documents in them.
+/// and the ids of the samples in them.
 using packs = std::map<std::uint64_t, std::vector<std::vector<std::int64_t>>>;
 packs packs_of(const sequences& data, std::uint64_t nodes, std::uint64_t ranks) {
   packs out;
@@ -73,9 +73,8 @@ packs packs_of(const sequences& data, std::uint64_t nodes, std::uint64_t ranks) 
       for (std::size_t row = 0; row < packing.rows; ++row) {
         std::vector<std::int64_t> line;
         for (std::size_t i = 0; i < packing.row_elements; ++i) {
-          const auto document = packing.documents[row * packing.row_elements + i];
-          const std::int64_t id =
-              document < 0 ? -1 : batch.ids()[static_cast<std::size_t>(document)];
+          const auto segment = packing.segment_ids[row * packing.row_elements + i];
+          const std::int64_t id = segment < 0 ? -1 : batch.ids()[static_cast<std::size_t>(segment)];
           CHECK(tokens.row(row)[i] == (id < 0 ? 0 : static_cast<std::uint16_t>(id)));
           line.push_back(id);
         }
@@ -152,7 +151,7 @@ TEST_CASE("a packed run goes on in another world with the same packs") {
       for (std::size_t row = 0; row < packing.rows; ++row) {
         std::vector<std::int64_t> line;
         for (const auto d :
-             packing.documents.subspan(row * packing.row_elements, packing.row_elements))
+             packing.segment_ids.subspan(row * packing.row_elements, packing.row_elements))
           line.push_back(d < 0 ? -1 : batch.ids()[static_cast<std::size_t>(d)]);
         resumed[batch.number()].push_back(std::move(line));
       }

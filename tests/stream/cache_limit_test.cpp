@@ -159,10 +159,10 @@ TEST_CASE("a transform, batches that are built ahead and calls without blocking 
   auto options = data.options<negating>(smallest_limit(data));
   mds::loader<negating> tight(options);
   auto plain = data.options(options.cache_limit.value);
-  plain.ahead = 4_KiB;
+  plain.prefetch_limit = 4_KiB;
   plain.local = data.dir / "ahead";
   mds::loader<numbers_batch> ahead(plain);
-  plain.ahead.reset();
+  plain.prefetch_limit.reset();
   plain.local = data.dir / "async";
   mds::loader<numbers_batch> async(plain);
   plain.cache_limit = {};

@@ -136,9 +136,9 @@ std::uint64_t digest_of(const Batch& batch) {
     const auto column = batch.template get<"tokens">();
     if constexpr (mds::collate::packs_groups<typename Batch::collator>) {
       const auto packing = batch.packing();
-      for (std::size_t i = 0; i < packing.documents.size(); ++i)
-        if (packing.documents[i] >= 0)
-          tokens[static_cast<std::size_t>(packing.documents[i])].push_back(column.values()[i]);
+      for (std::size_t i = 0; i < packing.segment_ids.size(); ++i)
+        if (packing.segment_ids[i] >= 0)
+          tokens[static_cast<std::size_t>(packing.segment_ids[i])].push_back(column.values()[i]);
     } else {
       for (std::size_t i = 0; i < batch.size(); ++i)
         tokens[i].assign(column[i].begin(), column[i].end());
@@ -167,7 +167,7 @@ constexpr std::uint64_t epochs = 2, full_batches = 330 / 24;
 struct conditions {
   std::uint64_t nodes = 1, ranks = 1;
   unsigned threads = 2;
-  mds::byte_size limit{}, ahead{};
+  mds::byte_size limit{}, prefetch_limit{};
 };
 
 template <class Policies>
@@ -181,7 +181,7 @@ typename mds::loader<Policies>::options options_of(const two_streams& data, cons
           .num_canonical_nodes = 2,
           .predownload = 40,
           .world = mds::world{.nodes = now.nodes, .ranks_per_node = now.ranks, .rank = rank},
-          .ahead = now.ahead,
+          .prefetch_limit = now.prefetch_limit,
           .threads = now.threads};
 }
 
@@ -234,7 +234,7 @@ void kill_and_resume(const two_streams& data, std::mt19937& random) {
         now = {.nodes = 1 + random() % 2, .ranks = 1 + random() % 3};
       now.threads = 1 + static_cast<unsigned>(random() % 3);
       now.limit = mds::byte_size(random() % 2 == 0 ? 0 : 40'000);
-      now.ahead = mds::byte_size(random() % 3 * 3000);
+      now.prefetch_limit = mds::byte_size(random() % 3 * 3000);
       INFO(now.nodes << " nodes of " << now.ranks << ", state " << state);
       go_on<Policies>(data, now, 1 + random() % 8, state, got);
     }

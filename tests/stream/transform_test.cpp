@@ -98,7 +98,7 @@ augmented run(const dataset& data, std::uint64_t nodes, std::uint64_t ranks, uns
   for (std::uint64_t rank = 0; rank < nodes * ranks; ++rank) {
     auto options = data.options(threads);
     options.world = mds::world{.nodes = nodes, .ranks_per_node = ranks, .rank = rank};
-    options.ahead = ahead;
+    options.prefetch_limit = ahead;
     mds::loader<policies<augment>> loader(options);
     for (const auto& batch : loader.epoch()) collect(batch, out);
   }
@@ -228,7 +228,7 @@ TEST_CASE("batches ahead are bounded in bytes, and come in order however long ea
   const dataset data;
   std::atomic<std::int64_t> begun{0};
   auto options = data.options(4);
-  options.ahead = mds::byte_size(3 * 256);  // a batch of 24 ids takes 256 bytes
+  options.prefetch_limit = mds::byte_size(3 * 256);  // a batch of 24 ids takes 256 bytes
   mds::loader<policies<scripted>> loader(options, {.script = [&](std::int64_t id) {
                                            ++begun;
                                            if (id % 7 == 0) std::this_thread::yield();
@@ -255,9 +255,9 @@ TEST_CASE("without a transform batches can be put together ahead too") {
                                       .cache_limit = 100_KiB,
                                       .batch_size = 7,
                                       .world = mds::world{},
-                                      .ahead = 4_KiB};
+                                      .prefetch_limit = 4_KiB};
   const auto ids_of = [&options](mds::byte_size ahead) {
-    options.ahead = ahead;
+    options.prefetch_limit = ahead;
     mds::loader<plain> loader(options);
     std::vector<std::int64_t> ids;
     for (const auto& batch : loader.epoch()) {
@@ -311,7 +311,7 @@ TEST_CASE("a loader with batches on their way may be dropped at any point") {
   const dataset data;
   for (unsigned round = 0; round < 40; ++round) {
     auto options = data.options(1 + round % 3);
-    options.ahead = mds::byte_size(round % 5 * 300);
+    options.prefetch_limit = mds::byte_size(round % 5 * 300);
     mds::loader<policies<scripted>> loader(
         options, {.script = [](std::int64_t) { std::this_thread::yield(); }});
     auto epoch = loader.epoch();

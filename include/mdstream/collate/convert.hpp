@@ -50,9 +50,9 @@ struct label_rows {
   std::uint64_t row_elements = 0;
   /// Padded batches: uint8[rows][row_elements], 0 for padding, which is no label. May be null.
   const std::uint8_t* mask = nullptr;
-  /// Packed batches: int32[rows][row_elements], the document of each token; a token of another
-  /// document is no label, nor is padding (-1). May be null.
-  const std::int32_t* documents = nullptr;
+  /// Packed batches: int32[rows][row_elements], the segment of each token; a token of another
+  /// segment is no label, nor is padding (-1). May be null.
+  const std::int32_t* segment_ids = nullptr;
   std::int64_t ignored = ignore_index;
 };
 
@@ -62,13 +62,13 @@ namespace detail {
 [[nodiscard]] MDSTREAM_HOST_DEVICE inline bool has_label(const label_rows& about,
                                                          std::uint64_t i) noexcept {
   if (about.mask != nullptr && (about.mask[i] == 0 || about.mask[i + 1] == 0)) return false;
-  return about.documents == nullptr ||
-         (about.documents[i] >= 0 && about.documents[i] == about.documents[i + 1]);
+  return about.segment_ids == nullptr ||
+         (about.segment_ids[i] >= 0 && about.segment_ids[i] == about.segment_ids[i + 1]);
 }
 
 }  // namespace detail
 
-/// Writes each token's label, int64[rows][row_elements]: the next token of its row and document, or
+/// Writes each token's label, int64[rows][row_elements]: the next token of its row and segment, or
 /// `ignored`.
 template <class Token>
 void shift_labels(const Token* tokens, const label_rows& about, std::int64_t* labels) noexcept {

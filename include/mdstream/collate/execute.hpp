@@ -25,8 +25,8 @@ void copy_small_samples(const collate_plan& plan, std::byte* to, std::uint64_t f
 }
 
 /// A batch of one fixed-size column: each sample is its value.
-template <crew Crew>
-void copy_whole_samples(const collate_plan& plan, std::byte* to, Crew& crew) {
+template <thread_pool Pool>
+void copy_whole_samples(const collate_plan& plan, std::byte* to, Pool& pool) {
   const std::uint64_t bytes = plan.sources[0].value_bytes;
   const auto copy = [&plan, to, bytes](std::uint64_t first, std::uint64_t last) noexcept {
     switch (bytes) {
@@ -38,17 +38,17 @@ void copy_whole_samples(const collate_plan& plan, std::byte* to, Crew& crew) {
       case 128: return copy_small_samples<128>(plan, to, first, last);
       default:
         for (std::uint64_t i = first; i < last; ++i)
-          Crew::copy(to + i * bytes, plan.samples[i].data, bytes);
+          Pool::copy(to + i * bytes, plan.samples[i].data, bytes);
     }
   };
-  for_each_stretch(crew, plan.sample_count, plan.sample_count * bytes, copy);
+  for_each_stretch(pool, plan.sample_count, plan.sample_count * bytes, copy);
 }
 
 /// The samples as they are, back to back, and behind each other where they begin: sample_count + 1
 /// numbers of 64 bits. Samples that lie one after another, as those of an unshuffled dataset, are
 /// copied as one.
-template <crew Crew>
-void copy_raw_samples(const collate_plan& plan, std::byte* offsets, std::byte* to, Crew& crew) {
+template <thread_pool Pool>
+void copy_raw_samples(const collate_plan& plan, std::byte* offsets, std::byte* to, Pool& pool) {
   const auto offset_of = [offsets](std::uint64_t i) { return offsets + i * sizeof(std::uint64_t); };
   std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < plan.sample_count; ++i) {
@@ -56,14 +56,14 @@ void copy_raw_samples(const collate_plan& plan, std::byte* offsets, std::byte* t
     end += plan.samples[i].size;
   }
   store_to(offset_of(plan.sample_count), end);
-  for_each_stretch(crew, plan.sample_count, end, [&](std::uint64_t first, std::uint64_t last) {
+  for_each_stretch(pool, plan.sample_count, end, [&](std::uint64_t first, std::uint64_t last) {
     while (first < last) {
       const std::byte* const from = plan.samples[first].data;
       const std::uint64_t at = load<std::uint64_t>(offset_of(first));
       std::uint64_t bytes = 0;
       for (; first < last && plan.samples[first].data == from + bytes; ++first)
         bytes += plan.samples[first].size;
-      Crew::copy(to + at, from, bytes);
+      Pool::copy(to + at, from, bytes);
     }
   });
 }
@@ -75,7 +75,7 @@ inline void put_padded(const output_column& out, std::uint64_t width, std::byte*
   const std::uint64_t filled = out.row_elements - kept;
   std::byte* const row = slab + out.values_at + i * out.row_elements * width;
   if (kept != 0) std::memcpy(row, value, kept * width);
-  fill_elements(row + kept * width, filled, out.fill, width);
+  fill_elements(row + kept * width, filled, out.pad_value, width);
   std::byte* const mask = slab + out.mask_at + i * out.row_elements;
   std::fill_n(mask, kept, std::byte{1});
   std::fill_n(mask + kept, filled, std::byte{0});
@@ -127,17 +127,17 @@ inline void put_samples(const collate_plan& plan, std::byte* slab, std::uint64_t
 
 /// Writes the batch that `plan` describes into `slab` (`plan.slab_bytes` bytes, aligned to
 /// `alignment`). Padding between columns is left as it was. Rows and whole samples are copied by
-/// all of the crew, ragged and packed columns by the calling thread alone. Precondition: the
+/// all of the pool, ragged and packed columns by the calling thread alone. Precondition: the
 /// samples passed `measure`, and the plan is as `collate_plan` says.
-template <detail::crew Crew>
-void execute(const collate_plan& plan, std::byte* slab, Crew& crew) {
+template <detail::thread_pool Pool>
+void execute(const collate_plan& plan, std::byte* slab, Pool& pool) {
   if (plan.output_count != 0 && plan.outputs[0].kind == output_kind::samples)
     return detail::copy_raw_samples(plan, slab + plan.outputs[0].offsets_at,
-                                    slab + plan.outputs[0].values_at, crew);
+                                    slab + plan.outputs[0].values_at, pool);
   if (plan.source_count == 1 && plan.sources[0].value_bytes != 0 && !plan.sources[0].shaped)
-    return detail::copy_whole_samples(plan, slab + plan.outputs[0].values_at, crew);
+    return detail::copy_whole_samples(plan, slab + plan.outputs[0].values_at, pool);
   if (detail::has_rows_only(plan))
-    return detail::for_each_stretch(crew, plan.sample_count, plan.slab_bytes,
+    return detail::for_each_stretch(pool, plan.sample_count, plan.slab_bytes,
                                     [&](std::uint64_t first, std::uint64_t last) {
                                       detail::put_samples(plan, slab, first, last);
                                     });
@@ -146,7 +146,7 @@ void execute(const collate_plan& plan, std::byte* slab, Crew& crew) {
 }
 
 inline void execute(const collate_plan& plan, std::byte* slab) {
-  detail::alone self;
+  detail::serial self;
   execute(plan, slab, self);
 }
 

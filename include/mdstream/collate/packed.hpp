@@ -1,6 +1,7 @@
 #pragma once
 
-/// The collator for language models: sequences of varying length fill rows of a fixed one.
+/// The collator for language models: sequences of varying length are packed into rows of a fixed
+/// one.
 
 #include <mdstream/collate/detail/packing.hpp>
 #include <mdstream/collate/ragged.hpp>
@@ -17,15 +18,15 @@ struct packing {
   /// group. If it divides the batch size of a rank, packs are the same on any number of ranks. 0:
   /// the whole batch of a rank is one group, and packs depend on the number of ranks.
   std::uint64_t group = 0;
-  overlong longer = overlong::refuse;
+  truncation longer = truncation::error;
   /// The value of padding, as an element of the column.
-  double fill = 0;
+  double pad_value = 0;
 };
 
 /// Packs sequences, which are columns of `ndarray` without a fixed shape, into blocks [rows][row].
 /// The sequences of one sample have to be equally long. `batch::packing` has `cu_seqlens`,
-/// positions and document numbers. All other columns are as with `ragged`: document `d` is their
-/// sample `d`. The number of rows varies from batch to batch.
+/// `position_ids` and `segment_ids`. All other columns are as with `ragged`: segment `s` is their
+/// sample `s`. The number of rows varies from batch to batch.
 ///
 ///     using collator = mds::collate::packed<{.row = 2048, .group = 32}>;
 template <packing Options>
@@ -35,7 +36,7 @@ struct packed {
 
   static constexpr std::string_view name = "packed";
   static constexpr std::uint64_t longest_sequence =
-      Options.longer == overlong::refuse ? Options.row : 0;
+      Options.longer == truncation::error ? Options.row : 0;
 
   [[nodiscard]] static constexpr bool accepts(const source_column& column) noexcept {
     return ragged::accepts(column);
@@ -67,7 +68,7 @@ struct packed {
              {.kind = output_kind::packed,
               .source = k,
               .values_bytes = detail::block_bytes(out.rows, Options.row, size_of(sources[k].type)),
-              .fill = detail::pad_bits(fill, sources[k].type)},
+              .pad_value = detail::pad_bits(pad_value, sources[k].type)},
              outputs);
     }
     const std::uint64_t block = detail::block_bytes(out.rows, Options.row, sizeof(std::int32_t));
@@ -75,14 +76,14 @@ struct packed {
            {.kind = output_kind::cu_seqlens,
             .values_bytes = (runs(segments, out.rows) + 1) * sizeof(std::int32_t)},
            outputs);
-    append(out, {.kind = output_kind::positions, .values_bytes = block}, outputs);
-    append(out, {.kind = output_kind::documents, .values_bytes = block}, outputs);
+    append(out, {.kind = output_kind::position_ids, .values_bytes = block}, outputs);
+    append(out, {.kind = output_kind::segment_ids, .values_bytes = block}, outputs);
     return out;
   }
 
  private:
   /// clang 19 reads floating-point members of template arguments as zeros, but for constants.
-  static constexpr double fill = Options.fill;
+  static constexpr double pad_value = Options.pad_value;
 
   static void append(detail::pack_result& result, output_column out,
                      std::vector<output_column>& outputs) {

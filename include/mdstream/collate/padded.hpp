@@ -14,9 +14,9 @@ struct padding {
   std::uint64_t length = 0;
   /// With `length` 0, rows are rounded up to a multiple of this.
   std::uint64_t multiple = 1;
-  overlong longer = overlong::refuse;
+  truncation longer = truncation::error;
   /// The value of padding, as an element of the column.
-  double fill = 0;
+  double pad_value = 0;
   /// Pads texts and bytes, too; otherwise they stay ragged.
   bool texts = false;
 };
@@ -29,11 +29,11 @@ struct padding {
 template <padding Options = padding{}>
 struct padded {
   static_assert(Options.multiple != 0, "mdstream: rows are rounded up to a multiple of at least 1");
-  static_assert(Options.longer != overlong::split, "mdstream: only packed rows split sequences");
+  static_assert(Options.longer != truncation::split, "mdstream: only packed rows split sequences");
 
   static constexpr std::string_view name = "padded";
   static constexpr std::uint64_t longest_sequence =
-      Options.longer == overlong::refuse ? Options.length : 0;
+      Options.longer == truncation::error ? Options.length : 0;
 
   [[nodiscard]] static constexpr bool accepts(const source_column& column) noexcept {
     return ragged::accepts(column);
@@ -59,7 +59,7 @@ struct padded {
 
  private:
   /// clang 19 reads floating-point members of template arguments as zeros, but for constants.
-  static constexpr double fill = Options.fill;
+  static constexpr double pad_value = Options.pad_value;
 
   [[nodiscard]] static constexpr std::uint64_t row_of(std::uint64_t longest) noexcept {
     if (Options.length != 0) return Options.length;
@@ -73,7 +73,7 @@ struct padded {
     output_column out{.kind = output_kind::padded,
                       .source = source,
                       .row_elements = row_of(measure.longest / element),
-                      .fill = detail::pad_bits(fill, about.type)};
+                      .pad_value = detail::pad_bits(pad_value, about.type)};
     out.values_bytes = detail::block_bytes(samples, out.row_elements, element);
     out.offsets_at = end;
     out.mask_at = align_up(out.offsets_at + samples * sizeof(std::int64_t));

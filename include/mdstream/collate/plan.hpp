@@ -34,20 +34,21 @@ enum class output_kind : std::uint8_t {
   /// values: all elements back to back; offsets: int64[samples + 1], in elements.
   ragged,
   /// values: [samples][row_elements]; row i begins with the first min(its elements, row_elements)
-  /// elements of sample i, the rest of it is `fill`. mask: uint8[samples][row_elements], 1 for an
+  /// elements of sample i, the rest of it is `pad_value`. mask: uint8[samples][row_elements], 1 for
+  /// an
   /// element of the sample, 0 for padding. offsets: int64[samples], the number of elements of each
   /// sample.
   padded,
-  /// values: [rows][row_elements], all `fill` but for the plan's segments: elements
+  /// values: [rows][row_elements], all `pad_value` but for the plan's segments: elements
   /// [first, first + length) of the sample's value, from element `at` of the block on.
   packed,
   /// int32[n + 1], ascending from 0 to rows * row_elements: where each run of the block begins, in
   /// elements. A run is a segment, or the padding at the end of a row, in the order of the block.
   cu_seqlens,
   /// int32[rows][row_elements]: each element's position in its run, from 0.
-  positions,
+  position_ids,
   /// int32[rows][row_elements]: the number of each element's sample in the batch; -1 in padding.
-  documents,
+  segment_ids,
   /// values: the samples themselves, size headers and all, back to back; offsets:
   /// int64[samples + 1], in bytes.
   samples,
@@ -61,8 +62,8 @@ struct output_column {
   std::uint64_t values_bytes = 0;
   std::uint64_t offsets_at = 0;    ///< ragged, samples: the offsets; padded: the lengths
   std::uint64_t mask_at = 0;       ///< padded only
-  std::uint64_t row_elements = 0;  ///< padded, and packed to documents
-  std::uint64_t fill = 0;          ///< padded, packed: an element's bits, in the lowest bytes
+  std::uint64_t row_elements = 0;  ///< padded, and packed to segment_ids
+  std::uint64_t pad_value = 0;     ///< padded, packed: an element's bits, in the lowest bytes
 };
 
 /// A part of a sample's value (of every packed column alike) in a packed block.
@@ -85,8 +86,8 @@ inline constexpr std::uint64_t alignment = 256;
 /// `slab_bytes` is the executor's own. The samples were checked: sizes add up, shapes fit.
 ///
 /// Outputs of kind dense to packed are those of one source each, the first for source 0, in the
-/// order of the sources and of all of them; behind them come cu_seqlens, positions and documents
-/// where the batch is packed. An output of kind `samples` is the only one of its plan.
+/// order of the sources and of all of them; behind them come cu_seqlens, position_ids and
+/// segment_ids where the batch is packed. An output of kind `samples` is the only one of its plan.
 struct collate_plan {
   const sample_bytes* samples = nullptr;
   std::uint64_t sample_count = 0;

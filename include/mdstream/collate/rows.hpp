@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the collators of rows share: sequences that are too long, sizes of blocks, and what rows
-/// are filled with.
+/// What the collators of rows share: sequences that are too long, sizes of blocks, and the
+/// value of padding.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/dtype.hpp>
@@ -13,8 +13,8 @@
 namespace mdstream::inline v0::collate {
 
 /// What happens to a sequence that is longer than its row.
-enum class overlong : std::uint8_t {
-  refuse,    ///< the batch fails with `errc::out_of_range`, which names the sample
+enum class truncation : std::uint8_t {
+  error,     ///< the batch fails with `errc::out_of_range`, which names the sample
   truncate,  ///< keep its first elements
   split,     ///< packed rows only: divide it into pieces that fit, each a run of its own
 };

@@ -164,9 +164,9 @@ struct packing_view {
   /// Where each run of the block of rows * row_elements begins, and the block's end.
   std::span<const std::int32_t> cu_seqlens{};
   /// For each element of the block, its position in its run, from 0.
-  std::span<const std::int32_t> positions{};
+  std::span<const std::int32_t> position_ids{};
   /// For each element of the block, the number of its sample in the batch; -1 for padding.
-  std::span<const std::int32_t> documents{};
+  std::span<const std::int32_t> segment_ids{};
 };
 
 }  // namespace mdstream::inline v0

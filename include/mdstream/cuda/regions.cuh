@@ -11,7 +11,7 @@
 namespace mdstream::inline v0::kernels {
 
 /// Makes bytes of one region, piece by piece in ascending order. A region is a row of stretches: a
-/// part of one value, filling, or numbers that count. What is looked up for a stretch is looked up
+/// part of one value, padding, or numbers that count. What is looked up for a stretch is looked up
 /// once for all pieces in it.
 template <class Sink>
 class region_maker {
@@ -134,8 +134,8 @@ class region_maker {
         if (!find_ragged(at, found)) return;
         break;
       case kind::packed:
-      case kind::positions:
-      case kind::documents:
+      case kind::position_ids:
+      case kind::segment_ids:
         if (!find_in_run(at, found)) return;
         break;
       default: find_row(at, found); break;
@@ -150,11 +150,11 @@ class region_maker {
                        is_kept ? found.begin + kept : found.end);
     }
     choose(at, found.begin, found.skip < value.bytes ? value.bytes - found.skip : 0, found.end,
-           plan_.raw + value.begin + found.skip, kind_ == kind::packed ? 0 : region_.fill);
+           plan_.raw + value.begin + found.skip, kind_ == kind::packed ? 0 : region_.pad_value);
   }
 
   /// The stretch that holds `at`, of those `there` bytes from byte `begin` of the region on that
-  /// lie at `from` and the filling behind them until `end`.
+  /// lie at `from` and the padding behind them until `end`.
   MDSTREAM_HOST_DEVICE void choose(u64 at, u64 begin, u64 there, u64 end, const std::byte* from,
                                    u64 fill) noexcept {
     there = smaller(there, end - begin);
@@ -199,12 +199,12 @@ class region_maker {
     }
     const collate::detail::staged_run& run = runs[number];
     out = {run.sample, run.at << width, runs[number + 1].at << width, run.first << width};
-    if (kind_ == kind::positions)
+    if (kind_ == kind::position_ids)
       now_ = {content::counted, out.begin, out.end, nullptr, 0};
-    else if (kind_ == kind::documents)  // -1 in filling, which has all bits of `filling`
+    else if (kind_ == kind::segment_ids)  // -1 in padding, which has all bits of `padding`
       fill_with((run.sample << 32) | (run.sample & 0xffffffff), out.begin, out.end);
     else if (run.sample >= plan_.sample_count)
-      fill_with(region_.fill, out.begin, out.end);
+      fill_with(region_.pad_value, out.begin, out.end);
     else
       return true;
     return false;

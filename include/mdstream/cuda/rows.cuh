@@ -1,7 +1,7 @@
 #pragma once
 
 /// Rows of equal size out of a table that lies on the device, in another order: a data set that is
-/// small enough to stay there, or the pool of `shuffle::pool`.
+/// small enough to stay there, or the memory of `shuffle::buffer`.
 
 #include <mdstream/core/detail/divisor.hpp>
 #include <mdstream/cuda/execution.cuh>

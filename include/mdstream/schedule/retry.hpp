@@ -52,7 +52,7 @@ inline constexpr retry_policy patient_parts{.attempts = 8,
 
 /// Whether a retry can help: for failures of the network and damaged data, but not for wrong
 /// arguments and permanent errors.
-[[nodiscard]] bool may_pass(const std::error_code& failure) noexcept;
+[[nodiscard]] bool is_retryable(const std::error_code& failure) noexcept;
 
 /// Whether the error is transient: the store or the network failed and may work again later.
 /// `errc::unavailable`, or a code of another category with the same meaning, such as the system's

@@ -77,7 +77,7 @@ concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
 /// How many prefetched batches there may be while the loop has one. A stager with a fixed number of
 /// buffers has `static constexpr std::size_t buffers`.
 template <stager Stager>
-inline constexpr std::size_t batches_ahead = [] {
+inline constexpr std::size_t prefetched_batches = [] {
   if constexpr (requires { Stager::buffers; })
     return Stager::buffers > 1 ? std::size_t{Stager::buffers} - 1 : std::size_t{1};
   else

@@ -149,7 +149,7 @@ struct loader_options {
   /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. The
   /// default is 256 MiB with a transform or with rows of text to parse. Otherwise it is 0: the
   /// thread that asks for a batch builds it.
-  std::optional<byte_size> ahead{};
+  std::optional<byte_size> prefetch_limit{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds patience = default_patience;

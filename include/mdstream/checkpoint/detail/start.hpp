@@ -94,8 +94,8 @@ struct creation {
       is_other = *there.found[0] != of.text;
       co_return;
     }
-    const bool may_pass = is_transient(made.failure);
-    if (waited >= (may_pass ? of.patience : brief)) {
+    const bool transient = is_transient(made.failure);
+    if (waited >= (transient ? of.patience : brief)) {
       if (!made.failure)
         made.failure = errc::io_error, made.where.what = "the store says that it is there";
       require(std::move(made), of.failure);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The part of the host's executor that fills packed rows.
+/// The part of the host's executor for packed rows.
 
 #include <mdstream/collate/detail/measure.hpp>
 #include <mdstream/collate/plan.hpp>
@@ -30,7 +30,7 @@ inline void fill_elements(std::byte* to, std::uint64_t count, std::uint64_t bits
 }
 
 /// Calls `visit(at, length, segment)` for the runs of a packed block in their order; `segment` is
-/// null for filling, which ends with its row.
+/// null for padding, which ends with its row.
 template <class Visit>
 void for_each_run(const collate_plan& plan, std::uint64_t row_elements, Visit&& visit) {
   const std::uint64_t end = plan.pack_rows * row_elements;
@@ -71,7 +71,7 @@ inline void pack_values(const collate_plan& plan, const output_column& out,
   for_each_run(plan, out.row_elements,
                [&](std::uint64_t at, std::uint64_t length, const pack_segment* segment) {
                  std::byte* to = values + at * width;
-                 if (segment == nullptr) return fill_elements(to, length, out.fill, width);
+                 if (segment == nullptr) return fill_elements(to, length, out.pad_value, width);
                  std::memcpy(
                      to, elements_of(plan, segment->sample, out.source) + segment->first * width,
                      length * width);
@@ -94,17 +94,17 @@ inline void execute_packed(const collate_plan& plan, std::byte* slab) noexcept {
                    [&](std::uint64_t at, std::uint64_t length, const pack_segment*) {
                      write(++run, at + length);
                    });
-    } else if (out.kind == output_kind::positions) {
+    } else if (out.kind == output_kind::position_ids) {
       for_each_run(plan, out.row_elements,
                    [&](std::uint64_t at, std::uint64_t length, const pack_segment*) {
                      for (std::uint64_t i = 0; i < length; ++i) write(at + i, i);
                    });
-    } else if (out.kind == output_kind::documents) {
+    } else if (out.kind == output_kind::segment_ids) {
       for_each_run(plan, out.row_elements,
                    [&](std::uint64_t at, std::uint64_t length, const pack_segment* segment) {
-                     const std::uint64_t document =
+                     const std::uint64_t segment_id =
                          segment == nullptr ? ~std::uint64_t{0} : segment->sample;
-                     for (std::uint64_t i = 0; i < length; ++i) write(at + i, document);
+                     for (std::uint64_t i = 0; i < length; ++i) write(at + i, segment_id);
                    });
     }
   }

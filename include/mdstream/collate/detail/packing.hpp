@@ -19,7 +19,7 @@ namespace mdstream::inline v0::collate::detail {
 struct packing_rules {
   std::uint64_t row = 0;    ///< elements of a row, at least 1
   std::uint64_t group = 0;  ///< samples that are packed together; 0: all
-  overlong longer = overlong::refuse;
+  truncation longer = truncation::error;
 };
 
 /// Best fit, longest first: each piece goes into the fullest row of its group that has room for it,
@@ -37,7 +37,7 @@ class group_packer {
       const std::uint64_t piece = std::min(length - first, rules_.row);
       if (piece != 0) pieces_.push_back({.sample = sample, .first = first, .length = piece});
       first += piece;
-    } while (rules_.longer == overlong::split && first < length);
+    } while (rules_.longer == truncation::split && first < length);
   }
 
   /// Packs the group at hand behind those before it.

@@ -49,16 +49,16 @@ class staged_block {
   /// Bytes of the device's memory in all.
   [[nodiscard]] std::uint64_t device_bytes() const noexcept { return block_at() + end_; }
 
-  /// Writes the block to `host`, the samples by all of the crew, and returns the plan for the
+  /// Writes the block to `host`, the samples by all of the pool, and returns the plan for the
   /// device's memory at `slab`, once the block is copied there. Both are aligned to `alignment`;
   /// `host` has to live until the kernels are launched.
-  template <crew Crew>
-  [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab, Crew& crew) const {
+  template <thread_pool Pool>
+  [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab, Pool& pool) const {
     std::byte* const device = slab + block_at();
     write_sources(host);
     const std::uint32_t regions = write_regions(host);
     write_runs(host);
-    detail::copy_raw_samples(plan_, host + offsets_at_, host + raw_at_, crew);
+    detail::copy_raw_samples(plan_, host + offsets_at_, host + raw_at_, pool);
     store_to(host + bad_at_, staged_plan::no_bad_sample);
     staged_plan out{.raw = device + raw_at_,
                     .raw_bytes = raw_bytes_,
@@ -87,7 +87,7 @@ class staged_block {
     return out;
   }
   [[nodiscard]] staged_plan write(std::byte* host, std::byte* slab) const {
-    alone self;
+    serial self;
     return write(host, slab, self);
   }
 
@@ -200,8 +200,8 @@ class staged_block {
       const std::uint64_t width = std::uint64_t{1} << region.element_log2;
       if (out.kind == output_kind::dense) region.row_elements = region.value_bytes / width;
       region.by_row = by(region.row_elements * width);
-      detail::fill_elements(reinterpret_cast<std::byte*>(&region.fill), sizeof region.fill / width,
-                            out.fill, width);
+      detail::fill_elements(reinterpret_cast<std::byte*>(&region.pad_value),
+                            sizeof region.pad_value / width, out.pad_value, width);
     }
     return region;
   }
@@ -233,8 +233,8 @@ class staged_block {
       case output_kind::padded: return region_kind::padded;
       case output_kind::packed: return region_kind::packed;
       case output_kind::cu_seqlens: return region_kind::cu_seqlens;
-      case output_kind::positions: return region_kind::positions;
-      case output_kind::documents: return region_kind::documents;
+      case output_kind::position_ids: return region_kind::position_ids;
+      case output_kind::segment_ids: return region_kind::segment_ids;
       case output_kind::samples: break;
     }
     return region_kind::samples;

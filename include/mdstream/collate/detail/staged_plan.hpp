@@ -38,15 +38,15 @@ static_assert(std::has_unique_object_representations_v<staged_source>);
 enum class region_kind : std::uint16_t {
   dense,           ///< elements: rows of `row_elements`
   ragged,          ///< elements: back to back, from the offsets at `offsets_at` on
-  padded,          ///< elements: rows of `row_elements`, then filling
+  padded,          ///< elements: rows of `row_elements`, then padding
   packed,          ///< elements: runs
   samples,         ///< raw samples back to back
   sample_offsets,  ///< int64: where they begin
   lengths,         ///< int64: elements kept of each sample
   mask,            ///< uint8
   cu_seqlens,      ///< int32: where runs begin
-  positions,       ///< int32
-  documents,       ///< int32
+  position_ids,    ///< int32
+  segment_ids,     ///< int32
 };
 
 /// A part of the slab, from `at` on. Offsets of ragged columns are no region: a scan writes them.
@@ -63,16 +63,16 @@ struct staged_region {
   mdstream::detail::divisor
       by_row{};  ///< dense, padded: by the bytes of a row, which are those of a mask's
   std::uint64_t offsets_at = 0;  ///< ragged
-  std::uint64_t fill = 0;        ///< eight bytes of filling
+  std::uint64_t pad_value = 0;   ///< eight bytes of padding
 };
 static_assert(std::has_unique_object_representations_v<staged_region>);
 
-/// A stretch of a packed block: a part of a sample, or filling.
+/// A stretch of a packed block: a part of a sample, or padding.
 struct staged_run {
-  static constexpr std::uint64_t filling = ~std::uint64_t{0};
+  static constexpr std::uint64_t padding = ~std::uint64_t{0};
 
   std::uint64_t at = 0;  ///< element of the block
-  std::uint64_t sample = filling;
+  std::uint64_t sample = padding;
   std::uint64_t first = 0;  ///< element of the sample's value
 };
 static_assert(std::has_unique_object_representations_v<staged_run>);
@@ -81,7 +81,7 @@ static_assert(std::has_unique_object_representations_v<staged_run>);
 /// to `alignment`; what they point to may be read up to the next multiple of 16 bytes.
 ///
 /// The samples may be any bytes: kernels check every offset and size. A sample that contradicts
-/// itself gives zeros, padded columns filling, ragged ones no elements, and its number if it is the
+/// itself gives zeros, padded columns padding, ragged ones no elements, and its number if it is the
 /// smallest. The tables are the host's, and are believed.
 struct staged_plan {
   const std::byte* raw = nullptr;  ///< the samples back to back

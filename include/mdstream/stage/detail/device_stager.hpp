@@ -6,7 +6,7 @@
 #include <mdstream/collate/detail/stage_block.hpp>
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/core/detail/process.hpp>
-#include <mdstream/stage/detail/copy_crew.hpp>
+#include <mdstream/stage/detail/copy_pool.hpp>
 #include <mdstream/stage/detail/device_ring.hpp>
 #include <mdstream/stage/stager.hpp>
 
@@ -77,17 +77,17 @@ class basic_pinned {
 
   /// `copies` is the number of threads that copy, see `copy_threads`.
   explicit basic_pinned(Api api, std::size_t copies = 0)
-      : crew_(v0::detail::make_where_made<copy_crew>(copy_threads(copies, api.devices()))),
+      : pool_(v0::detail::make_where_made<copy_pool>(copy_threads(copies, api.devices()))),
         ring_(std::make_shared<ring>(std::move(api), detail::no_device_memory{}, Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
     slot out(ring_, ring_->take(plan.slab_bytes, 0));
-    collate::execute(plan, const_cast<std::byte*>(out.data()), *crew_);
+    collate::execute(plan, const_cast<std::byte*>(out.data()), *pool_);
     return out;
   }
 
  private:
-  v0::detail::unique_where_made<copy_crew> crew_;
+  v0::detail::unique_where_made<copy_pool> pool_;
   std::shared_ptr<ring> ring_;
 };
 
@@ -104,14 +104,14 @@ class basic_device {
 
   /// `copies` is the number of threads that copy, see `copy_threads`.
   basic_device(Api api, Memory memory, std::size_t copies = 0)
-      : crew_(v0::detail::make_where_made<copy_crew>(copy_threads(copies, api.devices()))),
+      : pool_(v0::detail::make_where_made<copy_pool>(copy_threads(copies, api.devices()))),
         ring_(std::make_shared<ring>(std::move(api), std::move(memory), Depth)) {}
 
   [[nodiscard]] slot stage(const collate::collate_plan& plan) {
     // An empty batch has an address as well.
     auto& memory = ring_->take(plan.slab_bytes, std::max<std::uint64_t>(plan.slab_bytes, 1));
     slot out(ring_, memory);
-    collate::execute(plan, memory.host(), *crew_);
+    collate::execute(plan, memory.host(), *pool_);
     ring_->upload(memory, plan.slab_bytes);
     ring_->filled(memory);
     return out;
@@ -119,10 +119,10 @@ class basic_device {
 
  protected:
   [[nodiscard]] const std::shared_ptr<ring>& held() const noexcept { return ring_; }
-  [[nodiscard]] copy_crew& crew() noexcept { return *crew_; }
+  [[nodiscard]] copy_pool& pool() noexcept { return *pool_; }
 
  private:
-  v0::detail::unique_where_made<copy_crew> crew_;
+  v0::detail::unique_where_made<copy_pool> pool_;
   std::shared_ptr<ring> ring_;
 };
 
@@ -144,7 +144,7 @@ class basic_device_collated : public basic_device<Depth, Memory, Api> {
     auto& memory = own->take(block.block_bytes(), block.device_bytes());
     slot out(own, memory);
     const collate::detail::staged_plan staged =
-        block.write(memory.host(), memory.device(), this->crew());
+        block.write(memory.host(), memory.device(), this->pool());
     own->upload(memory, block.block_bytes(), block.block_at());
     own->enqueue(memory, "cannot collate on the device",
                  [&staged](stream_handle stream) { return Kernels::collate(staged, stream); });

@@ -53,9 +53,9 @@ struct mapped_samples {
 class batch_builder {
  public:
   struct traits {
-    bool transforms = false;        ///< samples are changed on their way
-    bool in_stretches = false;      ///< as `lookahead_rules` say
-    std::size_t batches_ahead = 1;  ///< buffers that the stager has
+    bool transforms = false;             ///< samples are changed on their way
+    bool in_stretches = false;           ///< as `lookahead_rules` say
+    std::size_t prefetched_batches = 1;  ///< buffers that the stager has
   };
 
   explicit batch_builder(const traits& of) noexcept : about(of) {}

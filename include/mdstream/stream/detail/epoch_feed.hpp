@@ -27,7 +27,7 @@ namespace mdstream::inline v0::detail {
 /// How far an epoch is fetched, and put together, ahead.
 struct feed_limits {
   delivery_limits delivery{};
-  std::uint64_t ahead_bytes = 0;  ///< of batches that are put together ahead
+  std::uint64_t prefetch_limit = 0;  ///< bytes of prefetched batches
 };
 
 /// Batches are asked for one at a time. The destructor cancels and waits; never on a pool thread.

@@ -41,7 +41,7 @@ class policy_batches final : public batch_builder {
   explicit policy_batches(transform_type transform)
       : batch_builder({.transforms = transforms,
                        .in_stretches = collate::packs_groups<collator>,
-                       .batches_ahead = stage::batches_ahead<stager>}),
+                       .prefetched_batches = stage::prefetched_batches<stager>}),
         transform_(std::move(transform)) {}
 
   /// The parts of a batch that a builder of these policies made.

@@ -209,7 +209,7 @@ class batch_engine {
   bool substitute_;
   bool keeps_busy_;  // by its predownload, which the user left to it
   std::unique_ptr<detail::batch_builder> builder_;
-  std::uint64_t ahead_;
+  std::uint64_t prefetch_limit_;
   next_epoch next_;
   mutable std::mutex feed_changes_;   // for `waits_for`
   std::unique_ptr<epoch_feed> feed_;  // the epoch at hand; goes first, because it tells `next_`

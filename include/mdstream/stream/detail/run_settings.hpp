@@ -23,8 +23,8 @@ namespace mdstream::inline v0::detail {
 
 [[nodiscard]] std::uint64_t batch_size_of(const loader_options& from, const world& here);
 
-/// Bytes of batches that are put together ahead; `prepares`: their samples are changed first.
-[[nodiscard]] std::uint64_t ahead_of(const loader_options& from, bool prepares);
+/// Bytes of prefetched batches; `prepares`: their samples are transformed first.
+[[nodiscard]] std::uint64_t prefetch_limit_of(const loader_options& from, bool prepares);
 
 void check_block_size(const loader_options& from);
 

@@ -10,7 +10,7 @@
 
 namespace mdstream::inline v0 {
 
-MDSTREAM_INLINE bool may_pass(const std::error_code& failure) noexcept {
+MDSTREAM_INLINE bool is_retryable(const std::error_code& failure) noexcept {
   if (failure.category() != mdstream_category()) return true;
   switch (static_cast<errc>(failure.value())) {
     case errc::corrupt:
@@ -37,7 +37,7 @@ MDSTREAM_INLINE std::optional<std::chrono::nanoseconds> pause_before_retry(
     std::optional<std::chrono::milliseconds> asked, std::chrono::nanoseconds before,
     std::chrono::nanoseconds futile) noexcept {
   const bool waits = policy.patience.count() > 0 && is_transient(failure);
-  if (waits ? futile >= policy.patience : failed >= policy.attempts || !may_pass(failure))
+  if (waits ? futile >= policy.patience : failed >= policy.attempts || !is_retryable(failure))
     return std::nullopt;
   const double pause = static_cast<double>(policy.pause.count());
   const double last = std::max(static_cast<double>(before.count()), pause);

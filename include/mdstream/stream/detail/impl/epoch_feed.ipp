@@ -18,10 +18,10 @@ MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& buil
       seed_(seed),
       first_number_(first_number),
       delivery_(from, from.threads(), std::move(ahead), limits.delivery, std::move(before_drop)) {
-  if (prepares() || limits.ahead_bytes != 0)
+  if (prepares() || limits.prefetch_limit != 0)
     ring_.emplace(static_cast<batch_source&>(*this), from.threads(), from.threads().threads(),
-                  ring_limits{.bytes = limits.ahead_bytes,
-                              .batches = builder.about.batches_ahead,
+                  ring_limits{.bytes = limits.prefetch_limit,
+                              .batches = builder.about.prefetched_batches,
                               .one_at_a_time = from.limited()},
                   std::move(when_spent));
 }

@@ -78,7 +78,7 @@ MDSTREAM_INLINE std::string progress_line::line(const step& what,
   std::snprintf(text, sizeof text,
                 "\repoch %" PRIu64 ", batch %" PRIu64
                 ": %.4g samples/s, next p50 %s, p99 %s, stalled %.0f %%, %.4g MB fetched, hits "
-                "%.1f %%, %" PRIu64 " ahead\x1b[K",
+                "%.1f %%, %" PRIu64 " prefetched\x1b[K",
                 what.epoch, what.batch, time > 0 ? static_cast<double>(sum.samples) / time : 0.0,
                 detail::text_of(took_.quantile(0.5)).c_str(),
                 detail::text_of(took_.quantile(0.99)).c_str(),
@@ -111,7 +111,7 @@ MDSTREAM_INLINE void chrome_trace::operator()(const step& what) {
   if (what.stalled.count() > 0)
     slice("stall", begun + microseconds(what.took - what.stalled), what.stalled, what);
   counter("fetched bytes", begun, what.sum.bytes_fetched);
-  counter("batches ahead", begun, what.queued);
+  counter("prefetched batches", begun, what.queued);
 }
 
 MDSTREAM_INLINE void chrome_trace::slice(const char* name, std::int64_t at,

@@ -43,7 +43,8 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       substitute_(given.on_bad_shard == bad_shards::substitute),
       keeps_busy_(!given.predownload),
       builder_(std::move(policies.builder)),
-      ahead_(detail::ahead_of(given, builder_->about.transforms || corpus_.has_rows())),
+      prefetch_limit_(
+          detail::prefetch_limit_of(given, builder_->about.transforms || corpus_.has_rows())),
       next_(corpus_.threads(),
             [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
       held_(builder_->make()) {
@@ -252,7 +253,7 @@ MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
                        .horizon = std::max<std::uint64_t>({8 * predownload_, fetched, 65536}),
                        .requests = requests,
                        .substitute = substitute_},
-          .ahead_bytes = ahead_};
+          .prefetch_limit = prefetch_limit_};
 }
 
 MDSTREAM_INLINE std::uint64_t batch_engine::samples_of(std::uint64_t shards) const noexcept {

@@ -79,8 +79,8 @@ MDSTREAM_INLINE std::uint64_t batch_size_of(const loader_options& from, const wo
   return checked_batch_size(from.global_batch_size / here.num_ranks());
 }
 
-MDSTREAM_INLINE std::uint64_t ahead_of(const loader_options& from, bool prepares) {
-  if (from.ahead) return from.ahead->value;
+MDSTREAM_INLINE std::uint64_t prefetch_limit_of(const loader_options& from, bool prepares) {
+  if (from.prefetch_limit) return from.prefetch_limit->value;
   return prepares ? std::uint64_t{256} << 20 : 0;
 }
 

@@ -225,7 +225,7 @@ MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_
   if (!why.url.empty()) where.cause += " (" + why.url + ')';
   if (!why.cause.empty()) where.cause += '\n' + why.cause;
   where.retry_after = why.retry_after;
-  return may_pass(no_keys) ? no_keys : code;
+  return is_retryable(no_keys) ? no_keys : code;
 }
 
 MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_response& answer) {

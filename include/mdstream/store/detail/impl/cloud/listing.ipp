@@ -89,7 +89,7 @@ MDSTREAM_INLINE void cloud_listing::ask_for_place(cloud_call call) {
   client_.async_send(std::move(call), stop_, where_,
                      [self = shared_from_this()](std::error_code code, const net::http_response&) {
                        const bool tells =
-                           code == errc::not_found || code == errc::canceled || may_pass(code);
+                           code == errc::not_found || code == errc::canceled || is_retryable(code);
                        if (code && !tells) self->where_ = {};
                        self->done_(code && tells ? code : std::error_code(), {});
                      });

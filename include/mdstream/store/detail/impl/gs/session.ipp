@@ -108,7 +108,7 @@ MDSTREAM_INLINE void gs_session_upload::take(std::error_code code, const net::ht
   if (code == errc::not_found) return session_is_gone(std::move(about));
   if (!code && answer.status != 308) {
     code = read(about, [&] { take_end(answer); });
-    begins_anew_ = may_pass(code);
+    begins_anew_ = is_retryable(code);
     return complete(code, std::move(about));
   }
   if (!code) code = read(about, [&] { take_kept(detail::gs::kept_of(answer)); });

@@ -62,17 +62,17 @@ inline void copy_past_caches(std::byte* to, const std::byte* from, std::uint64_t
   if (bytes != 0) std::memcpy(to, from, bytes);
 }
 
-/// A model of `collate::crew`: the calling thread and `threads - 1` of its own, which begin with
-/// the first work there is, on the processors that its giver may run on. They look for more for
-/// some microseconds after each piece, then sleep.
+/// A model of `collate::detail::thread_pool`: the calling thread and `threads - 1` of its own,
+/// which begin with the first work there is, on the processors that its giver may run on. They look
+/// for more for some microseconds after each piece, then sleep.
 ///
 /// One thread at a time gives work. The destructor waits for the threads.
-class copy_crew {
+class copy_pool {
  public:
-  explicit copy_crew(std::size_t threads) : size_(std::max<std::size_t>(threads, 1)) {}
-  copy_crew(const copy_crew&) = delete;
-  copy_crew& operator=(const copy_crew&) = delete;
-  ~copy_crew() {
+  explicit copy_pool(std::size_t threads) : size_(std::max<std::size_t>(threads, 1)) {}
+  copy_pool(const copy_pool&) = delete;
+  copy_pool& operator=(const copy_pool&) = delete;
+  ~copy_pool() {
     open_.store(ended);
     open_.notify_all();
     for (std::thread& one : threads_) one.join();
@@ -167,6 +167,6 @@ class copy_crew {
   std::vector<std::thread> threads_{};
 };
 
-static_assert(collate::detail::crew<copy_crew>);
+static_assert(collate::detail::thread_pool<copy_pool>);
 
 }  // namespace mdstream::inline v0::stage::detail

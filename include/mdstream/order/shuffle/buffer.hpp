@@ -1,8 +1,8 @@
 #pragma once
 
-/// Shuffling behind the loader: samples wait in a pool, which lies on the device where batches do,
-/// and are drawn from it by a permutation. Here is which sample waits where and which comes next;
-/// cuda/pool.cuh moves the bytes.
+/// The shuffle buffer, behind the loader: samples wait in memory, which is on the device if the
+/// batches are, and are drawn from it by a permutation. This header says which sample waits in
+/// which row and which comes next; cuda/shuffle_buffer.cuh moves the bytes.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/order/detail/keyed_permutation.hpp>
@@ -20,8 +20,8 @@
 
 namespace mdstream::inline v0::shuffle {
 
-/// What `pool` shuffles, and how widely.
-struct pool_options {
+/// What `buffer` shuffles, and how widely.
+struct buffer_options {
   std::uint64_t samples = 0;  ///< that this rank reads in the epoch
   std::uint64_t size = 0;  ///< samples that wait at one time, at least 2: the window of the shuffle
   std::uint64_t batch = 1;  ///< samples that are put in at one time, at most
@@ -29,15 +29,15 @@ struct pool_options {
   std::uint64_t epoch = 0;
 };
 
-/// Rows of the pool's memory, one after another.
-struct pool_stretch {
+/// Rows of the buffer's memory, one after another.
+struct buffer_stretch {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
 };
 
 /// What the rows of one draw are: row `k` is that of sample `order(first + k)`, which waits in row
 /// `order(first + k) % slots`.
-struct pool_draw {
+struct buffer_draw {
   mdstream::detail::windowed_permutation order;
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -48,19 +48,20 @@ struct pool_draw {
 /// loader is drawn at most `size` places away from where it came. A pure function of options and
 /// position: the same on every device and host, and after a resume.
 ///
-///     while (pool.drawable() == 0 && !pool.at_end()) {
+///     while (buffer.drawable() == 0 && !buffer.at_end()) {
 ///       const std::string before = loader.state();
 ///       epoch.next(batch);
-///       kernels::put_rows(memory, pool.put(batch.size(), before), batch.data(), stream);
+///       kernels::put_rows(memory, buffer.put(batch.size(), before), batch.data(), stream);
 ///     }
-///     const auto count = std::min(pool.drawable(), wanted);
-///     kernels::draw_rows(memory, pool.draw(count), ids, out, stream);  // mdstream/cuda/pool.cuh
-class pool {
+///     const auto count = std::min(buffer.drawable(), wanted);
+///     kernels::draw_rows(memory, buffer.draw(count), ids, out, stream);  //
+///     mdstream/cuda/shuffle_buffer.cuh
+class buffer {
  public:
   /// Throws `errc::invalid_argument` for sizes that cannot be right.
-  explicit pool(const pool_options& given) : options_(given), order_(make_order(given)) {}
+  explicit buffer(const buffer_options& given) : options_(given), order_(make_order(given)) {}
 
-  /// Rows that the pool's memory has.
+  /// Rows that the buffer's memory has.
   [[nodiscard]] std::uint64_t slots() const noexcept { return options_.size + options_.batch - 1; }
 
   /// Samples that can be drawn without putting more in; 0 where more are needed, or at the end.
@@ -73,14 +74,14 @@ class pool {
   [[nodiscard]] bool at_end() const noexcept { return drawn_ == options_.samples; }
 
   /// Takes the loader's next `count` samples in: where they go, one or two stretches of rows. Only
-  /// when nothing can be drawn. `loader_state` is the loader's state before it gave them; the pool
-  /// keeps two or three of those.
-  /// Throws `errc::invalid_argument` for more samples than `batch` or than the epoch has.
-  [[nodiscard]] std::array<pool_stretch, 2> put(std::uint64_t count,
-                                                std::string_view loader_state) {
+  /// when nothing can be drawn. `loader_state` is the loader's state before it gave them; the
+  /// buffer keeps two or three of those. Throws `errc::invalid_argument` for more samples than
+  /// `batch` or than the epoch has.
+  [[nodiscard]] std::array<buffer_stretch, 2> put(std::uint64_t count,
+                                                  std::string_view loader_state) {
     if (count > options_.batch || count > options_.samples - put_ || drawable() != 0)
       throw error(errc::invalid_argument,
-                  "the pool does not take " + std::to_string(count) + " samples now");
+                  "the buffer does not take " + std::to_string(count) + " samples now");
     keep_state(count, loader_state);
     const std::uint64_t first = put_ % slots();
     const std::uint64_t before_end = std::min(count, slots() - first);
@@ -90,11 +91,11 @@ class pool {
 
   /// The next `count` samples, which are at most `drawable()`.
   /// Throws `errc::invalid_argument` for more.
-  [[nodiscard]] pool_draw draw(std::uint64_t count) {
+  [[nodiscard]] buffer_draw draw(std::uint64_t count) {
     if (count > drawable())
       throw error(errc::invalid_argument,
-                  "the pool has fewer than " + std::to_string(count) + " samples to draw");
-    const pool_draw out{.order = order_, .first = drawn_, .count = count, .slots = slots()};
+                  "the buffer has fewer than " + std::to_string(count) + " samples to draw");
+    const buffer_draw out{.order = order_, .first = drawn_, .count = count, .slots = slots()};
     drawn_ += count;
     return out;
   }
@@ -104,8 +105,9 @@ class pool {
   ///
   ///     mdstream-pool 2 SAMPLES SIZE SEED EPOCH DRAWN POSITION LOADER_STATE
   ///
-  /// POSITION is how many samples the loader had given in its state. Version 1 had none of the
-  /// four options, so that nobody could tell whose it was; it is refused.
+  /// `mdstream-pool` is the name of the format. POSITION is how many samples the loader had given
+  /// in its state. Version 1 had none of the four options, so that nobody could tell whose it was;
+  /// it is refused.
   [[nodiscard]] std::string state() const {
     const std::uint64_t oldest = oldest_needed();
     const kept_state* best = nullptr;
@@ -121,23 +123,24 @@ class pool {
     return out;
   }
 
-  /// Goes on from what `state` gave to a pool of equal options; `batch` may differ. Returns the
+  /// Goes on from what `state` gave to a buffer of equal options; `batch` may differ. Returns the
   /// state to give to the loader, nothing where the epoch is read from its beginning. The loader
   /// gives some samples again that were drawn before; they are put in all the same, and are not
   /// drawn again. Throws `errc::corrupt` for text that is no state, `errc::unsupported` for one of
   /// another version, `errc::state_mismatch` for one of other options, with the first that differs.
   std::optional<std::string> load_state(std::string_view text) {
-    if (!text.starts_with(magic)) throw error(errc::corrupt, "this is no state of a pool");
+    if (!text.starts_with(magic))
+      throw error(errc::corrupt, "this is no state of a shuffle buffer");
     text.remove_prefix(magic.size());
     require_version(number(text));
     for (const auto& [name, here] : identity()) require_same(name, number(text), here);
-    pool fresh(options_);
+    buffer fresh(options_);
     fresh.drawn_ = number(text);
     fresh.put_ = number(text);
     if (fresh.drawn_ > options_.samples || fresh.put_ > fresh.oldest_needed() ||
         (text.empty() && fresh.put_ != 0))
       throw error(errc::corrupt,
-                  "the pool's state contradicts itself: " + std::to_string(fresh.drawn_) +
+                  "the buffer's state contradicts itself: " + std::to_string(fresh.drawn_) +
                       " samples drawn, " + (text.empty() ? "no" : "a") +
                       " state of the loader after " + std::to_string(fresh.put_));
     if (!text.empty()) fresh.kept_.push_back({fresh.put_, std::string(text)});
@@ -168,22 +171,22 @@ class pool {
 
   static void require_version(std::uint64_t saved) {
     if (saved != version)
-      throw error(errc::unsupported, "a pool's state of version " + std::to_string(saved) +
+      throw error(errc::unsupported, "a buffer's state of version " + std::to_string(saved) +
                                          "; this program reads version " + std::to_string(version));
   }
   static void require_same(std::string_view name, std::uint64_t saved, std::uint64_t here) {
     if (saved != here)
-      throw error(errc::state_mismatch, "the pool's state was saved with " + std::string(name) +
-                                            ' ' + std::to_string(saved) + ", this pool has " +
+      throw error(errc::state_mismatch, "the buffer's state was saved with " + std::string(name) +
+                                            ' ' + std::to_string(saved) + ", this buffer has " +
                                             std::to_string(here));
   }
 
   [[nodiscard]] static mdstream::detail::windowed_permutation make_order(
-      const pool_options& given) {
+      const buffer_options& given) {
     if (given.size < 2 || given.batch == 0 || given.size > std::uint64_t{1} << 48 ||
         given.batch > std::uint64_t{1} << 48)
       throw error(errc::invalid_argument,
-                  "a pool has at least 2 samples and takes at least 1 at a time");
+                  "a buffer has at least 2 samples and takes at least 1 at a time");
     return {given.samples, given.size,
             mdstream::detail::derive_key(mdstream::detail::derive_key(given.seed, given.epoch), 0)};
   }
@@ -213,12 +216,12 @@ class pool {
     const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
     const auto length = static_cast<std::size_t>(end - text.data());
     if (failure != std::errc{} || length == text.size() || text[length] != ' ')
-      throw error(errc::corrupt, "this is no state of a pool");
+      throw error(errc::corrupt, "this is no state of a shuffle buffer");
     text.remove_prefix(length + 1);
     return out;
   }
 
-  pool_options options_;
+  buffer_options options_;
   mdstream::detail::windowed_permutation order_;
   std::uint64_t put_ = 0;
   std::uint64_t drawn_ = 0;

@@ -1,4 +1,4 @@
-#include <mdstream/order/shuffle/pool.hpp>
+#include <mdstream/order/shuffle/buffer.hpp>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -8,34 +8,34 @@
 #include <string>
 #include <vector>
 
-namespace pool_test {
+namespace buffer_test {
 
-using mdstream::shuffle::pool;
-using mdstream::shuffle::pool_options;
+using mdstream::shuffle::buffer;
+using mdstream::shuffle::buffer_options;
 
-/// Drives a pool as a trainer does, with a loader whose samples are numbers and whose state is the
-/// next of them.
+/// Drives a buffer as a trainer does, with a loader whose samples are numbers and whose state is
+/// the next of them.
 class trainer {
  public:
-  explicit trainer(const pool_options& options)
-      : options_(options), pool_(options), rows_(pool_.slots(), UINT64_MAX) {}
+  explicit trainer(const buffer_options& options)
+      : options_(options), buffer_(options), rows_(buffer_.slots(), UINT64_MAX) {}
 
   void resume(const std::string& state) {
-    const auto loader = pool_.load_state(state);
+    const auto loader = buffer_.load_state(state);
     next_ = loader ? std::stoull(*loader) : 0;
   }
-  [[nodiscard]] std::string state() const { return pool_.state(); }
-  [[nodiscard]] bool at_end() const { return pool_.at_end(); }
+  [[nodiscard]] std::string state() const { return buffer_.state(); }
+  [[nodiscard]] bool at_end() const { return buffer_.at_end(); }
 
   /// Up to `wanted` samples.
   std::vector<std::uint64_t> step(std::uint64_t wanted) {
-    while (pool_.drawable() == 0 && !pool_.at_end()) {
+    while (buffer_.drawable() == 0 && !buffer_.at_end()) {
       const std::uint64_t count = std::min(options_.batch, options_.samples - next_);
-      for (const auto& place : pool_.put(count, std::to_string(next_)))
+      for (const auto& place : buffer_.put(count, std::to_string(next_)))
         for (std::uint64_t i = 0; i < place.count; ++i) rows_[place.first + i] = next_++;
       ++batches_;
     }
-    const auto draw = pool_.draw(std::min(pool_.drawable(), wanted));
+    const auto draw = buffer_.draw(std::min(buffer_.drawable(), wanted));
     std::vector<std::uint64_t> out;
     for (std::uint64_t k = 0; k < draw.count; ++k)
       out.push_back(rows_[draw.order(draw.first + k) % draw.slots]);
@@ -44,14 +44,14 @@ class trainer {
   [[nodiscard]] std::uint64_t batches() const { return batches_; }
 
  private:
-  pool_options options_;
-  pool pool_;
+  buffer_options options_;
+  buffer buffer_;
   std::vector<std::uint64_t> rows_;
   std::uint64_t next_ = 0;
   std::uint64_t batches_ = 0;
 };
 
-std::vector<std::uint64_t> epoch_of(const pool_options& options, std::uint64_t draw) {
+std::vector<std::uint64_t> epoch_of(const buffer_options& options, std::uint64_t draw) {
   trainer t(options);
   std::vector<std::uint64_t> out;
   while (!t.at_end())
@@ -59,11 +59,11 @@ std::vector<std::uint64_t> epoch_of(const pool_options& options, std::uint64_t d
   return out;
 }
 
-}  // namespace pool_test
+}  // namespace buffer_test
 
-using namespace pool_test;
+using namespace buffer_test;
 
-TEST_CASE("a pool gives every sample once, none too far from where it came", "[order]") {
+TEST_CASE("a buffer gives every sample once, none too far from where it came", "[order]") {
   for (const std::uint64_t samples : {0U, 1U, 2U, 99U, 1000U})
     for (const std::uint64_t size : {2U, 3U, 10U, 64U, 2000U})
       for (const std::uint64_t batch : {1U, 3U, 50U}) {
@@ -81,7 +81,7 @@ TEST_CASE("a pool gives every sample once, none too far from where it came", "[o
       }
 }
 
-TEST_CASE("what a pool gives does not depend on the sizes of batches and draws", "[order]") {
+TEST_CASE("what a buffer gives does not depend on the sizes of batches and draws", "[order]") {
   const auto expected = epoch_of({.samples = 700, .size = 120, .batch = 1, .seed = 3}, 1);
   for (const std::uint64_t batch : {2U, 31U, 128U, 700U})
     CHECK(epoch_of({.samples = 700, .size = 120, .batch = batch, .seed = 3}, batch) == expected);
@@ -90,7 +90,7 @@ TEST_CASE("what a pool gives does not depend on the sizes of batches and draws",
 }
 
 TEST_CASE("a run goes on with the same samples from every state", "[order]") {
-  const pool_options options{.samples = 400, .size = 60, .batch = 8, .seed = 5};
+  const buffer_options options{.samples = 400, .size = 60, .batch = 8, .seed = 5};
   const auto expected = epoch_of(options, 11);
   std::vector<std::uint64_t> had;
   trainer whole(options);
@@ -112,7 +112,7 @@ TEST_CASE("a run goes on with the same samples from every state", "[order]") {
   }
 }
 
-TEST_CASE("samples come to all places of a pool alike", "[order][statistics]") {
+TEST_CASE("samples come to all places of a buffer alike", "[order][statistics]") {
   // Over keys, how far a sample in the middle moves: a triangle, as two uniform moves in blocks of
   // half the size give, no place preferred.
   constexpr std::uint64_t size = 32, keys = 20000;
@@ -136,33 +136,33 @@ TEST_CASE("samples come to all places of a pool alike", "[order][statistics]") {
   }
 }
 
-TEST_CASE("a pool refuses what can not be right", "[order]") {
+TEST_CASE("a buffer refuses what can not be right", "[order]") {
   using mdstream::errc;
-  support::expect_error([] { pool({.samples = 9, .size = 1}); }, errc::invalid_argument);
-  support::expect_error([] { pool({.samples = 9, .size = 4, .batch = 0}); },
+  support::expect_error([] { buffer({.samples = 9, .size = 1}); }, errc::invalid_argument);
+  support::expect_error([] { buffer({.samples = 9, .size = 4, .batch = 0}); },
                         errc::invalid_argument);
-  pool p({.samples = 9, .size = 4, .batch = 3});
+  buffer p({.samples = 9, .size = 4, .batch = 3});
   support::expect_error([&] { (void)p.put(4, ""); }, errc::invalid_argument, {"4 samples"});
   support::expect_error([&] { (void)p.draw(1); }, errc::invalid_argument);
   (void)p.put(3, "a");
   support::expect_error([&] { (void)p.put(3, "c"); }, errc::invalid_argument);
 }
 
-TEST_CASE("a pool's state is one line that says whose it is", "[order]") {
+TEST_CASE("a buffer's state is one line that says whose it is", "[order]") {
   trainer t({.samples = 400, .size = 60, .batch = 8, .seed = 5, .epoch = 2});
   CHECK(t.state() == "mdstream-pool 2 400 60 5 2 0 0 ");
   for (int i = 0; i < 10; ++i) (void)t.step(11);
   CHECK(t.state() == "mdstream-pool 2 400 60 5 2 97 56 56");
 }
 
-TEST_CASE("a pool refuses the state of another", "[order]") {
+TEST_CASE("a buffer refuses the state of another", "[order]") {
   using mdstream::errc;
-  const pool_options options{.samples = 1000, .size = 100, .batch = 10, .seed = 1, .epoch = 4};
+  const buffer_options options{.samples = 1000, .size = 100, .batch = 10, .seed = 1, .epoch = 4};
   trainer saved(options);
   for (int i = 0; i < 30; ++i) (void)saved.step(20);
-  const auto refused = [&](pool_options other, std::string_view field, std::string_view had,
+  const auto refused = [&](buffer_options other, std::string_view field, std::string_view had,
                            std::string_view has) {
-    pool p(other);
+    buffer p(other);
     support::expect_error([&] { p.load_state(saved.state()); }, errc::state_mismatch,
                           {"saved with " + std::string(field) + ' ' + std::string(had) + ',',
                            "has " + std::string(has)});
@@ -197,9 +197,9 @@ TEST_CASE("a pool refuses the state of another", "[order]") {
   CHECK(!rest.empty());
 }
 
-TEST_CASE("a pool refuses what is no state", "[order]") {
+TEST_CASE("a buffer refuses what is no state", "[order]") {
   using mdstream::errc;
-  pool p({.samples = 9, .size = 4, .batch = 3});
+  buffer p({.samples = 9, .size = 4, .batch = 3});
   const auto refused = [&](const std::string& text, errc code, std::string_view piece) {
     INFO(text);
     support::expect_error([&] { p.load_state(text); }, code, {piece});
@@ -208,12 +208,12 @@ TEST_CASE("a pool refuses what is no state", "[order]") {
        {"", "a", "mdstream-pool ", "mdstream-pool 2 ", "mdstream-pool x 9 4 0 0 0 0 a",
         "mdstream-pool 2 9 4 0 0 3", "mdstream-pool 2 9 4 0 0 x 0 a",
         "mdstream-pool 2 9 4 0 0 -1 0 a", "mdstream-pool 2 9 4 0 0 99999999999999999999 0 a"})
-    refused(text, errc::corrupt, "no state of a pool");
+    refused(text, errc::corrupt, "no state of a shuffle buffer");
   refused("mdstream-pool 1 3 0 a", errc::unsupported, "version 1");
   refused("mdstream-pool 3 9 4 0 0 3 0 a", errc::unsupported, "version 3");
   refused("mdstream-pool 2 9 4 0 0 10 0 a", errc::corrupt, "10");
   refused("mdstream-pool 2 9 4 0 0 0 4 a", errc::corrupt, "4");
-  // Without the loader's state the loader would begin with sample 0, and the pool with sample 2.
+  // Without the loader's state the loader would begin with sample 0, and the buffer with sample 2.
   refused("mdstream-pool 2 9 4 0 0 6 2 ", errc::corrupt, "2");
   CHECK(p.load_state("mdstream-pool 2 9 4 0 0 6 2 a") == "a");
   CHECK_FALSE(p.load_state("mdstream-pool 2 9 4 0 0 1 0 ").has_value());

@@ -1,10 +1,10 @@
 #pragma once
 
-/// The memory of `shuffle::pool`: rows of equal size that are put in as they come and drawn in the
-/// pool's order.
+/// The memory of `shuffle::buffer`: rows of equal size that are put in as they come and drawn in
+/// the buffer's order.
 
 #include <mdstream/cuda/rows.cuh>
-#include <mdstream/order/shuffle/pool.hpp>
+#include <mdstream/order/shuffle/buffer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -12,28 +12,29 @@
 
 namespace mdstream::inline v0::kernels {
 
-/// One column of the pool: `pool.slots()` rows, aligned to 16 and readable to a multiple of it.
-struct pool_memory {
+/// One column of the buffer: `buffer.slots()` rows, aligned to 16 and readable to a multiple of it.
+struct buffer_memory {
   std::byte* data = nullptr;
   std::uint64_t slots = 0;
   std::uint64_t row_bytes = 0;
 };
 
-/// Copies the rows of a batch to where `pool.put` said. Two copies at most.
-inline void put_rows(const pool_memory& memory, const std::array<shuffle::pool_stretch, 2>& places,
-                     const std::byte* batch, stage::stream_handle stream = nullptr) {
-  for (const shuffle::pool_stretch& place : places) {
+/// Copies the rows of a batch to where `buffer.put` said. Two copies at most.
+inline void put_rows(const buffer_memory& memory,
+                     const std::array<shuffle::buffer_stretch, 2>& places, const std::byte* batch,
+                     stage::stream_handle stream = nullptr) {
+  for (const shuffle::buffer_stretch& place : places) {
     copy_bytes(stream, memory.data + place.first * memory.row_bytes, batch,
                place.count * memory.row_bytes);
     batch += place.count * memory.row_bytes;
   }
 }
 
-/// Rows of a draw's numbers within one block of the pool's order, whose keys, and those of the two
-/// blocks that it mixes, are made once instead of for every row.
+/// Rows of a draw's numbers within one block of the buffer's order, whose keys, and those of the
+/// two blocks that it mixes, are made once instead of for every row.
 class drawn_row {
  public:
-  drawn_row(const shuffle::pool_draw& draw, std::uint64_t first, std::int64_t* ids) noexcept
+  drawn_row(const shuffle::buffer_draw& draw, std::uint64_t first, std::int64_t* ids) noexcept
       : second_(draw.order.second_block(first)),
         early_(draw.order.first_block(second_.begin)),
         late_(draw.order.first_block(second_.end - 1)),
@@ -62,11 +63,11 @@ class drawn_row {
 
 /// Copies the rows of a draw to `out`, which is aligned to 16. `ids` is room for `draw.count`
 /// numbers. Two kernels; further columns of the same draw can use the ids, with `gather_rows`.
-/// Precondition: the draw is one that the pool gave.
+/// Precondition: the draw is one that the buffer gave.
 template <class Sink = default_sink>
-void draw_rows(const pool_memory& memory, const shuffle::pool_draw& draw, std::int64_t* ids,
+void draw_rows(const buffer_memory& memory, const shuffle::buffer_draw& draw, std::int64_t* ids,
                std::byte* out, stage::stream_handle stream = nullptr) {
-  // One turn: what a pool lets draw lies in one block.
+  // One pass: all that can be drawn now is in one block.
   for (std::uint64_t done = 0; done < draw.count;) {
     const drawn_row rows(draw, draw.first + done, ids + done);
     const std::uint64_t count = std::min(rows.end() - draw.first, draw.count) - done;

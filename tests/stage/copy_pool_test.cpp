@@ -1,4 +1,4 @@
-#include <mdstream/stage/detail/copy_crew.hpp>
+#include <mdstream/stage/detail/copy_pool.hpp>
 
 #include <mdstream/collate/execute.hpp>
 
@@ -14,15 +14,15 @@
 namespace mds = mdstream;
 namespace collate = mdstream::collate;
 
-TEST_CASE("each part is done once, and all are done when the crew returns", "[stage]") {
+TEST_CASE("each part is done once, and all are done when the pool returns", "[stage]") {
   for (const std::size_t threads : {1U, 2U, 5U}) {
-    mds::stage::detail::copy_crew crew(threads);
-    CHECK(crew.size() == threads);
+    mds::stage::detail::copy_pool pool(threads);
+    CHECK(pool.size() == threads);
     std::mt19937 random(static_cast<std::uint32_t>(threads));
     for (int round = 0; round < 3000; ++round) {
       // Plain memory: a part that is done twice, late, or seen by nobody is a race as well.
       std::vector<int> done(random() % 40);
-      crew.for_each_part(static_cast<std::uint32_t>(done.size()),
+      pool.for_each_part(static_cast<std::uint32_t>(done.size()),
                          [&done](std::uint32_t part) { ++done[part]; });
       REQUIRE(done == std::vector<int>(done.size(), 1));
       // Now and then long enough for the threads to fall asleep.
@@ -31,10 +31,10 @@ TEST_CASE("each part is done once, and all are done when the crew returns", "[st
   }
 }
 
-TEST_CASE("a crew that never worked, or sleeps, can go", "[stage]") {
+TEST_CASE("a pool that never worked, or sleeps, can go", "[stage]") {
   for (int i = 0; i < 50; ++i) {
-    mds::stage::detail::copy_crew crew(3);
-    if (i % 2 == 0) crew.for_each_part(7, [](std::uint32_t) {});
+    mds::stage::detail::copy_pool pool(3);
+    if (i % 2 == 0) pool.for_each_part(7, [](std::uint32_t) {});
     if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
@@ -48,11 +48,11 @@ TEST_CASE("threads are as many as asked for, or a share of the processors", "[st
 }
 
 TEST_CASE("stretches cover everything once, whatever their number", "[collate]") {
-  mds::stage::detail::copy_crew crew(3);
+  mds::stage::detail::copy_pool pool(3);
   for (const std::uint64_t count : {0U, 1U, 2U, 11U, 12U, 13U, 1000U})
     for (const std::uint64_t bytes : {0U, 1U << 16, 1U << 20, 1U << 30}) {
       std::vector<int> covered(count);
-      collate::detail::for_each_stretch(crew, count, bytes,
+      collate::detail::for_each_stretch(pool, count, bytes,
                                         [&](std::uint64_t first, std::uint64_t last) {
                                           for (; first < last; ++first) ++covered[first];
                                         });
