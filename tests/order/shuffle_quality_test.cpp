@@ -19,7 +19,7 @@ double quality_of(const std::string& algo, const std::vector<std::uint64_t>& arg
   for (std::uint64_t at = 0; at < samples; at += of_shard)
     stream.samples.push_back(std::min(of_shard, samples - at));
   const auto table = std::make_shared<mdstream::detail::shard_table>(std::vector{stream});
-  const mdstream::detail::unit_list units(table, 0, table->shards());
+  const mdstream::shuffle_units units(table, 0, table->shards());
   const mdstream::detail::partition deal({.algo = mdstream::partition_algo::orig,
                                           .samples = samples,
                                           .num_canonical_nodes = args[0],
@@ -27,7 +27,7 @@ double quality_of(const std::string& algo, const std::vector<std::uint64_t>& arg
                                           .ranks_per_node = args[2],
                                           .workers_per_rank = args[3],
                                           .batch_size = args[4]});
-  mdstream::detail::any_sequence order = mdstream::detail::unshuffled(units);
+  mdstream::detail::any_sequence order = units;
   if (algo != "none")
     order = mdstream::shuffle::any(algo).open({.units = units,
                                                .num_canonical_nodes = args[0],

@@ -13,7 +13,7 @@ namespace shuffle_test {
 
 using mdstream::shuffle_task;
 
-mdstream::detail::unit_list units_of(const std::vector<std::uint64_t>& sizes) {
+mdstream::shuffle_units units_of(const std::vector<std::uint64_t>& sizes) {
   const std::vector<mdstream::stream_shards> streams{{.samples = sizes}};
   return {std::make_shared<mdstream::detail::shard_table>(streams), 0, sizes.size()};
 }
@@ -26,7 +26,7 @@ std::vector<std::int64_t> read_all(mdstream::detail::any_sequence order) {
 
 TEST_CASE("shuffles are those of the reference", "[order][golden]") {
   const auto file = golden::load("shuffle");
-  std::map<std::string, mdstream::detail::unit_list> tables;
+  std::map<std::string, mdstream::shuffle_units> tables;
   for (const auto& [name, sizes] : file["shards"].items()) {
     const auto& rle = file["rle"];
     tables[name] =

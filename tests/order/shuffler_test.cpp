@@ -13,10 +13,10 @@ namespace shuffler_test {
 /// All that a shuffler needs to be: the epoch backwards.
 struct backwards {
   struct sequence {
-    mdstream::detail::unit_list units;
+    mdstream::shuffle_units units;
     [[nodiscard]] std::uint64_t size() const { return units.size(); }
     void read(std::uint64_t first, std::span<std::int64_t> out) {
-      mdstream::detail::unshuffled(units).read(units.size() - first - out.size(), out);
+      units.read(units.size() - first - out.size(), out);
       std::reverse(out.begin(), out.end());
     }
   };

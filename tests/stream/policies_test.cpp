@@ -128,12 +128,10 @@ struct backwards {
     }
 
    private:
-    mds::detail::unit_list units_;
+    mds::shuffle_units units_;
   };
   [[nodiscard]] static std::string_view name() { return "backwards"; }
-  [[nodiscard]] static mds::detail::any_sequence open(const mds::shuffle_task& task) {
-    return sequence(task);
-  }
+  [[nodiscard]] static sequence open(const mds::shuffle_task& task) { return sequence(task); }
 };
 static_assert(mds::shuffler<backwards>);
 

@@ -4,7 +4,7 @@
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/order/detail/batching.hpp>
-#include <mdstream/order/detail/resample.hpp>
+#include <mdstream/order/detail/shard_table.hpp>
 #include <mdstream/order/detail/weights.hpp>
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/order_options.hpp>

@@ -3,7 +3,7 @@
 /// What a shuffler is given.
 
 #include <mdstream/order/detail/plan_store.hpp>
-#include <mdstream/order/detail/resample.hpp>
+#include <mdstream/order/shuffle_units.hpp>
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace mdstream::inline v0 {
 
 /// What a shuffler is asked for.
 struct shuffle_task {
-  detail::unit_list units;
+  shuffle_units units;  ///< the samples of the epoch
   std::uint64_t num_canonical_nodes = 1;
   std::uint64_t seed = 0;
   std::uint64_t epoch = 0;

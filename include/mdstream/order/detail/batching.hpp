@@ -94,8 +94,8 @@ class epoch_builder {
             .initial_physical_nodes = request_.start.initial_physical_nodes};
   }
 
-  [[nodiscard]] any_sequence open(const unit_list& units, std::uint64_t block_size) const {
-    if (!request_.options.shuffle) return unshuffled(units);
+  [[nodiscard]] any_sequence open(const shuffle_units& units, std::uint64_t block_size) const {
+    if (!request_.options.shuffle) return units;
     return open_({.units = units,
                   .num_canonical_nodes = request_.start.num_canonical_nodes,
                   .seed = request_.start.shuffle_seed,
@@ -111,7 +111,7 @@ class epoch_builder {
   }
 
   [[nodiscard]] epoch_order random() const {
-    const unit_list units = resample_.units(0, streams(), request_.mix.choose);
+    const shuffle_units units = resample_.units(0, streams(), request_.mix.choose);
     const partition deal = random_deal();
     return {dealt_sequence(deal, open(units, request_.start.shuffle_block_size)),
             deal.global_batch_size(), deal_of_batches(deal)};
@@ -127,7 +127,7 @@ class epoch_builder {
     std::uint64_t samples = 0;
   };
   [[nodiscard]] stream_part open_stream(std::size_t k) const {
-    const unit_list units = resample_.units(k, k + 1, request_.mix.choose);
+    const shuffle_units units = resample_.units(k, k + 1, request_.mix.choose);
     return {open(units, block_size_of(k)), units.size()};
   }
   [[nodiscard]] std::uint64_t block_size_of(std::size_t k) const {

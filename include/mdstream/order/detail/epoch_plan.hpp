@@ -3,7 +3,7 @@
 /// What an epoch will read, before it is read.
 
 #include <mdstream/core/error.hpp>
-#include <mdstream/order/detail/resample.hpp>
+#include <mdstream/order/detail/shard_table.hpp>
 #include <mdstream/order/epoch_order.hpp>
 #include <mdstream/order/world.hpp>
 

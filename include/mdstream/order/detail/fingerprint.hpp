@@ -3,7 +3,8 @@
 /// 64-bit fingerprints of what a saved state relies on and is too large to be part of it.
 
 #include <mdstream/core/fnv.hpp>
-#include <mdstream/order/detail/resample.hpp>
+#include <mdstream/order/detail/sampling.hpp>
+#include <mdstream/order/detail/shard_table.hpp>
 #include <mdstream/order/detail/weights.hpp>
 
 #include <cstddef>

@@ -44,7 +44,7 @@ class naive_sequence {
   using table = std::vector<std::uint32_t>;
   static constexpr std::uint64_t max_samples = std::uint64_t{1} << 32;
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   std::shared_ptr<const table> table_;
 };
 

@@ -113,7 +113,7 @@ class py1br_plan {
     }
   }
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   detail::block_range sizes_;
   numpy::uint128 increment_{};
   detail::node_spans spans_{};

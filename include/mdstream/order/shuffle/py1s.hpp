@@ -49,7 +49,7 @@ class py1s_plan : public detail::node_table {
     numpy::snapshot state{};
   };
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   numpy::uint128 increment_{};
   std::vector<entry> entries_{};
 };

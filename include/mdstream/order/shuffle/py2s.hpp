@@ -82,7 +82,7 @@ class py2s_plan : public detail::node_table {
     return order;
   }
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   std::vector<shard> shards_{};
   numpy::uint128 run_increment_{};
   numpy::uint128 epoch_increment_{};

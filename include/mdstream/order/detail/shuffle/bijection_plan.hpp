@@ -5,8 +5,8 @@
 
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/keyed_permutation.hpp>
-#include <mdstream/order/detail/resample.hpp>
 #include <mdstream/order/detail/shuffle/spans.hpp>
+#include <mdstream/order/shuffle_units.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -54,7 +54,7 @@ class bijection_plan {
       order_pieces(nodes_[n], mdstream::detail::derive_key(epoch_key_, n));
   }
 
-  [[nodiscard]] const mdstream::detail::unit_list& units() const noexcept { return units_; }
+  [[nodiscard]] const shuffle_units& units() const noexcept { return units_; }
   [[nodiscard]] std::span<const node> nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::uint64_t end(std::size_t n) const {
     return n + 1 < nodes_.size() ? nodes_[n + 1].begin : units_.size();
@@ -159,7 +159,7 @@ class bijection_plan {
     of.pieces = std::move(ordered);
   }
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   std::uint64_t run_key_;
   std::uint64_t epoch_key_;
   std::size_t groups_;

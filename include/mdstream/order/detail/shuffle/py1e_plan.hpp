@@ -53,7 +53,7 @@ class py1e_plan {
     if (task.plans != nullptr && task.plans->save) task.plans->save(name, content(key));
   }
 
-  [[nodiscard]] const mdstream::detail::unit_list& units() const noexcept { return units_; }
+  [[nodiscard]] const shuffle_units& units() const noexcept { return units_; }
   [[nodiscard]] std::size_t nodes() const noexcept { return first_.size() - 1; }
   /// The largest block size that can be drawn, plus one.
   [[nodiscard]] std::uint64_t largest_block() const noexcept {
@@ -220,7 +220,7 @@ class py1e_plan {
     }
   }
 
-  mdstream::detail::unit_list units_;
+  shuffle_units units_;
   numpy::generator random_;
   block_range sizes_;
   std::vector<std::uint64_t> first_;

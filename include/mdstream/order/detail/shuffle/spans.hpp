@@ -25,7 +25,7 @@ struct span {
 };
 
 /// Sample ids of a span, from its place `offset` on.
-inline void fill_ids(const mdstream::detail::unit_list& units, const span& s, std::uint64_t offset,
+inline void fill_ids(const shuffle_units& units, const span& s, std::uint64_t offset,
                      std::span<std::int64_t> out) {
   if (s.part == span::whole)
     std::iota(out.begin(), out.end(), static_cast<std::int64_t>(s.first + offset));
@@ -78,7 +78,7 @@ struct node_spans {
 }
 
 /// One span for each unit, in order.
-[[nodiscard]] inline std::vector<span> whole_units(const mdstream::detail::unit_list& units) {
+[[nodiscard]] inline std::vector<span> whole_units(const shuffle_units& units) {
   std::vector<span> out;
   out.reserve(units.units());
   for (std::size_t u = 0; u < units.units(); ++u) {
