@@ -47,13 +47,6 @@ std::vector<mds::opened_store> mirrors(const std::vector<std::string>& urls) {
   return out;
 }
 
-// What the guard of the loss had saved; in a run without a checkpoint what a new one would have.
-std::string guard_state(const std::vector<std::pair<std::string, std::string>>& metadata) {
-  for (const auto& [name, text] : metadata)
-    if (name == "guard") return text;
-  return mds::launch::loss_guard().state();
-}
-
 // One process's part of a run, from a checkpoint on.
 template <class Exchange>
 class training_run {
@@ -73,7 +66,7 @@ class training_run {
                 .mirrors = mirrors(where.checkpoints(options.run)),
                 .world = loader_.ranks(),
                 .broadcast = [this](std::string& text) { exchange_.broadcast(text); },
-                .accept = [this](const auto& saved) { return guard_.accepts(guard_state(saved)); },
+                .accept = [this](const auto& saved) { return guard_.accepts(saved.text("guard")); },
                 .memory = 64_MiB,
                 .keep = {.last = 3, .grace = std::chrono::minutes(1)}}) {
     const mds::replica own{.index = exchange.rank(), .of = exchange.ranks()};
@@ -256,9 +249,7 @@ class training_run {
   void resume() {
     const mds::resumed_run resumed = saver_.resume(tensors_, loader_);
     step_ = resumed.step;
-    const std::string guard = guard_state(resumed.metadata);
-    guard_.load_state(guard);
-    if (guard_.state() != guard) {  // it has gone back: the run's next start has to know why
+    if (guard_.load_state(resumed.metadata.text("guard"))) {  // the next start has to know why
       save();
       saver_.finish();
     }

@@ -355,6 +355,7 @@ TEST_CASE("a loader with other options is refused by their name before tensors a
   CHECK(resumed.step == 7);
   CHECK(resumed.own == "dice");
   REQUIRE(resumed.metadata.size() == 1);
-  CHECK(resumed.metadata[0].second == "2.5");
+  CHECK(resumed.metadata.text("loss") == "2.5");
+  CHECK(resumed.metadata.text("Loss") == "");
   CHECK(mine.difference(7) == "");
 }

@@ -225,7 +225,8 @@ TEST_CASE("a guard accepts what has learnt nothing that is left out", "[launch]"
   CHECK_FALSE(guard.accepts(amid));
   CHECK(guard.accepts(before));
   CHECK(guard.accepts(at_start));
-  guard.load_state(before);
+  CHECK(guard.accepts(""));
+  CHECK(guard.load_state(before));
   for (int i = 0; i < 3; ++i) CHECK(!guard.take());
   CHECK(judge(guard, 1.0) == go_on);
   const std::string behind = guard.state();
@@ -246,16 +247,24 @@ TEST_CASE("a state brings a guard to where it was saved, to the bit", "[launch]"
   CHECK(judge(guard, 2.0) == go_on);
 
   loss_guard fresh;
-  fresh.load_state(text);
+  CHECK_FALSE(fresh.load_state(text));
   CHECK(fresh.state() == text);
   CHECK(fresh.batches() == 65);
-  guard.load_state(text);  // goes back
+  CHECK(guard.load_state(text));  // goes back
   CHECK(guard.batches() == 65);
   CHECK(guard.returns() == 1);
   CHECK(!guard.take());
   CHECK(guard.take());
-  fresh.load_state(guard.state());
+  CHECK_FALSE(fresh.load_state(guard.state()));
   CHECK(fresh.left_out() == ranges{{65, 66}});
+
+  loss_guard without_checkpoint;
+  CHECK_FALSE(without_checkpoint.load_state(""));
+  CHECK(without_checkpoint.state() == loss_guard().state());
+  CHECK(guard.load_state(""));  // back to the beginning
+  CHECK(guard.batches() == 0);
+  CHECK(guard.returns() == 1);
+  CHECK(guard.left_out() == ranges{{65, 66}});
 
   loss_guard narrow({.window = 2});
   narrow.load_state(text);
@@ -274,7 +283,7 @@ TEST_CASE("text that is no state is refused and changes nothing", "[launch]") {
     return R"({"version": 1, "batches": 3, "returns": 9, "left_out": [)" + left_out +
            R"(], "losses": [)" + losses + "]}";
   };
-  refuse("");
+  refuse(" ");
   refuse("{}");
   refuse(R"({"version": 2})");
   refuse(with("", "NaN"));

@@ -9,6 +9,7 @@
 #include <mdstream/checkpoint/detail/run_keys.hpp>
 #include <mdstream/checkpoint/detail/run_store.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/checkpoint/tensor_list.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
@@ -47,11 +48,11 @@ struct tensor_info {
 struct checkpoint_info {
   std::string name{};  ///< `00000012-0123456789abcdef-000000001000`: start, nonce, step
   std::uint64_t step = 0;
-  std::uint64_t ranks = 0;                                      ///< that saved it
-  std::uint64_t bytes = 0;                                      ///< of its files
-  std::string parent{};                                         ///< the one before it, if any
-  std::vector<std::pair<std::string, std::string>> metadata{};  ///< the user's
-  bool on_line = false;  ///< of the run's line: not rolled back, not of a superseded job
+  std::uint64_t ranks = 0;         ///< that saved it
+  std::uint64_t bytes = 0;         ///< of its files
+  std::string parent{};            ///< the one before it, if any
+  checkpoint_metadata metadata{};  ///< the user's
+  bool on_line = false;            ///< of the run's line: not rolled back, not of a superseded job
   bool pinned = false;
   bool damaged = false;  ///< its manifest is, or a rank found its bytes so
 };
@@ -165,7 +166,7 @@ class checkpoint {
     return data_->manifest.loader_state;
   }
   /// From `save_options::metadata`.
-  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept {
+  [[nodiscard]] const checkpoint_metadata& metadata() const noexcept {
     return data_->manifest.metadata;
   }
 

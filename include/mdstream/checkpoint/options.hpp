@@ -2,6 +2,7 @@
 
 /// Where and how checkpoints are saved.
 
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/core/warning.hpp>
 #include <mdstream/order/world.hpp>
@@ -66,7 +67,7 @@ struct saver_options {
   /// 0 when the run starts, of the newest checkpoint first: the first that is accepted counts.
   /// Where none is, a run that still has its first checkpoint begins anew, and any other fails as
   /// if all were damaged. By default all are accepted. For a `launch::loss_guard`.
-  std::function<bool(const std::vector<std::pair<std::string, std::string>>& metadata)> accept{};
+  std::function<bool(const checkpoint_metadata& metadata)> accept{};
   /// Where all tensors of the rank are: in host memory, or on a device, as `stage::cuda_copies()`.
   stage::device_copies device{};
   /// Memory for snapshots, pinned if there is a device. If a rank saves more, `wait_snapshot` waits
@@ -96,7 +97,7 @@ struct save_options {
   /// `loader::state()`; the same on all ranks that give one.
   std::string loader_state{};
   /// Texts of rank 0, for people and programs, such as "loss" or "commit".
-  std::vector<std::pair<std::string, std::string>> metadata{};
+  checkpoint_metadata metadata{};
   /// Up to 64 KiB of this rank alone, such as the state of its random numbers: `checkpoint::own`.
   std::string own{};
 };

@@ -4,6 +4,7 @@
 
 #include <mdstream/checkpoint/checkpoint.hpp>
 #include <mdstream/checkpoint/detail/saving.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/checkpoint/options.hpp>
 #include <mdstream/checkpoint/tensor_list.hpp>
 #include <mdstream/core/detail/process.hpp>
@@ -21,7 +22,7 @@ struct resumed_run {
   std::uint64_t step = 0;    ///< 0: a new run
   std::string checkpoint{};  ///< its name; empty: a new run
   /// The user's own, of `save_options::metadata`.
-  std::vector<std::pair<std::string, std::string>> metadata{};
+  checkpoint_metadata metadata{};
   /// What this rank had saved as `save_options::own`, such as the state of its random numbers;
   /// empty if the run resumes with another number of ranks.
   std::string own{};

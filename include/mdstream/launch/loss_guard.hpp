@@ -46,8 +46,10 @@ struct batch_range {
 /// same verdicts without communication, on any number of ranks and after any restart.
 ///
 ///     mds::launch::loss_guard guard;
-///     const std::string at_start = guard.state();
-///     ...  // a saver whose `accept` asks `guard.accepts`
+///     mds::checkpoint_saver saver({.run = run, .accept = [&](const auto& saved) {
+///       return guard.accepts(saved.text("guard"));
+///     }});
+///     if (guard.load_state(saver.resume(tensors, loader).metadata.text("guard"))) save_now();
 ///     for (auto& batch : loader.epoch()) {
 ///       if (!guard.take()) continue;  // left out: the next one takes its place
 ///       saver.wait_snapshot();  // before the model changes
@@ -58,9 +60,8 @@ struct batch_range {
 ///                                                       .metadata = {{"guard", guard.state()}}});
 ///     }
 ///
-/// To go back: make a new loader, load the tensors and the loader state of the last checkpoint that
-/// the guard accepts, and give `load_state` the guard's text from it, or `at_start` without a
-/// checkpoint. Save at once: then the run's next start skips the same batches. Then train on. If
+/// To go back: make a new loader and a new saver, and begin as above, with the same guard.
+/// `load_state` returns true then. Save at once: the run's next start skips the same batches. If
 /// the process dies before it has saved, the next start sees the same losses and judges them alike.
 ///
 /// Thread safety: none. Cost: a step sorts the window twice, microseconds.
@@ -78,7 +79,8 @@ class loss_guard {
 
   /// Whether a checkpoint with this state of the guard has learnt nothing that is left out by now.
   /// The last one has learnt some, where it was saved between the first batch at fault and the bad
-  /// loss: see `loss_guard_options::batches`. For `saver_options::accept`. Throws as `load_state`.
+  /// loss: see `loss_guard_options::batches`. For `saver_options::accept`. Text and errors as of
+  /// `load_state`.
   [[nodiscard]] bool accepts(std::string_view state) const;
 
   /// Batches that are left out, ascending; those that the run has yet to reach, too.
@@ -90,9 +92,11 @@ class loss_guard {
 
   /// The state of the guard as one line of JSON; 64 losses take 1.5 KB. Save it with the model.
   [[nodiscard]] std::string state() const;
-  /// Continues from a state. Batches that this guard skips stay skipped, and its returns stay
-  /// counted. Throws `errc::corrupt` for text that is no state.
-  void load_state(std::string_view text);
+  /// Continues from a state; an empty text is the state of a new guard, for a run without a
+  /// checkpoint. Batches that this guard skips stay skipped, and its returns stay counted. Returns
+  /// whether there are any that the state does not have: save at once, so that the run's next start
+  /// has them. Throws `errc::corrupt` for text that is no state.
+  bool load_state(std::string_view text);
 
  private:
   [[nodiscard]] bool is_bad(double loss) const;

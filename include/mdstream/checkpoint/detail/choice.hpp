@@ -6,6 +6,7 @@
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_keys.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/core/error.hpp>
 
 #include <cstdint>
@@ -53,8 +54,7 @@ struct chosen_checkpoint {
 using warn_function = std::function<void(const std::string&)>;
 
 /// As `saver_options::accept`.
-using accept_function =
-    std::function<bool(const std::vector<std::pair<std::string, std::string>>&)>;
+using accept_function = std::function<bool(const checkpoint_metadata&)>;
 
 /// Why a checkpoint can not be used, or nothing.
 [[nodiscard]] std::optional<std::string> missing_files(const data_layout& layout, save_id id,

@@ -9,6 +9,7 @@
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/checkpoint/detail/start.hpp>
 #include <mdstream/checkpoint/detail/tiling.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -26,7 +27,7 @@ struct commit_options {
   save_id id{};
   std::optional<save_id> parent{};
   std::uint64_t ranks = 1;
-  std::vector<std::pair<std::string, std::string>> metadata{};
+  checkpoint_metadata metadata{};
   std::chrono::milliseconds patience = std::chrono::hours(1);   ///< with the slowest rank
   std::chrono::milliseconds store_patience = default_patience;  ///< as `creation::patience`
   std::uint64_t seed = 0;

@@ -7,6 +7,7 @@
 #include <mdstream/checkpoint/detail/run_store.hpp>
 #include <mdstream/checkpoint/detail/safetensors.hpp>
 #include <mdstream/checkpoint/detail/sharded_index.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstdint>
@@ -37,7 +38,7 @@ void require_indexed(const sharded_index& index,
 
 struct plain_files {
   data_layout layout{};
-  std::vector<std::pair<std::string, std::string>> metadata{};  ///< of all files, sorted
+  checkpoint_metadata metadata{};  ///< of all files, sorted
 };
 
 /// Reads index and heads. `name` as `checkpoint::open_files` has it.

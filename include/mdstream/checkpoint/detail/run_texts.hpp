@@ -4,6 +4,7 @@
 
 #include <mdstream/checkpoint/detail/layout.hpp>
 #include <mdstream/checkpoint/detail/run_keys.hpp>
+#include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json.hpp>
 
@@ -25,9 +26,9 @@ struct checkpoint_manifest {
   std::uint64_t ranks = 0;          ///< that saved it
   std::uint64_t layout_bytes = 0;
   std::uint32_t layout_crc = 0;
-  std::uint64_t data_bytes = 0;                                 ///< of all files
-  std::string loader_state{};                                   ///< empty: none
-  std::vector<std::pair<std::string, std::string>> metadata{};  ///< the user's
+  std::uint64_t data_bytes = 0;    ///< of all files
+  std::string loader_state{};      ///< empty: none
+  checkpoint_metadata metadata{};  ///< the user's
 
   friend bool operator==(const checkpoint_manifest&, const checkpoint_manifest&) = default;
 };

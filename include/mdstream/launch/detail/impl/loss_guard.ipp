@@ -95,15 +95,18 @@ MDSTREAM_INLINE bool loss_guard::accepts(std::string_view state) const {
   });
 }
 
-MDSTREAM_INLINE void loss_guard::load_state(std::string_view text) {
-  loss_guard loaded = read(text);
-  loaded.returns_ = std::max(returns_, loaded.returns_);
+MDSTREAM_INLINE bool loss_guard::load_state(std::string_view text) {
+  const loss_guard saved = read(text);
+  loss_guard loaded = saved;
+  loaded.returns_ = std::max(returns_, saved.returns_);
   for (const batch_range& each : left_out_) loaded.leave_out(each);
   *this = std::move(loaded);
+  return returns_ != saved.returns_ || left_out_ != saved.left_out_;
 }
 
 /// A guard with these options as it was when it gave this state.
 MDSTREAM_INLINE loss_guard loss_guard::read(std::string_view text) const {
+  if (text.empty()) return loss_guard(options_);
   const json::value from = json::parse(text, diagnostics{.url = "the loss guard's state"});
   if (from.get<std::uint64_t>("version") != 1)
     detail::refuse_guard_state("it is of another version; this program reads version 1");
