@@ -82,7 +82,7 @@ TEST_CASE("Google hears an object's CRC32C before its bytes", "[clouds]") {
   mds::runtime threads(1);
   mds::store::gs_options options;
   options.endpoint = service.url();
-  options.keys = mds::net::anonymous_access();
+  options.credentials = mds::net::anonymous_access();
   const mds::store::gs store(threads, "gs://box", options);
   mds::store_write(store, "a/b \"c\"", mds::as_bytes(small));
   const scripted_request sent = service.requests().at(0);

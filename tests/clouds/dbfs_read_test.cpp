@@ -26,7 +26,7 @@ mds::diagnostics failure_of_read(const std::string& held, const char* bytes) {
   mds::runtime threads(1);
   mds::store::dbfs_options options;
   options.endpoint = workspace.url();
-  options.keys = mds::net::anonymous_access();
+  options.credentials = mds::net::anonymous_access();
   options.variables = [](const std::string&) { return std::nullopt; };
   const mds::store::dbfs store(threads, "dbfs:/c4", options);
   std::vector<std::byte> into(3);

@@ -52,7 +52,7 @@ void write(support::scripted_server& bucket) {
   options.endpoint = bucket.url();
   options.part_bytes = mds::byte_size(1);  // the service's least, 256 KiB
   options.part_retry.attempts = 1;
-  options.keys = mds::net::explicit_access(mds::net::bearer_access("hush", "the test"));
+  options.credentials = mds::net::explicit_access(mds::net::bearer_access("hush", "the test"));
   mds::store_write(mds::store::gs(threads, "gs://box", options), "large", mds::as_bytes(large));
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("who is refused without keys looks for them once more", "[clouds]") {
     std::atomic<int> asked{0};
     mds::store::gs_options options;
     options.endpoint = bucket.url();
-    options.keys = mds::net::computed_access([&]() -> std::optional<mds::net::access> {
+    options.credentials = mds::net::computed_access([&]() -> std::optional<mds::net::access> {
       if (++asked == 1 || !comes_back) return std::nullopt;
       return mds::net::bearer_access("hush", "the machine");
     });
@@ -181,7 +181,7 @@ struct breaking_bucket {
   mds::store::gs store{threads,
                        "gs://box",
                        {{.endpoint = server.url(),
-                         .keys = mds::net::anonymous_access(),
+                         .credentials = mds::net::anonymous_access(),
                          .part_bytes = mds::byte_size(512 << 10),
                          .part_retry = {.attempts = 3, .pause = std::chrono::milliseconds(0)}}}};
 
@@ -337,7 +337,7 @@ TEST_CASE("a stop ends the hashing before an upload to Google", "[clouds]") {
   std::size_t blocks = 0;
   mds::store::gs_options options;
   options.endpoint = bucket.url();
-  options.keys = mds::net::anonymous_access();
+  options.credentials = mds::net::anonymous_access();
   options.http.body_read = [&](mds::bytes_view) {
     ++blocks;
     stop.request_stop();
@@ -361,8 +361,9 @@ TEST_CASE("a listing of Google Cloud tells generations", "[clouds]") {
     to.answer("200 OK", R"({"items": [{"name": "a", "size": "1", "generation": "17"}]})");
   });
   mds::runtime threads(1);
-  const mds::store::gs store(threads, "gs://box",
-                             {{.endpoint = bucket.url(), .keys = mds::net::anonymous_access()}});
+  const mds::store::gs store(
+      threads, "gs://box",
+      {{.endpoint = bucket.url(), .credentials = mds::net::anonymous_access()}});
   CHECK(mds::store_list(store, "").at(0).tag == "17");
 }
 
@@ -373,8 +374,9 @@ TEST_CASE("a listing whose pages begin alike ends", "[clouds]") {
                             std::to_string(pages++) + "\"}");
   });
   mds::runtime threads(1);
-  const mds::store::gs store(threads, "gs://box",
-                             {{.endpoint = bucket.url(), .keys = mds::net::anonymous_access()}});
+  const mds::store::gs store(
+      threads, "gs://box",
+      {{.endpoint = bucket.url(), .credentials = mds::net::anonymous_access()}});
   expect_error([&] { (void)mds::store_list(store, ""); }, errc::corrupt, {"circles", "gs://box"});
   CHECK(pages == 2);
 }

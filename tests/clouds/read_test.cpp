@@ -32,7 +32,7 @@ struct bucket {
   mds::store::gs store{threads,
                        "gs://bucket",
                        {{.endpoint = server.url(),
-                         .keys = mds::net::anonymous_access(),
+                         .credentials = mds::net::anonymous_access(),
                          .variables = [](const std::string&) { return std::nullopt; }}}};
 
   std::string read() {

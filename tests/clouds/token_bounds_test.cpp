@@ -144,7 +144,7 @@ TEST_CASE("Google's tokens keep to Google's hosts", "[clouds]") {
     mds::runtime threads(1);
     mds::store::gs_options options;
     options.variables = keys::variables(set);
-    options.keys = net::explicit_access(net::bearer_access("hush", "the test"));
+    options.credentials = net::explicit_access(net::bearer_access("hush", "the test"));
     (void)mds::store_size(mds::store::gs(threads, url, options), "a");
   };
   expect_error([&] { size("gs://box?endpoint=" + server.url(), {}); }, errc::permission_denied,

@@ -22,8 +22,9 @@ namespace mdstream::inline v0::detail {
 struct cloud_options {
   /// `http[s]://host[:port][/path]` in place of the provider's own.
   std::string endpoint{};
-  /// The credentials provider of this store. Unset: the provider's own chain.
-  std::optional<net::any_access> keys{};
+  /// The credentials provider of this store. If not set, that of the cloud's own tools: see the
+  /// store.
+  std::optional<net::any_access> credentials{};
   /// Larger objects are uploaded in parts of at least this size, so many at a time where the API
   /// allows it, each repeated as `part_retry` says.
   byte_size part_bytes = 16_MiB;

@@ -34,8 +34,8 @@ MDSTREAM_INLINE azure::azure(runtime& threads, const azure_settings& settings,
                                             .retry = options.part_retry}),
           options.http,
           net::detail::bounded_access(
-              options.keys ? *options.keys
-                           : detail::default_azure_access(threads, settings, options),
+              options.credentials ? *options.credentials
+                                  : detail::default_azure_access(threads, settings, options),
               detail::azure::bounds(settings)))) {}
 
 }  // namespace mdstream::inline v0::store

@@ -57,7 +57,8 @@ MDSTREAM_INLINE dbfs dbfs::open(std::string_view url, runtime& threads, warning_
 MDSTREAM_INLINE any_async_store dbfs::make(runtime& threads, const dbfs_settings& settings,
                                            const dbfs_options& options) {
   const net::any_access keys = net::detail::bounded_access(
-      options.keys ? *options.keys : detail::default_dbfs_access(threads, settings, options),
+      options.credentials ? *options.credentials
+                          : detail::default_dbfs_access(threads, settings, options),
       detail::dbfs::bounds(settings));
   if (settings.volume.empty()) {
     const auto api = std::make_shared<detail::dbfs_api>(settings, options.part_retry);

@@ -46,7 +46,8 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
   if (emulated)
     endpoint = emulator->find("://") == emulator->npos ? "http://" + *emulator : *emulator;
   const auto id = options.variables("GCS_KEY"), secret = options.variables("GCS_SECRET");
-  if (!options.keys && id && secret) return by_s3(threads, parts, endpoint, *id, *secret, options);
+  if (!options.credentials && id && secret)
+    return by_s3(threads, parts, endpoint, *id, *secret, options);
   detail::gs_settings settings{.bucket = parts.place, .root = parts.prefix};
   if (!endpoint.empty()) settings.endpoint = detail::cloud::checked_endpoint(endpoint, "gs://");
   const detail::upload_plan plan{.part_bytes = options.part_bytes.value,
@@ -71,7 +72,7 @@ MDSTREAM_INLINE std::string gs::overridden(const net::environment& variables) {
 
 MDSTREAM_INLINE net::any_access gs::keys(runtime& threads, const gs_options& options,
                                          bool emulated) {
-  if (options.keys) return *options.keys;
+  if (options.credentials) return *options.credentials;
   if (emulated && !options.variables("GOOGLE_APPLICATION_CREDENTIALS")) {
     return net::anonymous_access();
   }

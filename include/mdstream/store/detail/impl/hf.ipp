@@ -79,12 +79,13 @@ MDSTREAM_INLINE hf::hf(runtime& threads, const detail::hf_settings& settings,
               settings,
               detail::upload_plan{.parallel = options.parallel_parts, .retry = options.part_retry}),
           options.http,
-          net::detail::bounded_access(options.keys ? *options.keys : default_keys(options),
-                                      {.service = "Hugging Face",
-                                       .endpoint = settings.endpoint,
-                                       .of_url = settings.endpoint_of_url,
-                                       .domains = {"huggingface.co", "hf.co"},
-                                       .setting = "HF_ENDPOINT"}))) {}
+          net::detail::bounded_access(
+              options.credentials ? *options.credentials : default_keys(options),
+              {.service = "Hugging Face",
+               .endpoint = settings.endpoint,
+               .of_url = settings.endpoint_of_url,
+               .domains = {"huggingface.co", "hf.co"},
+               .setting = "HF_ENDPOINT"}))) {}
 
 MDSTREAM_INLINE net::any_access hf::default_keys(const hf_options& options) {
   return net::computed_access([variables = options.variables,

@@ -103,8 +103,9 @@ MDSTREAM_INLINE oci::oci(runtime& threads, const oci_settings& settings, const o
             settings, detail::upload_plan{.part_bytes = options.part_bytes.value,
                                           .parallel = options.parallel_parts,
                                           .retry = options.part_retry});
-        const net::any_access keys =
-            options.keys ? *options.keys : detail::default_oci_access(threads, settings, options);
+        const net::any_access keys = options.credentials
+                                         ? *options.credentials
+                                         : detail::default_oci_access(threads, settings, options);
         return std::make_shared<const detail::oci::bucket>(
             api, detail::cloud_client(threads, api, options.http, keys));
       }()) {}

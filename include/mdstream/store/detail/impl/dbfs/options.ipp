@@ -81,7 +81,7 @@ MDSTREAM_INLINE dbfs_settings resolve_dbfs(std::string_view url, const dbfs_opti
                                                            "DATABRICKS_CLIENT_SECRET"});
   net::ini_section section;
   std::string file;
-  if (named || (!said && !options.keys)) {
+  if (named || (!said && !options.credentials)) {
     section = detail::dbfs::read_profile(variables, options.warn, named ? profile : "DEFAULT",
                                          named, file);
   }
@@ -111,7 +111,7 @@ MDSTREAM_INLINE dbfs_settings resolve_dbfs(std::string_view url, const dbfs_opti
     out.client_secret.clear();
   } else if (way == "oauth-m2m") {
     out.token.clear();
-  } else if (!way.empty() && !options.keys) {
+  } else if (!way.empty() && !options.credentials) {
     throw error(errc::unsupported,
                 "DATABRICKS_AUTH_TYPE may be pat or oauth-m2m: other ways in are not built");
   }

@@ -123,10 +123,10 @@ MDSTREAM_INLINE oci_settings resolve_oci(std::string_view url, const oci_options
   }
   if (profile.empty()) profile = variables("OCI_CLI_PROFILE").value_or("");
   const bool named_profile = !profile.empty();
-  if (!options.keys || named_profile || region.empty()) {
+  if (!options.credentials || named_profile || region.empty()) {
     out.profile =
         detail::oci::read_profile(variables, options.warn, named_profile ? profile : "DEFAULT",
-                                  named_profile && !options.keys);
+                                  named_profile && !options.credentials);
     detail::oci::put_variables(variables, out.profile);
   }
   if (region.empty()) region = out.profile.region;
