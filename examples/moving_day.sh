@@ -8,6 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tools/install-deps.sh build formats stores cli mpi test launchers
+for each in mpirun slurmctld slurmd munged torchrun; do
+  PATH=$PATH:/usr/sbin command -v "$each" >/dev/null || {
+    echo "moving day: $each is needed, and not among this system's packages (Debian has python3-torch, which brings torchrun)" >&2
+    exit 1
+  }
+done
 build=build/moving
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DMDSTREAM_TESTS=OFF -DMDSTREAM_EXAMPLES=ON >/dev/null
 cmake --build "$build" --target quickstart mdstream_cli

@@ -8,7 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 program=$1 mdstream=$2 work=$3 steps=${4:-400}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
-log=$work/runs/moved.tsv pids=$work/runs/moved.pids changes=$work/runs/moved.changes
+run=moved changes=$work/runs/moved.changes
+rm -rf "$work/calm" "$work/nodes"  # of the last time; the rest of it goes in `prepare`
 save_every=$((steps / 20))
 
 # shellcheck source=examples/quickstart/local_mpi.sh
@@ -26,7 +27,7 @@ finish() {
     kill -KILL -- "-$each" 2>/dev/null || true
     ended "$each"
   done
-  [ ! -e "$pids" ] || xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  kill_all "$work"/nodes/*/runs/*.pids
   kill_orphans
   stop_slurm
   rm -rf "$state"
@@ -49,7 +50,19 @@ spawn() {
   processes[$spawned]=1
 }
 now() { date +%s.%N; }
-steps_done() { if [ -e "$log" ]; then wc -l <"$log"; else echo 0; fi; }
+
+# Each node has a folder of its own, nodes/NAME: its part of the run's log, its cache, its processes.
+# steps_done: of the run, on whichever node.
+steps_done() { cat "$work"/nodes/*/runs/"$run".tsv 2>/dev/null | awk -F '\t' '$1 >= most { most = $1 + 1 } END { print most + 0 }'; }
+export -f steps_done
+export work run
+# processes_of: the run's ranks. forget_processes: they have ended. kill_all LIST...: those of these lists.
+processes_of() { cat "$work"/nodes/*/runs/"$run".pids 2>/dev/null || true; }
+forget_processes() { rm -f "$work"/nodes/*/runs/"$run".pids; }
+kill_all() {
+  { cat "$@" | xargs -r kill -KILL; } 2>/dev/null || true
+  rm -f "$@"
+}
 say() { printf '== %s\n' "$*"; }
 
 # until_step N: waits until the moved run has done so many steps, while $alive succeeds.
@@ -77,9 +90,8 @@ change() {
   printf '{"what": "change", "cause": "%s", "begin": %s, "noticed": %s}\n' "$cause" "$began" "$(now)" >>"$changes"
 }
 kill_ranks() {
-  xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  kill_all "$work"/nodes/*/runs/"$run".pids
   launcher_ends
-  rm -f "$pids"
 }
 
 # border NAME SERVER: a cloud's border before the port of its server, on a port of its own; sets $port.
@@ -96,15 +108,18 @@ port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # A node's cache holds all data.
-train=("$program" train --work "$work" --run moved --steps "$steps" --save-every "$save_every" --cache-mb 64)
+train=("$program" train --run "$run" --steps "$steps" --save-every "$save_every" --cache-mb 64)
 s3=s3://test/moving azure=azure://test/moving gs=gs://test/moving
 
-rm -rf "$work/calm" "$work/nodes"  # of the last time; the rest of it goes in `prepare`
 say "two datasets in S3, and the undisturbed run on one process"
 export QUICKSTART_STORE=$s3
 "$program" prepare --work "$work"
 "$program" train --work "$work" --run calm --steps "$steps" --save-every "$save_every" --checkpoints "$work/calm"
 mkdir -p "$work/runs"
+data_bytes=0
+for each in prose code held-out/prose held-out/code; do
+  data_bytes=$((data_bytes + $("$mdstream" inspect --json "$s3/$each" | python3 -c 'import json, sys; print((lambda each: each["zip_bytes"] or each["raw_bytes"])(json.load(sys.stdin)))')))
+done
 
 # From here on what leaves a cloud is counted.
 border s3 "$(port_of "$S3_ENDPOINT_URL")"
@@ -123,7 +138,7 @@ export AZURE_STORAGE_CONNECTION_STRING
 
 say "leg 1: three ranks under mpirun, data and checkpoints in S3"
 begin "mpirun, 3 ranks"
-spawn "$work/runs/said.txt" mpirun -n 3 "${train[@]}" --data $s3 --checkpoints $s3 --cache "$work/nodes/a"
+spawn "$work/runs/said.txt" mpirun -n 3 "${train[@]}" --data $s3 --checkpoints $s3 --work "$work/nodes/a"
 alive=launcher_lives
 until_step $((steps * 3 / 10 - 3))
 sleep 0.03
@@ -146,10 +161,10 @@ alive=job_lives
 until_step $(($(steps_done) + 1))  # so that the copy has training beside it
 # shellcheck disable=SC2016
 spawn "$work/runs/copy.txt" env S3_ENDPOINT_URL=http://127.0.0.1:"$copy_border" bash -ec '
-  begin=$(date +%s.%N) first=$(wc -l <"$4")
+  begin=$(date +%s.%N) first=$(steps_done)
   for each in prose code held-out; do "$1" copy "$2/$each" "$3/$each"; done
-  printf "{\"what\": \"copy\", \"begin\": %s, \"end\": %s, \"steps\": %d}\n" "$begin" "$(date +%s.%N)" $(($(wc -l <"$4") - first)) >>"$5"
-' - "$mdstream" $s3 $gs "$log" "$changes"
+  printf "{\"what\": \"copy\", \"begin\": %s, \"end\": %s, \"steps\": %d}\n" "$begin" "$(date +%s.%N)" $(($(steps_done) - first)) >>"$4"
+' - "$mdstream" $s3 $gs "$changes"
 copy=$spawned
 until_step $((steps * 9 / 20 - 2))
 lose_node() {
@@ -157,7 +172,7 @@ lose_node() {
   scontrol update nodename=n2 state=down reason="taken away"
   while [ "$(job_state)" = RUNNING ]; do sleep 0.05; done
 }
-rm -f "$pids"
+forget_processes
 change "a node is drained and taken away" lose_node
 begin "Slurm, 1 rank"
 until_step $((steps * 11 / 20 - 2))
@@ -166,7 +181,7 @@ end_job() {
   while job_lives; do sleep 0.05; done
 }
 change "the job is asked to end" end_job
-rm -f "$pids"
+forget_processes
 wait "$copy" || { cat "$work/runs/copy.txt" >&2; exit 1; }
 ended "$copy"
 
@@ -175,7 +190,7 @@ begin "torchrun, 4 ranks"
 # -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
 QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
   --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
-  "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --cache "$work/nodes/b" --predownload 24
+  "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --work "$work/nodes/b" --predownload 24
 alive=launcher_lives
 # So little is fetched ahead that the training meets whatever the store does. met WHAT COUNT: so many requests were throttled, or refused.
 met() { [ "$(count_of gs "$1")" -ge "$2" ]; }
@@ -201,10 +216,11 @@ change "the ranks are killed" kill_ranks
 
 say "leg 4: one process, to the end"
 begin "one process"
-"${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --cache "$work/nodes/b"
-rm -f "$pids"
+"${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --work "$work/nodes/b"
+forget_processes
 sleep 0.5  # the borders' sums
 
-python3 "$here/picture.py" "$work" "$state"/{s3,s3-slurm,s3-copy,azure,gs}/counts
+python3 "$here/join_logs.py" "$work" "$run" >"$work/runs/$run.tsv"
+python3 "$here/picture.py" "$work" "$data_bytes" "$state"/{s3,s3-slurm,s3-copy,azure,gs}/counts
 kills=${KILLS:-${MDSTREAM_LONG_TESTS:+200}}
 [ -z "$kills" ] || killed_rounds "$kills"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""picture.py WORK COUNTS...: compares the undisturbed run and the moved one, draws both in WORK/moving.svg, and prints what the moves
-cost. COUNTS are those of the clouds' borders (cloud.py), each in a directory with its cloud's name. The exit status is 1 where the
-runs differ, more data left a cloud than once for each node's cache, or the training met no throttling and no outage."""
+"""picture.py WORK BYTES COUNTS...: compares the undisturbed run and the moved one, draws both in WORK/moving.svg, and prints what the
+moves cost. BYTES are those of the datasets' shards, COUNTS those of the clouds' borders (cloud.py), each in a directory with its cloud's
+name. The exit status is 1 where the runs differ, more data left a cloud than once for each node's cache, or the training met no
+throttling and no outage."""
 import json
 import pathlib
 import sys
@@ -10,20 +11,35 @@ from html import escape
 work, runs = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[1]) / "runs"
 calm, moved = ((runs / name).read_text().splitlines() for name in ("calm.tsv", "moved.tsv"))
 notes = [json.loads(line) for line in (runs / "moved.changes").read_text().splitlines()]
-timing = [json.loads(line) for line in (runs / "moved.timing.jsonl").read_text().splitlines()]
-counts = {pathlib.Path(each).parent.name: json.loads(pathlib.Path(each).read_text()) for each in sys.argv[2:]}
+timing = [json.loads(line) for part in work.glob("nodes/*/runs/moved.timing.jsonl") for line in part.read_text().splitlines()]
+starts = sorted((each for each in timing if each["what"] == "start"), key=lambda each: each["began"])
+steps = sorted((each for each in timing if each["what"] == "step"), key=lambda each: each["at"])
+dataset = int(sys.argv[2])
+counts = {pathlib.Path(each).parent.name: json.loads(pathlib.Path(each).read_text()) for each in sys.argv[3:]}
 egress = {cloud: {kind: each[kind] for kind in ("data", "checkpoints")} for cloud, each in counts.items()}
 phases = ["detect", "restart", "open", "checkpoint", "first batch", "redone steps", "wait"]
 colours = dict(zip(phases, ["#7f7f7f", "#9467bd", "#1f77b4", "#2ca02c", "#ff7f0e", "#d62728", "#17becf"]))
 shades = ["#eef4fb", "#fdf3e7", "#eef8ee", "#f6eefa", "#f2f2f2"]
 cloud_names = {"s3": "S3, leg 1", "s3-slurm": "S3, leg 2", "s3-copy": "S3, the copy", "azure": "Azure", "gs": "Google, legs 3 and 4"}
 caches = {"s3": 1, "s3-slurm": 2, "s3-copy": 1, "azure": 0, "gs": 1}  # of nodes that read their data there; the copy reads once
+indexes = 1 << 16  # bytes, in all starts of a leg
 
 
 def changes():
     """Cause, change, and the start that follows, of each."""
     for change in (note for note in notes if note["what"] == "change"):
-        yield change["cause"], change, next(each for each in timing if each["what"] == "start" and each["began"] >= change["begin"])
+        yield change["cause"], change, next(each for each in starts if each["began"] >= change["begin"])
+
+
+def new_step(start):
+    """The first step after this start that no earlier one had done."""
+    done = max((each["step"] for each in steps if each["at"] < start["began"]), default=-1)
+    return next(each for each in steps if each["at"] >= start["began"] and each["step"] > done)
+
+
+def redone(start):
+    """Seconds from the first batch to the end of the first new step."""
+    return new_step(start)["at"] - start["began"] - start["open"] - start["checkpoint"] - start["first_batch"]
 
 
 def lost_time():
@@ -31,7 +47,7 @@ def lost_time():
     out = []
     for cause, change, start in changes():
         times = [change["noticed"] - change["begin"], start["began"] - change["noticed"], start["open"], start["checkpoint"],
-                 start["first_batch"], start["redone"]]
+                 start["first_batch"], redone(start)]
         out.append((cause, dict(zip(phases, times))))
     return out
 
@@ -42,7 +58,7 @@ def failures():
     for cause, change, start in changes():
         saved = [each["at"] for each in timing if each["what"] == "save" and each["step"] == start["step"] and each["at"] < change["begin"]]
         if "kill" in cause.lower() and saved:
-            lost = sum(start[phase] for phase in ("open", "checkpoint", "first_batch", "redone"))
+            lost = start["open"] + start["checkpoint"] + start["first_batch"] + redone(start)
             out.append((cause, lost, change["begin"] - saved[-1]))
     return out
 
@@ -60,8 +76,8 @@ def legs():
     """Name, first and last step of each."""
     out = []
     for note in (note for note in notes if note["what"] == "leg"):
-        start = next(each for each in timing if each["what"] == "start" and each["began"] >= note["at"])
-        out.append([note["name"], start["step"] + start["redone_steps"], len(moved)])
+        start = next(each for each in starts if each["began"] >= note["at"])
+        out.append([note["name"], new_step(start)["step"], len(moved)])
     for before, after in zip(out, out[1:]):
         before[2] = after[1]
     return out
@@ -106,10 +122,10 @@ class Svg:
 def draw(lost):
     left, right, top, bottom = 60, 880, 70, 330
     losses = [[float(line.split("\t")[1]) for line in run] for run in (calm, moved)]
-    steps = len(calm)
+    length = len(calm)
     low, high = min(map(min, losses)), max(map(max, losses))
     picture = Svg(920, 700)
-    across = lambda step: left + (right - left) * step / steps
+    across = lambda step: left + (right - left) * step / length
     up = lambda loss: bottom - (bottom - top) * (loss - low) / (high - low)
     picture.text(left, 24, "One training, undisturbed and moved through three clouds", size=16)
     for number, (name, first, last) in enumerate(legs()):
@@ -122,7 +138,7 @@ def draw(lost):
             picture.line(left, up(loss), right, up(loss), "#e4e4e4")
             picture.text(left - 8, up(loss) + 4, str(loss), "end")
     for part in range(5):
-        picture.text(across(steps * part / 4), bottom + 18, str(steps * part // 4), "middle")
+        picture.text(across(length * part / 4), bottom + 18, str(length * part // 4), "middle")
     picture.text((left + right) / 2, bottom + 36, "training step; loss in nats a byte", "middle")
     picture.curve([(across(i + 0.5), up(loss)) for i, loss in enumerate(losses[0])], "#9ecae1", 4)
     picture.curve([(across(i + 0.5), up(loss)) for i, loss in enumerate(losses[1])], "#d94801", 1)
@@ -152,7 +168,6 @@ print(f"the copy took {copy['end'] - copy['begin']:.1f} s beside {copy['steps']}
       f"{len(waits_in(copy))} batches came half a second late or more meanwhile")
 for cause, seconds, age in failures():
     print(f"{cause}: {seconds:.2f} s lost, launcher aside; the checkpoint was {age:.2f} s old: its age {seconds - age:+.2f} s")
-dataset = egress["s3-copy"]["data"]
 for cloud, sums in egress.items():
     print(f"left {cloud_names[cloud]}: {sums.get('data', 0)} bytes of data, {sums.get('data', 0) / dataset:.2f} times all that there are; {sums.get('checkpoints', 0)} bytes of checkpoints")
 
@@ -164,7 +179,7 @@ if different is not None:
     print(f"the moved run is another one from step {different + 1} on: see {runs}/calm.tsv and {runs}/moved.tsv")
     sys.exit(1)
 for cloud, sums in egress.items():
-    if sums["data"] > caches[cloud] * dataset:
+    if sums["data"] > caches[cloud] * (dataset + indexes):
         sys.exit(f"more left {cloud_names[cloud]} than all data {caches[cloud]} times")
 if not counts["gs"]["throttled"] or not counts["gs"]["refused"]:
     sys.exit("no request was throttled, or none was refused")

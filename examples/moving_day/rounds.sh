@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2154,SC2034 # variables of legs.sh and slurm.sh
 # Sourced by legs.sh: the long form of moving day. Further runs, of which a process is killed again and again, at a moment and of a kind that
-# chance chooses. A rank, all ranks and the launcher, whose ranks may live on, end a start; the next is under another launcher, with other
-# data and checkpoints. A store, the copy of the data that goes on beside the training, Slurm's controller and the daemon of a node are
-# started again, as systemd does at a site, and the training goes on. MDSTREAM_TEST_SEED repeats the seed that is printed.
+# chance chooses. Killing a rank, all ranks or the launcher, whose ranks may live on, ends a start; the next is under another launcher, with
+# other data and checkpoints. A cloud's border, the copy of the data that goes on beside the training and, while the run is under Slurm, its
+# daemons are started again, as systemd does at a site, and the training goes on. MDSTREAM_TEST_SEED repeats the seed that is printed.
 
 orphans=()
 kill_orphans() {
@@ -20,22 +20,23 @@ start_somewhere() {
     2) words+=(--checkpoints "$gs" --checkpoints "$s3" --checkpoints "$azure") ;;
   esac
   alive=launcher_lives
-  rm -f "$pids" "$work/nodes/launcher"
+  forget_processes
+  rm -f "$work/nodes/launcher"
   : >"$said"
   case $((RANDOM % 4)) in
     0)
       launcher="no launcher" ranks=1
-      spawn "$said" "${words[@]}" --cache "$work/nodes/a"
+      spawn "$said" "${words[@]}" --work "$work/nodes/d"
       ;;
     1)
       launcher=mpirun ranks=$((2 + RANDOM % 2))
-      spawn "$said" mpirun -n "$ranks" "${words[@]}" --cache "$work/nodes/a"
+      spawn "$said" mpirun -n "$ranks" "${words[@]}" --work "$work/nodes/a"
       ;;
     2)
       launcher=torchrun ranks=4
       QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$said" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
         --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "start-$starts-$$" \
-        "${words[@]}" --cache "$work/nodes/b"
+        "${words[@]}" --work "$work/nodes/b"
       ;;
     3)
       launcher=Slurm ranks=2 alive=job_lives
@@ -52,7 +53,7 @@ end_start() {
     $alive || break
     sleep 0.05
   done
-  [ "$victim" = "the launcher" ] || xargs -r kill -KILL <"$pids" 2>/dev/null || true
+  [ "$victim" = "the launcher" ] || { processes_of | xargs -r kill -KILL; } 2>/dev/null || true
   if [ "$alive" = job_lives ]; then
     scancel "$job" 2>/dev/null || true
     while job_lives; do sleep 0.1; done
@@ -62,7 +63,7 @@ end_start() {
   fi
 }
 
-restart_store() {
+restart_border() {
   local stores=(s3-slurm azure gs) store spawned
   store=${stores[RANDOM % 3]}
   kill -KILL "${borders[$store]}"
@@ -110,9 +111,11 @@ job_is_kept() {
 
 # kill_one: sets $victim; fails where the start goes on.
 kill_one() {
-  local mine daemons=(slurmctld n1 n2 munged) daemon
-  mapfile -t mine <"$pids"
-  case $((RANDOM % 8)) in
+  local mine daemons=(slurmctld n1 n2 munged) daemon kinds
+  mapfile -t mine < <(processes_of)
+  kinds=6
+  [ "$alive" != job_lives ] || kinds=8  # only then do Slurm's daemons matter
+  case $((RANDOM % kinds)) in
     0 | 1)
       victim="a rank"
       mine=("${mine[RANDOM % ${#mine[@]}]}")
@@ -123,8 +126,8 @@ kill_one() {
       if [ "$alive" = job_lives ]; then mine=("$(cat "$work/nodes/launcher")"); else mine=("$spawned"); fi
       ;;
     4)
-      victim="a store"
-      restart_store
+      victim="a cloud's border"
+      restart_border
       return 1
       ;;
     5)
@@ -134,7 +137,7 @@ kill_one() {
       ;;
     *)
       daemon=${daemons[RANDOM % 4]} victim=${daemon/n[12]/slurmd}
-      [ "$victim$alive" != slurmctldjob_lives ] || job_is_kept
+      [ "$victim" != slurmctld ] || job_is_kept
       restart_daemon "$daemon"
       return 1
       ;;
@@ -163,15 +166,17 @@ stuck() {
   echo "moving day: a start under $launcher $1, at step $(steps_done) of $steps, after $made kills" >&2
   exit 1
 }
-ranks_run() { [ -e "$pids" ] && [ "$(wc -l <"$pids")" -ge "$ranks" ]; }
+ranks_run() { [ "$(processes_of | wc -l)" -ge "$ranks" ]; }
 steps_reach() { [ "$(steps_done)" -ge "$1" ]; }
 
 # begin_run: the next one, from the beginning.
 begin_run() {
   run=rounds-$((++runs))
-  log=$work/runs/$run.tsv pids=$work/runs/$run.pids
 }
-compare_run() { "$program" compare --work "$work" --run undisturbed --against "$run" >/dev/null; }
+compare_run() {
+  python3 "$here/join_logs.py" "$work" "$run" >"$work/runs/$run.tsv"
+  "$program" compare --work "$work" --run undisturbed --against "$run" >/dev/null
+}
 
 # see_end: why a start has ended that nobody killed.
 see_end() {
@@ -194,8 +199,8 @@ killed_rounds() {
   seed=${MDSTREAM_TEST_SEED:-$(date +%N | sed 's/^0*//')}
   say "a run once more, and again, killed $kills times; MDSTREAM_TEST_SEED=$seed"
   RANDOM=$((seed % 32768))
-  train=("$program" train --work "$work" --steps "$steps" --save-every 2 --threads 1 --cache-mb 64)
-  "${train[@]}" --run undisturbed --data "$gs" --checkpoints "$work/calm"
+  train=("$program" train --steps "$steps" --save-every 2 --threads 1 --cache-mb 64)
+  "${train[@]}" --work "$work" --run undisturbed --data "$gs" --checkpoints "$work/calm"
   scontrol update nodename=n1,n2 state=resume 2>/dev/null || true
   start_copies
   rm -f "$work/runs/kills.txt"
@@ -225,9 +230,9 @@ killed_rounds() {
   victim="all ranks"
   end_start
   kill_orphans
-  rm -f "$pids"
+  forget_processes
   finish_copies
-  "${train[@]}" --run "$run" --data "$copied" --checkpoints "$azure" --checkpoints "$s3" --cache "$work/nodes/c"
+  "${train[@]}" --run "$run" --data "$copied" --checkpoints "$azure" --checkpoints "$s3" --work "$work/nodes/c"
   compare_run
   echo "killed $kills times in $starts starts of $runs runs, $opening of them before a new step, $late starts overtaken:$(
     for each in "${!victims[@]}"; do printf ' %s %d,' "$each" "${victims[$each]}"; done)$(

@@ -51,17 +51,18 @@ struct log_entry {
   return entries;
 }
 
+/// The entries of a log, if there is one: a run may have begun on another machine.
+[[nodiscard]] inline std::vector<log_entry> read_log_if_any(const std::filesystem::path& path) {
+  return std::filesystem::exists(path) ? read_log(path) : std::vector<log_entry>();
+}
+
 /// Appends steps to a log. Opened at step `first`, it drops what an earlier process wrote from that
-/// step on: those steps are done again.
+/// step on: those steps are done again. Steps that were done on another machine are missing.
 class run_log {
  public:
   run_log(const std::filesystem::path& path, std::uint64_t first) : path_(path) {
-    std::vector<log_entry> kept;
-    if (first > 0) kept = read_log(path);
-    if (kept.size() < first) {
-      throw std::runtime_error(path.string() + " ends before step " + std::to_string(first));
-    }
-    kept.resize(first);
+    std::vector<log_entry> kept = read_log_if_any(path);
+    std::erase_if(kept, [&](const log_entry& entry) { return entry.step >= first; });
     std::filesystem::create_directories(path.parent_path());
     // Replaced at once: a kill leaves the old log or the new one.
     const std::string rewritten = path.string() + ".new";

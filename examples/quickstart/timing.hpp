@@ -1,6 +1,7 @@
 #pragma once
 
-/// What a start of a run cost, when it saved, and where it waited for data: a line of JSON each.
+/// What a start of a run cost, when it did each step and saved, and where it waited for data: a line
+/// of JSON each.
 
 #include "places.hpp"
 
@@ -24,7 +25,6 @@ struct start_timing {
   double open = 0.0;        // the loader; the held-out rows
   double checkpoint = 0.0;  // chosen and loaded
   double first_batch = 0.0;
-  double redone = 0.0;  // until the first step that had not been done before
 };
 
 class timing_log {
@@ -33,22 +33,21 @@ class timing_log {
     std::filesystem::create_directories(path_.parent_path());
   }
 
-  void start(const start_timing& took, std::uint64_t ranks, std::uint64_t step,
-             std::uint64_t redone_steps) const {
+  void start(const start_timing& took, std::uint64_t ranks, std::uint64_t step) const {
     char line[320];
-    std::snprintf(
-        line, sizeof line,
-        R"({"what": "start", "began": %.3f, "ranks": %llu, "step": %llu, "open": %.3f, )"
-        R"("checkpoint": %.3f, "first_batch": %.3f, "redone": %.3f, "redone_steps": %llu})",
-        took.began, static_cast<unsigned long long>(ranks), static_cast<unsigned long long>(step),
-        took.open, took.checkpoint, took.first_batch, took.redone,
-        static_cast<unsigned long long>(redone_steps));
+    std::snprintf(line, sizeof line,
+                  R"({"what": "start", "began": %.3f, "ranks": %llu, "step": %llu, "open": %.3f, )"
+                  R"("checkpoint": %.3f, "first_batch": %.3f})",
+                  took.began, static_cast<unsigned long long>(ranks),
+                  static_cast<unsigned long long>(step), took.open, took.checkpoint,
+                  took.first_batch);
     add(line);
   }
 
-  void save(std::uint64_t step) const {
+  /// `what` is `step`, of a step that is done, or `save`, of one that is saved.
+  void note(const char* what, std::uint64_t step) const {
     char line[160];
-    std::snprintf(line, sizeof line, R"({"what": "save", "step": %llu, "at": %.3f})",
+    std::snprintf(line, sizeof line, R"({"what": "%s", "step": %llu, "at": %.3f})", what,
                   static_cast<unsigned long long>(step), unix_seconds());
     add(line);
   }

@@ -183,7 +183,10 @@ class training_run {
 
   void learn(mds::loader<policies>::batch_type& rows) {
     rows.ready_on(nullptr);
-    if (done_here_ == 0) timing_.first_batch = clock_.lap();
+    if (done_here_ == 0) {
+      timing_.first_batch = clock_.lap();
+      if (leads()) timing_log_.start(timing_, exchange_.ranks(), step_);
+    }
     const auto text = rows.template get<"text">();
     const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text.row(i)); };
     log_entry entry{.step = step_};
@@ -204,8 +207,8 @@ class training_run {
     loss_ = loss_ == 0.0 ? entry.loss : 0.95 * loss_ + 0.05 * entry.loss;
     ++done_here_;
     if (leads()) {
-      if (step_ == first_new_step_) tell_start();
       log_->add(entry);
+      timing_log_.note("step", entry.step);
       line_.show({.step = step_,
                   .steps = options_.steps,
                   .samples = done_here_ * global_batch,
@@ -222,7 +225,7 @@ class training_run {
   }
 
   void save() {
-    if (leads()) timing_log_.save(step_);
+    if (leads()) timing_log_.note("save", step_);
     saver_.save(step_, tensors_,
                 {.loader_state = loader_.state(), .metadata = {{"guard", guard_.state()}}});
   }
@@ -239,12 +242,6 @@ class training_run {
     return verdict == mds::launch::loss_verdict::go_on;
   }
 
-  // Once the run is where it had been before.
-  void tell_start() {
-    timing_.redone = clock_.lap();
-    timing_log_.start(timing_, exchange_.ranks(), step_ - done_here_, done_here_ - 1);
-  }
-
   // A run that was killed before its first save begins anew.
   void resume() {
     const mds::resumed_run resumed = saver_.resume(tensors_, loader_);
@@ -254,8 +251,8 @@ class training_run {
       saver_.finish();
     }
     if (leads() && step_ > 0) {
-      const std::uint64_t done_before = read_log(where_.log(options_.run)).size();
-      first_new_step_ = std::max(step_, done_before) + 1;
+      const std::vector<log_entry> known = read_log_if_any(where_.log(options_.run));
+      const std::uint64_t done_before = known.empty() ? step_ : known.back().step + 1;
       const std::string ranks =
           std::to_string(exchange_.ranks()) + (exchange_.ranks() == 1 ? " rank" : " ranks");
       std::fprintf(stderr, "run '%s' goes on at step %llu on %s\n", options_.run.c_str(),
@@ -281,7 +278,7 @@ class training_run {
   std::optional<run_log> log_;
   progress_line line_;
   stopwatch watch_;
-  std::uint64_t step_ = 0, done_here_ = 0, first_new_step_ = 1;
+  std::uint64_t step_ = 0, done_here_ = 0;
   double loss_ = 0.0, held_out_loss_ = 0.0;
   ending ending_ = ending::none;
   // Ends a process that stands still, because another rank does, for its launcher to start all.
