@@ -1,5 +1,5 @@
 // Foreign files as streams, beside the same rows as MDS and other libraries that read the files:
-// first epochs, cached epochs, token windows and the scan that makes an index.
+// first epochs, cached epochs, token windows, the scan that makes an index, and conversion.
 
 #include <mdstream/codec/detail/gz_stream.hpp>
 #include <mdstream/codec/detail/zstd_stream.hpp>
@@ -26,6 +26,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -35,6 +36,10 @@
 #include "store/scratch.hpp"
 #include "support/harness.hpp"
 #include "support/peer.hpp"
+#ifdef BENCH_MDSTREAM
+#include "support/program.hpp"
+#include "tests/support/nginx.hpp"
+#endif
 
 namespace mds = mdstream;
 namespace raw = mdstream::raw;
@@ -103,13 +108,12 @@ class source {
   [[nodiscard]] mds::stream_options as_mds() const { return {.remote = mds()}; }
 
   /// An epoch in batches, by a loader that is opened for it. Bytes of the files.
-  template <class Policies = policies>
   std::uint64_t epoch(const mds::stream_options& stream, const std::string& cache) const {
-    mds::loader<Policies> loader({.streams = {stream}, .local = dir_ / cache, .batch_size = 64});
-    std::uint64_t samples = 0;
-    for (const auto& batch : loader.epoch()) samples += batch.size();
-    if (samples == 0) std::abort();
-    return bytes_;
+    return epoch_of({.streams = {stream}, .local = dir_ / cache, .batch_size = 64});
+  }
+  /// The same of the files where they lie.
+  std::uint64_t epoch_in_place() const {
+    return epoch_of({.streams = {as_files()}, .batch_size = 64});
   }
   std::uint64_t first_epoch(const mds::stream_options& stream, const std::string& cache) const {
     std::filesystem::remove_all(dir_ / cache);
@@ -117,10 +121,35 @@ class source {
   }
 
  private:
+  std::uint64_t epoch_of(const mds::loader_options& given) const {
+    mds::loader<policies> loader(given);
+    std::uint64_t samples = 0;
+    for (const auto& batch : loader.epoch()) samples += batch.size();
+    if (samples == 0) std::abort();
+    return bytes_;
+  }
+
   scratch_directory::scratch dir_;
   mds::runtime threads_{2};
   raw::options about_;
   std::uint64_t bytes_ = 0;
+};
+
+/// A source that is made when a case that was asked for needs it.
+class lazy_source {
+ public:
+  template <class... Given>
+  explicit lazy_source(Given... given)
+      : make_([=] { return std::make_unique<source>(given...); }) {}
+
+  [[nodiscard]] const source& operator()() {
+    if (!made_) made_ = make_();
+    return *made_;
+  }
+
+ private:
+  std::function<std::unique_ptr<source>()> make_;
+  std::unique_ptr<source> made_;
 };
 
 void run_command(const std::string& command) {
@@ -135,24 +164,52 @@ bench::contender copy_of(const source& of) {
           }};
 }
 
-/// `limits`: of the first epoch.
-void epochs(const std::string& name, const source& of,
-            const std::vector<bench::contender>& limits = {}) {
+/// What takes turns besides.
+using more = std::vector<bench::contender> (*)(const source& of);
+
+std::vector<bench::contender> none(const source&) { return {}; }
+std::vector<bench::contender> copying(const source& of) { return {copy_of(of)}; }
+/// A first epoch is as any other.
+std::vector<bench::contender> in_place(const source& of) {
+  return {{"mdstream, in place", [&of] { return of.epoch_in_place(); }}};
+}
+
+void first_epoch(const std::string& what, lazy_source& files, more besides) {
+  const std::string name = "first epoch, " + what;
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
   bench::run_case(
-      "raw", "first epoch, " + name, "bytes/s",
+      "raw", name, "bytes/s",
       bench::with(bench::with({{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
                                {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
-                              limits),
-                  bench::peers_of("raw", "first epoch, " + name, of.files())),
+                              besides(of)),
+                  bench::peers_of("raw", name, of.files())),
       5);
-  bench::run_case("raw", "cached epoch, " + name, "bytes/s",
-                  {{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
-                   {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
-                  5);
+}
+
+void cached_epoch(const std::string& what, lazy_source& files, more besides) {
+  const std::string name = "cached epoch, " + what;
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
+  bench::run_case(
+      "raw", name, "bytes/s",
+      bench::with(bench::with({{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
+                               {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
+                              besides(of)),
+                  bench::peers_of("raw", name, of.files())),
+      5);
+}
+
+void epochs(const std::string& what, lazy_source& files, more first = none, more cached = none) {
+  first_epoch(what, files, first);
+  cached_epoch(what, files, cached);
 }
 
 /// Windows in the order of the loader, from the mapped shards and straight from the mapped file.
-void windows(const source& of, std::uint64_t window) {
+void windows(lazy_source& files, std::uint64_t window) {
+  const std::string name = "token windows, cached, at random";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
   const mds::dataset<samples> data({.streams = {of.as_files()}, .local = of.files() + "-cache"});
   std::vector<std::uint64_t> order(data.size());
   for (std::uint64_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -164,8 +221,9 @@ void windows(const source& of, std::uint64_t window) {
       fd.get(), static_cast<std::size_t>(std::filesystem::file_size(path)), path);
   std::vector<std::byte> into(2 * window);
   std::uint64_t sum = 0;
-  bench::run_case("raw", "token windows, cached, at random", "samples/s",
-                  {{"mdstream",
+  bench::run_case(
+      "raw", name, "samples/s",
+      bench::with({{"mdstream",
                     [&] {
                       for (const std::uint64_t i : order) {
                         const auto sample = data[i];
@@ -175,24 +233,29 @@ void windows(const source& of, std::uint64_t window) {
                       }
                       return order.size();
                     }},
-                   {"limit:mmap", [&] {
+                   {"limit:mmap",
+                    [&] {
                       for (const std::uint64_t i : order) {
                         std::memcpy(into.data(), file.bytes().data() + 1024 + 2 * i * (window - 1),
                                     2 * window);
                         sum += static_cast<std::uint64_t>(into[0]);
                       }
                       return order.size();
-                    }}});
+                    }}},
+                  bench::peers_of("raw", name, of.files())));
   if (sum == 1) std::abort();
 }
 
-void scan(const source& of) {
+void scan(lazy_source& files) {
+  const std::string name = "scan of lines, one core";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
   mds::runtime threads(2);
   const mds::opened_store store{mds::store::local(of.files())};
   const mds::any_async_store async = store.on(threads);
   const std::vector<raw::detail::listed_object> listing = raw::list_source(async, "");
   bench::run_case(
-      "raw", "scan of lines, one core", "bytes/s",
+      "raw", name, "bytes/s",
       {{"mdstream",
         [&] {
           raw::options about = of.about();
@@ -211,9 +274,11 @@ void scan(const source& of) {
 }
 
 /// The same lines compressed by `pack`, beside the tool that unpacks them.
-void scan_packed(const source& of, const std::string& name, const std::string& ending,
+void scan_packed(lazy_source& files, const std::string& kind, const std::string& ending,
                  const std::string& pack, const std::string& unpack) {
-  if (!bench::is_wanted("scan of " + name)) return;
+  const std::string name = "scan of " + kind + ", one core";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
   const scratch_directory::scratch dir;
   run_command("for f in " + of.files() + "/part-*; do " + pack + " < $f > " + dir.path() +
               "/$(basename $f)" + ending + "; done");
@@ -223,7 +288,7 @@ void scan_packed(const source& of, const std::string& name, const std::string& e
   const std::vector<raw::detail::listed_object> listing = raw::list_source(async, "");
   raw::options about = of.about();
   about.columns = {{"text", "str", ""}};
-  bench::run_case("raw", "scan of " + name + ", one core", "bytes/s",
+  bench::run_case("raw", name, "bytes/s",
                   {{"mdstream",
                     [&] {
                       (void)raw::build_index(async,
@@ -240,7 +305,74 @@ void scan_packed(const source& of, const std::string& name, const std::string& e
                   5);
 }
 
+#ifdef BENCH_MDSTREAM
+/// The command line `words`, to which an empty directory is added, from its start to its end.
+bench::contender command(const std::string& who, const source& of, std::vector<std::string> words) {
+  return bench::contender::measured(who, [&of, words] {
+    const scratch_directory::scratch to;
+    std::vector<std::string> all = words;
+    all.push_back(to.path());
+    const bench::program_cost cost = bench::run_program(all);
+    return bench::turn{static_cast<double>(of.bytes()), cost.seconds, cost.cpu_s, cost.resident_mb};
+  });
+}
+
+void scan_over_http(lazy_source& files) {
+  const std::string name = "scan of lines, over HTTP";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
+  const scratch_directory::scratch state;
+  const support::nginx server(of.files(), state.path());
+  const std::string list = state / "list";
+  std::ofstream lines(list);
+  for (const auto& each : std::filesystem::directory_iterator(of.files()))
+    if (each.is_regular_file())
+      lines << server.url() << '/' << each.path().filename().native() << '\n';
+  lines.close();
+  bench::run_case(
+      "raw", name, "bytes/s",
+      {command("mdstream", of,
+               {BENCH_MDSTREAM, "index", server.url(), "--format", "jsonl", "--files",
+                "part-{0..3}.jsonl", "--column", "text=str", "--shard-bytes", "16777216", "--out"}),
+       command("limit:mdstream copy", of, {BENCH_MDSTREAM, "copy", "--list", list})},
+      5);
+}
+
+void conversion(lazy_source& files) {
+  const std::string name = "conversion to MDS, jsonl";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
+  bench::run_case(
+      "raw", name, "bytes/s",
+      {command("mdstream", of,
+               {BENCH_MDSTREAM, "convert", "--replace", "--format", "jsonl", of.files()}),
+       command("limit:cp -r", of, {"cp", "-r", of.files()})},
+      5);
+}
+#endif
+
 #ifdef BENCH_WITH_PARQUET
+/// What making an index reads of a Parquet file is its footer.
+void scan_footers(lazy_source& files) {
+  const std::string name = "scan of 1,000 Parquet footers";
+  if (!bench::is_wanted(name)) return;
+  const source& of = files();
+  mds::runtime threads(2);
+  const mds::opened_store store{mds::store::local(of.files())};
+  const mds::any_async_store async = store.on(threads);
+  const std::vector<raw::detail::listed_object> listing = raw::list_source(async, "");
+  bench::run_case("raw", name, "files/s",
+                  bench::with({{"mdstream",
+                                [&] {
+                                  (void)raw::build_index(async, {},
+                                                         policies::format::open(of.about()),
+                                                         listing, mds::store::memory());
+                                  return static_cast<std::uint64_t>(listing.size());
+                                }}},
+                              bench::peers_of("raw", name, of.files())),
+                  5);
+}
+
 /// A file as pyarrow writes it by default, of about so many bytes.
 std::string parquet_file(std::size_t bytes, const std::function<std::string()>& text) {
   arrow::Int64Builder ids;
@@ -286,67 +418,75 @@ int main() {
       return out;
     };
   };
-  if (bench::is_wanted("jsonl") || bench::is_wanted("scan of lines") ||
-      bench::is_wanted("scan of gz") || bench::is_wanted("scan of zstd")) {
-    const source jsonl({.format = "jsonl", .shard_bytes = 16_MiB}, files, ".jsonl",
-                       repeat([&](auto& out) {
-                         ++row;
-                         out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + unlike() +
-                                "\", \"url\": \"https://example.org/" + std::to_string(row) +
-                                "\", \"score\": 0.25}\n";
-                       }));
+  {
+    lazy_source jsonl(raw::options{.format = "jsonl", .shard_bytes = 16_MiB}, files, ".jsonl",
+                      repeat([&](auto& out) {
+                        ++row;
+                        out += "{\"id\": " + std::to_string(row) + ", \"text\": \"" + unlike() +
+                               "\", \"url\": \"https://example.org/" + std::to_string(row) +
+                               "\", \"score\": 0.25}\n";
+                      }));
     epochs("jsonl", jsonl);
     scan(jsonl);
     scan_packed(jsonl, "gz", ".gz", "gzip -6", "gzip -d");
     scan_packed(jsonl, "zstd", ".zst", "zstd -q -3", "zstd -q -d");
+#ifdef BENCH_MDSTREAM
+    scan_over_http(jsonl);
+    conversion(jsonl);
+#endif
   }
-  if (bench::is_wanted("csv")) {
-    const source csv({.format = "csv", .shard_bytes = 16_MiB}, files, ".csv", [&] {
+  {
+    lazy_source csv(raw::options{.format = "csv", .shard_bytes = 16_MiB}, files, ".csv", [&] {
       std::string out = "id,text\n";
       while (out.size() < file_bytes) out += std::to_string(row) + ",\"" + text() + "\"\n";
       return out;
     });
     epochs("csv", csv);
   }
-  if (bench::is_wanted("tar")) {
-    const source tar({.format = "webdataset", .shard_bytes = 16_MiB}, files, ".tar",
-                     repeat([&](auto& out) {
-                       const std::string name = "sample-" + std::to_string(row);
-                       out += raw_test::tar_member(name + ".cls", std::to_string(row % 1000)) +
-                              raw_test::tar_member(name + ".bin", text() + text() + text());
-                     }));
+  {
+    lazy_source tar(raw::options{.format = "webdataset", .shard_bytes = 16_MiB}, files, ".tar",
+                    repeat([&](auto& out) {
+                      const std::string name = "sample-" + std::to_string(row);
+                      out += raw_test::tar_member(name + ".cls", std::to_string(row % 1000)) +
+                             raw_test::tar_member(name + ".bin", text() + text() + text());
+                    }));
     epochs("tar", tar);
   }
 #ifdef BENCH_WITH_PARQUET
-  if (bench::is_wanted("parquet")) {
-    const source parquet({.format = "parquet", .shard_bytes = 16_MiB}, files, ".parquet",
-                         [&] { return parquet_file(file_bytes, unlike); });
+  {
+    lazy_source parquet(raw::options{.format = "parquet", .shard_bytes = 16_MiB}, files, ".parquet",
+                        [&] { return parquet_file(file_bytes, unlike); });
     epochs("parquet", parquet);
+    lazy_source small(raw::options{.format = "parquet"}, std::size_t{1000}, ".parquet",
+                      [&] { return parquet_file(100'000, text); });
+    scan_footers(small);
   }
 #endif
-  if (bench::is_wanted("files of 110 KB")) {
-    const source small({.format = "files", .shard_bytes = 16_MiB}, 1500, ".dat", [&] {
-      std::string out;
-      while (out.size() < 110'000) out += text();
-      return out;
-    });
-    epochs("files of 110 KB", small, {copy_of(small)});
+  {
+    lazy_source small(raw::options{.format = "files", .shard_bytes = 16_MiB}, std::size_t{1500},
+                      ".dat", [&] {
+                        std::string out;
+                        while (out.size() < 110'000) out += text();
+                        return out;
+                      });
+    epochs("files of 110 KB", small, copying);
   }
-  if (bench::is_wanted("token")) {
-    const source tokens({.format = "tokens", .shard_bytes = 16_MiB, .window = 1025, .stride = 1024},
-                        1, ".bin", [&] {
-                          constexpr std::int32_t count = 100 << 20;
-                          std::string out(1024, '\0');
-                          const std::int32_t head[] = {20240520, 1, count};
-                          std::memcpy(out.data(), head, sizeof head);
-                          out.reserve(1024 + 2 * std::size_t{count});
-                          while (out.size() < 1024 + 2 * std::size_t{count}) {
-                            const std::uint64_t four = random() * std::uint64_t{0x100000001};
-                            out.append(reinterpret_cast<const char*>(&four), sizeof four);
-                          }
-                          return out;
-                        });
-    epochs("token windows", tokens);
+  {
+    lazy_source tokens(
+        raw::options{.format = "tokens", .shard_bytes = 16_MiB, .window = 1025, .stride = 1024},
+        std::size_t{1}, ".bin", [&] {
+          constexpr std::int32_t count = 100 << 20;
+          std::string out(1024, '\0');
+          const std::int32_t head[] = {20240520, 1, count};
+          std::memcpy(out.data(), head, sizeof head);
+          out.reserve(1024 + 2 * std::size_t{count});
+          while (out.size() < 1024 + 2 * std::size_t{count}) {
+            const std::uint64_t four = random() * std::uint64_t{0x100000001};
+            out.append(reinterpret_cast<const char*>(&four), sizeof four);
+          }
+          return out;
+        });
+    epochs("token windows", tokens, in_place, in_place);
     windows(tokens, 1025);
   }
 }

@@ -31,7 +31,8 @@ done
 asked() { [[ " ${names[*]} " == *" $1 "* ]]; }
 groups=(build formats gpu bench)
 programs=OFF
-if asked transfer || asked epoch || asked cache || asked restart || asked checkpoint; then  # they start the command line
+if asked transfer || asked epoch || asked cache || asked restart || asked checkpoint ||
+  asked raw; then  # they start the command line
   groups+=(stores cli test)
   programs=ON
 fi

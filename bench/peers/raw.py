@@ -3,17 +3,19 @@
 litdata, webdataset.
 
 Units are bytes of the files. A turn ends after a few seconds, and counts as many of the bytes as it had of the rows.
-litdata has the rows in its own format, written once.
+litdata has the rows in its own format, written once. The files are in the page cache, and no peer keeps another copy of
+them: its first and its cached epochs are the same.
 """
 import json
 import os
+import shutil
 import sys
 import time
 import warnings
 
 warnings.simplefilter('ignore')
 
-from turns import serve
+from turns import endless, for_a_second, serve
 
 BATCH_SIZE = 64
 SECONDS = 4
@@ -65,8 +67,6 @@ def datasets(kind, paths):
 
 
 def litdata(kind, paths):
-    if kind == 'files':  # it reads those of buckets alone
-        return None
     from others import litdata_form, named_dtypes
     named_dtypes()
     from litdata import StreamingDataLoader, StreamingDataset
@@ -87,17 +87,64 @@ def webdataset(kind, paths):
     return lambda: (len(batch[0]) for batch in dataset)
 
 
+def random_windows(who, paths):
+    """Samples one by one, in a random order."""
+    if who != 'litdata':
+        return None
+    from others import litdata_form, named_dtypes
+    named_dtypes()
+    import numpy as np
+    from litdata import StreamingDataset
+    dataset = StreamingDataset(litdata_form(beside(paths)))
+    order = np.random.default_rng(7).permutation(len(dataset)).tolist()
+    return for_a_second(endless(lambda: (1 if dataset[i] is not None else 0 for i in order)))
+
+
+def footers(who, paths):
+    """Counts the rows of each file by its footer."""
+    if who == 'pyarrow':
+        import pyarrow.parquet as pq
+        return lambda: len([pq.read_metadata(path).num_rows for path in paths])
+    if who == 'litdata':
+        from others import named_dtypes
+        named_dtypes()
+        from litdata import index_parquet_dataset
+        out = os.path.join(os.path.dirname(paths[0]), '.litdata')
+
+        def work():
+            shutil.rmtree(out, ignore_errors=True)
+            os.makedirs(out)
+            index_parquet_dataset(os.path.dirname(paths[0]), out)
+            return len(paths)
+        return work
+    return None
+
+
+def epochs(case, who, paths):
+    which, kind = case.split(', ')
+    kind = kind.split()[0]
+    if who == 'litdata' and (which, kind) == ('first epoch', 'files'):  # it reads those of buckets alone
+        return None
+    readers = {'pyarrow': pyarrow, 'datasets': datasets, 'litdata': litdata, 'webdataset': webdataset}
+    epoch = readers[who](kind, paths)
+    return epoch and first_epochs(paths, epoch)
+
+
 def main():
     bench, case, directory, who = sys.argv[1:5]
-    if bench != 'raw' or not case.startswith('first epoch'):
+    if bench != 'raw':
         return
-    kind = case.removeprefix('first epoch, ').split()[0]
     paths = files_of(directory)
-    readers = {'pyarrow': pyarrow, 'datasets': datasets, 'litdata': litdata, 'webdataset': webdataset}
-    epoch = None if kind == 'token' else readers[who](kind, paths)
-    if epoch is not None:
-        name = {'pyarrow': 'pyarrow, decode', 'datasets': 'huggingface datasets'}.get(who, who)
-        serve(name, first_epochs(paths, epoch))
+    if case.startswith(('first epoch', 'cached epoch')):
+        work = epochs(case, who, paths)
+    elif case.startswith('token windows'):
+        work = random_windows(who, paths)
+    else:
+        work = footers(who, paths)
+    if work is not None:
+        is_epoch = case.startswith(('first epoch', 'cached epoch'))
+        pyarrow_name = 'pyarrow, decode' if is_epoch else 'pyarrow'
+        serve({'pyarrow': pyarrow_name, 'datasets': 'huggingface datasets'}.get(who, who), work)
 
 
 if __name__ == '__main__':
