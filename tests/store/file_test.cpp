@@ -1,5 +1,7 @@
 #include <mdstream/store/detail/file.hpp>
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -96,6 +98,21 @@ TEST_CASE("a file whose name goes to another keeps its bytes, one that is writte
   const mds::detail::file_state whole(now.get(), path);
   std::ofstream(path, std::ios::app) << "more";
   CHECK_FALSE(mds::detail::file_state(now.get(), path).has_bytes_of(whole));
+}
+
+TEST_CASE("a file has one tag on all machines that mount its file system", "[store]") {
+  const scratch root;
+  const std::string path = root / "file";
+  std::ofstream(path) << "one";
+  struct stat info{};
+  REQUIRE(::stat(path.c_str(), &info) == 0);
+  const mds::detail::file_state here(info);
+  ++info.st_dev;
+  const mds::detail::file_state elsewhere(info);
+  CHECK(elsewhere.tag() == here.tag());
+  CHECK_FALSE(elsewhere == here);
+  ++info.st_ino;
+  CHECK(mds::detail::file_state(info).tag() != here.tag());
 }
 
 TEST_CASE("names are not repeated", "[store]") {

@@ -60,6 +60,7 @@ class file_state {
   explicit file_state(const struct stat& info);
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return of_[0]; }
+  /// The same as text, for all machines that mount its file system.
   [[nodiscard]] std::string tag() const;
   /// Whether an open file has the same bytes: all but when its inode was changed, which a new file
   /// that takes its name does as well.

@@ -79,7 +79,9 @@ MDSTREAM_INLINE file_state::file_state(const struct stat& info) {
 
 MDSTREAM_INLINE std::string file_state::tag() const {
   std::string out;
-  for (const std::uint64_t each : of_) out += hex_digits(each);
+  // Not the device, whose number is another one on each machine that mounts a file system.
+  for (std::size_t i = 0; i < of_.size(); ++i)
+    if (i != 1) out += hex_digits(of_[i]);
   return out;
 }
 
