@@ -223,6 +223,7 @@
 #include <mdstream/cache/detail/impl/ledger_transaction.ipp>
 #include <mdstream/cache/detail/impl/load_index.ipp>
 #include <mdstream/cache/detail/impl/machine.ipp>
+#include <mdstream/cache/detail/impl/map_range.ipp>
 #include <mdstream/cache/detail/impl/members.ipp>
 #include <mdstream/cache/detail/impl/next_use.ipp>
 #include <mdstream/cache/detail/impl/object_reads.ipp>

@@ -23,10 +23,10 @@ for section in re.split(r"^###? ", text, flags=re.M):
         elif found := re.search(r"const auto (\w+) = first", code):
             code = re.sub(r"(\.(?:remote|local) = )(\"[^\"]*\")", r"\1page.at(\2)", code)
             parts.append(f'TEST_CASE("docs/raw.md: {title}") {{\n  const docs_raw::page page;\n{code}'
-                         f'  docs_raw::check_{title}(data, {found.group(1)});\n}}\n')
+                         f'  docs_raw::check_{title.lower().replace(" ", "_")}(data, {found.group(1)});\n}}\n')
         else:
             sys.exit(f"generate.py does not know what to do with the code of '{title}'")
-if len(parts) != (2 if wanted else 8):
+if len(parts) != (2 if wanted else 9):
     sys.exit(f"docs/raw.md has {len(parts)} examples")
 head = f'#include "docs_raw/{wanted or "page"}.hpp"\n\n'
 pathlib.Path(sys.argv[2]).write_text(head + "namespace {\n\n" + "\n".join(parts) + "\n}  // namespace\n")

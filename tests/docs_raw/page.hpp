@@ -7,6 +7,7 @@
 #include <mdstream/source/formats.hpp>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -23,6 +24,7 @@ namespace docs_raw {
 class page {
  public:
   page() {
+    ::setenv("TMPDIR", files_.path().c_str(), 1);
     put("c4/en/0.json.gz", packed(R"({"text": "one", "meta": {"url": "a"}, "x": 1})"
                                   "\n"
                                   R"({"text": "two", "meta": {"url": "b"}})"));
@@ -48,8 +50,9 @@ class page {
 
   /// Where the files of a URL lie, and a place for the cache.
   [[nodiscard]] std::string at(std::string_view place) const {
-    constexpr std::string_view bucket = "s3://bucket/";
-    return files_ / std::string(place.starts_with(bucket) ? place.substr(bucket.size()) : "cache");
+    for (const std::string_view root : {"s3://bucket/", "/mnt/"})
+      if (place.starts_with(root)) return files_ / std::string(place.substr(root.size()));
+    return files_ / "cache";
   }
 
  private:
@@ -104,6 +107,12 @@ void check_tokens(const Data& data, const Tokens& tokens) {
   CHECK(data.size() == 2);
   REQUIRE(tokens.size() == 1025);
   CHECK(tokens[1024] == 1024);
+}
+template <class Data, class Tokens>
+void check_files_in_place(const Data& data, const Tokens& tokens) {
+  CHECK(data.size() == 1025);
+  CHECK(tokens.size() == 1025);
+  CHECK(data[7].template get<mds::unaligned_view<std::uint16_t>>("tokens")[1] == 8);
 }
 
 }  // namespace docs_raw

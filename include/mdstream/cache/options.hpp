@@ -64,6 +64,10 @@ struct cache_stream {
   std::string prefix{};                  ///< put before the keys in `remote`: the split
   /// Makes the shards of what the remote has; null where the remote has the shards.
   std::shared_ptr<const detail::shard_maker> maker{};
+  /// The directory of this machine that the remote is, where the shards are ranges of its files
+  /// that need no making (`shard_maker::step`): they are mapped there, and nothing is cached. Or
+  /// empty.
+  std::string in_place{};
   const dataset_index* index = nullptr;  ///< stays until the cache is gone
   std::uint64_t version = 0;             ///< as `loaded_index` says
   std::int64_t adopted = 0;              ///< as `loaded_index` says

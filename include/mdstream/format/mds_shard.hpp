@@ -27,7 +27,7 @@ class mds_shard_view {
   /// naming the byte, if the shard is shorter than its header, or holds another number of samples
   /// or samples of another size.
   mds_shard_view(bytes_view shard, std::uint64_t samples, std::uint64_t sample_size = 0)
-      : shard_(shard), samples_(samples), sample_size_(sample_size) {
+      : shard_(shard), samples_(samples), sample_size_(sample_size), step_(sample_size) {
     if (shard.size() < 4 || (shard.size() - 4) / 4 < samples_ + 1) fail_header();
     if (load<std::uint32_t>(shard.data()) != samples_) fail_samples();
     if (sample_size_ == 0) return;
@@ -39,10 +39,26 @@ class mds_shard_view {
       fail_sizes();
   }
 
+  /// Samples of `sample_size` bytes without a header, which begin every `step` bytes from the first
+  /// byte on and may overlap. Throws errc::corrupt if `bytes` do not end with the last of them.
+  [[nodiscard]] static mds_shard_view in_place(bytes_view bytes, std::uint64_t samples,
+                                               std::uint64_t sample_size, std::uint64_t step) {
+    mds_shard_view out;
+    out.shard_ = bytes;
+    out.samples_ = samples;
+    out.sample_size_ = sample_size;
+    out.step_ = step;
+    std::uint64_t last = 0;
+    if (samples == 0 || sample_size > bytes.size() ||
+        __builtin_mul_overflow(samples - 1, step, &last) || last != bytes.size() - sample_size)
+      out.fail_sizes();
+    return out;
+  }
+
   /// Checks at once all offsets that `operator[]` does not look at: those of a shard whose samples
   /// have one size. Throws errc::corrupt naming sample and byte. O(size()).
   void check_offsets() const {
-    if (sample_size_ == 0) return;
+    if (sample_size_ == 0 || first_ == 0) return;
     std::uint64_t differ = 0;
     for (std::uint64_t i = 0; i <= samples_; ++i) differ |= offset(i) ^ (first_ + i * sample_size_);
     if (differ == 0) return;
@@ -62,7 +78,7 @@ class mds_shard_view {
   [[nodiscard]] bytes_view operator[](std::uint64_t i) const {
     if (i >= samples_) fail_index(i);
     if (sample_size_ != 0)
-      return {shard_.data() + first_ + i * sample_size_, static_cast<std::size_t>(sample_size_)};
+      return {shard_.data() + first_ + i * step_, static_cast<std::size_t>(sample_size_)};
     const std::byte* at = shard_.data() + 4 + 4 * static_cast<std::size_t>(i);
     const std::uint32_t begin = load<std::uint32_t>(at);
     const std::uint32_t end = load<std::uint32_t>(at + 4);
@@ -74,7 +90,7 @@ class mds_shard_view {
   /// The file offset of the first sample. Precondition: samples have one size.
   [[nodiscard]] std::uint64_t first_sample() const noexcept { return first_; }
 
-  /// The file offset of sample `i`. Precondition: i < size().
+  /// The file offset of sample `i`. Precondition: i < size(), and the shard has a header.
   [[nodiscard]] std::uint64_t offset(std::uint64_t i) const noexcept {
     return load<std::uint32_t>(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
   }
@@ -85,8 +101,7 @@ class mds_shard_view {
     if (sample_size_ == 0) {
       __builtin_prefetch(shard_.data() + 4 + 4 * static_cast<std::size_t>(i));
     } else {
-      prefetch_lines(
-          {shard_.data() + first_ + i * sample_size_, static_cast<std::size_t>(sample_size_)});
+      prefetch_lines({shard_.data() + first_ + i * step_, static_cast<std::size_t>(sample_size_)});
     }
   }
 
@@ -143,7 +158,10 @@ class mds_shard_view {
   bytes_view shard_;
   std::uint64_t samples_ = 0;
   std::uint64_t sample_size_ = 0;
-  std::uint64_t first_ = 0;  // offset of sample 0, where samples have one size
+  // Where samples have one size: bytes from one to the next, and the offset of the first, which is
+  // 0 where there is no header.
+  std::uint64_t step_ = 0;
+  std::uint64_t first_ = 0;
 };
 
 }  // namespace mdstream::inline v0

@@ -186,6 +186,10 @@ using detail::sample_sink;       ///< what `transcode` of a format adds samples 
 ///   bytes `cut` and `infer` need, seen from the last ones. They get these and no others;
 /// - `ranges(const cut&)`: where a cut's bytes lie in the object, if not where its offset says.
 ///   `transcode` gets a part for each;
+/// - `step(std::string_view note, const sample_layout&)`: where samples of one size lie in the
+/// object
+///   as they do in an MDS shard, how many bytes apart they begin, else 0. Such an object that is a
+///   file of this machine need not be copied;
 /// - `sums = true`, where `cut` tells a sample only when it has all its bytes: cuts get checksums.
 ///
 /// `cut` gets an object's bytes from where it left off, and returns how many of them are done; 0:
@@ -235,6 +239,9 @@ class erased_format {
   [[nodiscard]] virtual std::uint64_t tail_bytes(const window& in) const = 0;
   /// Nothing where a cut's bytes lie at its offset.
   [[nodiscard]] virtual std::optional<std::vector<byte_range>> ranges(const raw::cut& of) const = 0;
+  /// 0: samples do not lie in the object as in an MDS shard.
+  [[nodiscard]] virtual std::uint64_t step(std::string_view note,
+                                           const sample_layout& layout) const = 0;
 };
 
 template <row_format F>
@@ -299,6 +306,12 @@ class erased final : public erased_format {
       return F::ranges(of);
     else
       return std::nullopt;
+  }
+  std::uint64_t step(std::string_view note, const sample_layout& layout) const override {
+    if constexpr (requires { format_.step(note, layout); })
+      return format_.step(note, layout);
+    else
+      return 0;
   }
 
  private:

@@ -57,6 +57,9 @@ class tokens {
 
   void transcode(const cut_source& in, detail::sample_sink& out) const;
 
+  /// Windows lie in the file as in a shard, if the column has their size and type.
+  [[nodiscard]] std::uint64_t step(std::string_view note, const sample_layout& layout) const;
+
  private:
   /// What the object's first bytes tell; nothing where there are too few.
   [[nodiscard]] std::optional<token_file> head(const window& in) const;

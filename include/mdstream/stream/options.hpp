@@ -29,7 +29,9 @@ struct stream_options {
   /// Path or URL of the directory that holds the dataset.
   std::string remote{};
   /// Directory on this machine for its shards. Without a remote, the dataset itself. The default
-  /// is a directory for this stream below the loader's `local`.
+  /// is a directory for this stream below the loader's `local`, or, without that either, below the
+  /// system's temporary directory; there, windows of token files (`raw`) in a directory of this
+  /// machine are not copied but read in place.
   std::string local{};
   /// Subdirectory of both, such as "train".
   std::string split{};

@@ -57,6 +57,7 @@ struct catalog_stream {
   std::string name{};
   std::string directory{};
   bool has_remote{};
+  std::string in_place{};  ///< as in `cache_stream`; such a stream counts as one without a remote
   bool keep_zip{};
   std::uint32_t shards{};
   std::function<shard_files(std::uint32_t)> files{};  ///< by number in the stream; thread-safe

@@ -11,14 +11,15 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
 namespace mdstream::inline v0::detail {
 
-/// A read-only mapping of a whole file. Stays valid when the file is unlinked; the library never
-/// changes a shard in place. Where another program cuts the file, `detail::read_mapped` throws. An
-/// empty file has no mapping and empty bytes.
+/// A read-only mapping of a file, or of a range of it. Stays valid when the file is unlinked; the
+/// library never changes a shard in place. Where another program cuts the file,
+/// `detail::read_mapped` throws. An empty file has no mapping and empty bytes.
 class file_mapping {
  public:
   file_mapping() = default;
@@ -32,7 +33,8 @@ class file_mapping {
   ~file_mapping() {
     if (base_ == nullptr) return;
     detail::mapped_files::instance().remove(base_);
-    ::munmap(const_cast<std::byte*>(base_), size_);
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(base_) % page_bytes();
+    ::munmap(const_cast<std::byte*>(base_) - before, before + size_);
   }
 
   /// Maps `size` bytes of an open file. Throws with `path` in the text.
@@ -43,6 +45,19 @@ class file_mapping {
     if (at == MAP_FAILED) throw system_failure(errno, "cannot map", path);
     file_mapping made = adopt(static_cast<const std::byte*>(at), size);
     detail::mapped_files::instance().add(made.base_, size, path, fault);
+    return made;
+  }
+
+  /// Maps `size` bytes of an open file from `offset` on, which is any. Throws as `of`.
+  [[nodiscard]] static file_mapping of_range(int fd, std::uint64_t offset, std::size_t size,
+                                             const std::string& path) {
+    if (size == 0) return {};
+    const std::size_t before = static_cast<std::size_t>(offset % page_bytes());
+    void* const at = ::mmap(nullptr, before + size, PROT_READ, MAP_SHARED, fd,
+                            static_cast<off_t>(offset - before));
+    if (at == MAP_FAILED) throw system_failure(errno, "cannot map", path);
+    file_mapping made = adopt(static_cast<const std::byte*>(at) + before, size);
+    detail::mapped_files::instance().add(made.base_, size, path);
     return made;
   }
 
@@ -67,8 +82,7 @@ class file_mapping {
 
   /// `bytes` rounded up to whole pages.
   [[nodiscard]] static std::size_t whole_pages(std::size_t bytes) noexcept {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    return (bytes + page - 1) / page * page;
+    return (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
   }
 
   /// Takes over a mapping that `release` gave away.
@@ -86,6 +100,11 @@ class file_mapping {
   }
 
  private:
+  [[nodiscard]] static std::size_t page_bytes() noexcept {
+    static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+  }
+
   const std::byte* base_ = nullptr;
   std::size_t size_ = 0;
 };

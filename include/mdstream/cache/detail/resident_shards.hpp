@@ -4,6 +4,7 @@
 
 #include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/cache/detail/catalog.hpp>
+#include <mdstream/cache/detail/map_range.hpp>
 #include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/cache/detail/shard_fetch.hpp>
 #include <mdstream/cache/detail/shard_seal.hpp>
@@ -58,6 +59,7 @@ class resident_shards {
   /// What has to be checked before is not found, unless it `was_checked`.
   [[nodiscard]] std::optional<shard_ref> find(std::uint32_t shard, bool was_checked = false) {
     if (std::optional<shard_ref> ready = slots_->try_acquire(shard)) return ready;
+    if (!catalog_.stream_of(shard).in_place.empty()) return std::nullopt;
     const shard_files files = catalog_.files(shard);
     const std::string raw = shard_catalog::path(catalog_.stream_of(shard), files.raw_name);
     const unique_fd fd = open_complete(shard, files);
@@ -81,6 +83,14 @@ class resident_shards {
   [[nodiscard]] shard_ref hold(std::uint32_t shard, file_mapping mapping, unique_fd pin) {
     make_place();
     return slots_->insert(shard, std::move(mapping), std::move(pin));
+  }
+
+  /// Maps the range of a file that is a shard of a stream in place. Throws `errc::corrupt`, naming
+  /// the file, where it is another than the index says.
+  [[nodiscard]] shard_ref map_in_place(std::uint32_t shard, const shard_maker& maker) {
+    const catalog_stream& stream = catalog_.stream_of(shard);
+    make_place();
+    return slots_->insert(shard, map_range(stream.in_place, maker, shard - stream.first), {});
   }
 
   /// A new path for a file in the making, which can be renamed into the stream's directory.

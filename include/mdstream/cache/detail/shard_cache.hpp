@@ -160,6 +160,7 @@ class shard_cache {
     std::optional<any_async_store> remote;
     fetch_rules rules;
     std::shared_ptr<const shard_maker> maker{};
+    bool in_place = false;
   };
 
   /// One way from a request to a mapped shard; its steps run one after the other on the pool.

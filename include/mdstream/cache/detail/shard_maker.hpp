@@ -44,6 +44,9 @@ class shard_maker {
  public:
   virtual ~shard_maker() = default;
   [[nodiscard]] virtual std::unique_ptr<shard_making> begin(std::uint32_t shard) const = 0;
+  /// Where each shard is one range of an object, in which its samples lie as they do in an MDS
+  /// shard, how many bytes apart they begin; 0: shards have to be made.
+  [[nodiscard]] virtual std::uint64_t step() const = 0;
 };
 
 }  // namespace mdstream::inline v0::detail

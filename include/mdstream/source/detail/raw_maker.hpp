@@ -29,15 +29,18 @@ class raw_maker final : public shard_maker {
   [[nodiscard]] const raw::detail::row_index& index() const noexcept { return index_; }
   [[nodiscard]] std::size_t shards() const noexcept { return places_.size(); }
 
-  /// The text of an index.json with these shards. Their names and hashes change with their bytes.
-  /// O(shards).
-  [[nodiscard]] std::string index_text() const;
+  /// The text of an index.json with these shards: as they are made, or in place. Their names and
+  /// hashes change with their bytes. O(shards).
+  [[nodiscard]] std::string index_text(bool in_place) const;
 
   [[nodiscard]] MDSTREAM_INLINE std::unique_ptr<shard_making> begin(
       std::uint32_t shard) const override;
+  [[nodiscard]] std::uint64_t step() const override { return step_; }
 
  private:
   friend class raw_making;
+
+  [[nodiscard]] std::uint64_t step_of_all() const;
 
   [[nodiscard]] const raw::detail::listed_object& object_of(
       const raw::detail::part_range& part) const;
@@ -50,6 +53,7 @@ class raw_maker final : public shard_maker {
   const any_async_store store_;
   const std::vector<raw::detail::shard_place> places_;
   std::vector<std::int64_t> labels_{};  // images: by object
+  std::uint64_t step_ = 0;
 };
 
 /// One shard. A compressed object is decompressed from its beginning up to the shard's end.

@@ -21,6 +21,9 @@ struct source_request {
   raw::options about{};
   stream_decoders decoders{};
   std::string directory{};  ///< of the stream: what is found out of the files is kept there
+  /// The directory of this machine that the files may lie in and be read from without a copy;
+  /// empty: they are copied.
+  std::string in_place{};
   warning_function warn{};
   std::stop_token stop{};
 };
@@ -30,6 +33,7 @@ struct opened_source {
   std::string index{};  ///< text of an index.json: its sizes are estimates
   std::shared_ptr<const shard_maker> maker{};
   std::uint64_t fingerprint = 0;  ///< of files, cuts and options: what a saved state notes
+  std::string in_place{};         ///< the request's, where all shards are ranges of files there
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -156,9 +156,14 @@ class corpus final : public detail::shard_supply {
     std::shared_ptr<const dataset_index> index;
     std::uint32_t first_shard = 0;
     std::vector<sample_layout> mds_forms{};  // of the index's configurations, where some are rows
+    std::string in_place{};                  // as in `cache_stream`
+    std::shared_ptr<const shard_maker> maker{};  // of a stream in place
 
     [[nodiscard]] std::size_t config_of(std::uint32_t shard) const noexcept;
   };
+
+  /// Of an MDS shard, or one in place.
+  [[nodiscard]] mds_shard_view samples_of(bytes_view shard, std::uint32_t number) const;
 
   /// The data file and the meta file lie one behind the other.
   [[nodiscard]] row_shard_view rows_of(bytes_view shard, std::uint32_t number) const;
@@ -192,9 +197,7 @@ class corpus final : public detail::shard_supply {
   [[nodiscard, gnu::noinline]] const std::byte* origin_of(bytes_view shard,
                                                           std::uint32_t number) const {
     try {
-      return detail::read_mapped([&] {
-        return checked_origin({shard, locate_.shard_samples(number), sample_size_}, number);
-      });
+      return detail::read_mapped([&] { return checked_origin(samples_of(shard, number), number); });
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), number));
     }
@@ -215,7 +218,7 @@ class corpus final : public detail::shard_supply {
     try {
       return detail::read_mapped([&] {
         if (has_rows_ && row_config(at.shard) != nullptr) return rows_of(shard, at.shard)[at.index];
-        return mds_shard_view(shard, locate_.shard_samples(at.shard))[at.index];
+        return samples_of(shard, at.shard)[at.index];
       });
     } catch (const error& e) {
       throw error(e.code(), placed(e.where(), at.shard));
@@ -225,8 +228,10 @@ class corpus final : public detail::shard_supply {
   /// The layout of every shard; null where they differ, or some are of rows.
   [[nodiscard]] const sample_layout* common_layout() const;
 
-  /// Bytes of every sample of every shard; 0 where they differ.
+  /// Bytes of every sample of every shard; 0 where they differ, or how far apart they begin.
   [[nodiscard]] std::uint64_t common_sample_size() const;
+  /// Bytes from one sample of the stream to the next; 0 where that is no one number.
+  [[nodiscard]] static std::uint64_t step_of(const stream_part& part);
 
   [[nodiscard]] const stream_part& stream_of(std::uint32_t shard) const noexcept;
 
@@ -240,7 +245,9 @@ class corpus final : public detail::shard_supply {
   warning_function warn_;
   shard_locator locate_;
   std::uint64_t sample_size_ = 0;
+  std::uint64_t sample_step_ = 0;  // where samples have one size
   bool has_rows_ = false;
+  bool some_in_place_ = false;
   const sample_layout* only_layout_ = nullptr;
   std::uint64_t uniform_samples_ = 0;  // all, or none
   std::uint32_t next_shard_ = 0;

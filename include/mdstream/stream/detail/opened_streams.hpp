@@ -35,8 +35,9 @@ struct opened_stream {
   std::optional<raw::options> raw{};
   std::shared_ptr<const dataset_index> index{};
   std::shared_ptr<const shard_maker> maker{};  ///< of foreign files
-  std::uint64_t source = 0;                    ///< fingerprint of foreign files; 0: none
-  std::uint64_t version = 0;                   ///< this and the next as `loaded_index` says
+  std::string in_place{};    ///< as `cache_stream` says, once it is opened; before: where it may be
+  std::uint64_t source = 0;  ///< fingerprint of foreign files; 0: none
+  std::uint64_t version = 0;  ///< this and the next as `loaded_index` says
   std::int64_t adopted = 0;
   bool keep_zip = false;
   std::string validate_hash{};

@@ -118,12 +118,14 @@ MDSTREAM_INLINE std::vector<catalog_stream> describe_streams(
       hashes.require(each.validate_hash);
     std::string directory = normal_path(each.directory);
     const bool has_remote =
-        each.maker || (each.remote && !is_same_place(*each.remote, each.prefix, directory));
+        each.in_place.empty() &&
+        (each.maker || (each.remote && !is_same_place(*each.remote, each.prefix, directory)));
     catalog_stream known =
         stream_of_index(*each.index, each.name, std::move(directory), each.validate_hash, hashes);
     known.version = each.version;
     known.adopted = each.adopted;
     known.has_remote = has_remote;
+    known.in_place = each.in_place;
     known.keep_zip = each.keep_zip || !has_remote;
     if (each.maker) make_shards(known);
     all.push_back(std::move(known));

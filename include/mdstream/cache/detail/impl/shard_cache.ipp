@@ -145,6 +145,7 @@ MDSTREAM_INLINE void shard_cache::adopt(cache_stream each) {
   source from;
   if (known.has_remote) from.remote = each.remote->on(threads_);
   from.maker = std::move(each.maker);
+  from.in_place = !known.in_place.empty();
   from.rules = {.prefix = std::move(each.prefix),
                 .validate_hash = std::move(each.validate_hash),
                 .keep_zip = known.keep_zip,
@@ -232,6 +233,8 @@ MDSTREAM_INLINE void shard_cache::step(const std::shared_ptr<journey>& trip) {
     if (std::optional<shard_ref> ready = here_.find(trip->shard)) {
       return finish(*trip, {}, *std::move(ready));
     }
+    if (const source& from = sources_[catalog_.stream_number(trip->shard)]; from.in_place)
+      return finish(*trip, {}, here_.map_in_place(trip->shard, *from.maker));
     if (!directory_ || !catalog_.stream_of(trip->shard).has_remote) {
       return fetch(trip, std::nullopt);
     }

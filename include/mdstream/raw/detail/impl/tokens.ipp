@@ -140,6 +140,16 @@ MDSTREAM_INLINE void tokens::transcode(const cut_source& in, detail::sample_sink
   }
 }
 
+MDSTREAM_INLINE std::uint64_t tokens::step(std::string_view note,
+                                           const sample_layout& layout) const {
+  if (window_ == 0 || layout.size() != 1) return 0;
+  const dtype type = token_file::parse(note).type;
+  const encoding& column = layout[0].type;
+  const bool fits = column.kind == encoding_kind::ndarray && column.type == type &&
+                    fixed_size(column) == window_ * size_of(type);
+  return fits ? stride_ * size_of(type) : 0;
+}
+
 MDSTREAM_INLINE std::optional<token_file> tokens::head(const window& in) const {
   if (in.bytes.size() < detail::llmc_header && !in.last) return std::nullopt;
   if (in.text().starts_with(detail::megatron_mark)) return detail::megatron_head(in.bytes);

@@ -2,6 +2,7 @@
 
 #include <mdstream/async/detail/event.hpp>
 #include <mdstream/cache/detail/file_lock.hpp>
+#include <mdstream/cache/detail/map_range.hpp>
 #include <mdstream/cache/detail/stream_origin.hpp>
 #include <mdstream/raw/detail/guess_format.hpp>
 #include <mdstream/schedule/retry.hpp>
@@ -108,12 +109,18 @@ class source_opening {
 MDSTREAM_INLINE opened_source open_source(source_request request, format_opener open) {
   stream_decoders decoders = request.decoders;
   any_async_store store = request.store;
+  std::string in_place = request.in_place;
   raw::detail::row_index index = source_opening(std::move(request), open).index();
   const std::uint64_t fingerprint = index.fingerprint();
   raw::source_format format = open(index.options);
   auto maker = std::make_shared<const raw_maker>(std::move(format), std::move(index),
                                                  std::move(decoders), std::move(store));
-  return {.index = maker->index_text(), .maker = maker, .fingerprint = fingerprint};
+  // A store whose URLs look like paths may have no such files.
+  if (in_place.empty() || maker->step() == 0 || !has_range(in_place, *maker, 0)) in_place.clear();
+  return {.index = maker->index_text(!in_place.empty()),
+          .maker = maker,
+          .fingerprint = fingerprint,
+          .in_place = std::move(in_place)};
 }
 
 }  // namespace mdstream::inline v0::detail

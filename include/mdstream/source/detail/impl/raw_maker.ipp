@@ -26,10 +26,26 @@ MDSTREAM_INLINE raw_maker::raw_maker(raw::source_format format, raw::detail::row
       decoders_(std::move(decoders)),
       store_(std::move(store)),
       places_(index_.places()) {
-  if (!format_.get().takes_whole_objects()) return;
+  if (!format_.get().takes_whole_objects()) {
+    step_ = step_of_all();
+    return;
+  }
   std::vector<std::string_view> keys;
   for (const raw::detail::indexed_object& each : index_.objects) keys.push_back(each.file.key);
   labels_ = raw::labels_of(keys);
+}
+
+MDSTREAM_INLINE std::uint64_t raw_maker::step_of_all() const {
+  const sample_layout layout = raw::layout_of(index_.options.columns);
+  std::uint64_t out = 0;
+  for (const raw::detail::indexed_object& each : index_.objects) {
+    if (each.cuts.empty()) continue;
+    const std::uint64_t step = format_.get().step(each.note, layout);
+    if (step == 0 || (out != 0 && step != out)) return 0;
+    if (open_decoder(decoders_, each.file.key)) return 0;
+    out = step;
+  }
+  return out;
 }
 
 MDSTREAM_INLINE const raw::detail::listed_object& raw_maker::object_of(
@@ -51,7 +67,7 @@ MDSTREAM_INLINE std::string raw_maker::name_of(
          hex_digits(crc32c(as_bytes(text)));
 }
 
-MDSTREAM_INLINE std::string raw_maker::index_text() const {
+MDSTREAM_INLINE std::string raw_maker::index_text(bool in_place) const {
   const sample_layout layout = raw::layout_of(index_.options.columns);
   const json::object config = mds_config(layout, "", {std::string(source_digest)}, 0);
   json::array shards;
@@ -62,12 +78,14 @@ MDSTREAM_INLINE std::string raw_maker::index_text() const {
     std::uint64_t key_bytes = 0;
     for (const raw::detail::part_range& part : parts) key_bytes += object_of(part).key.size();
     const std::string name = name_of(place, parts);
+    std::uint64_t bytes = raw::detail::estimated_shard_bytes(layout, cut, key_bytes);
+    // In place there is no such file, which could have no more.
+    if (in_place) bytes = std::min(bytes, mds_shard_builder::max_bytes);
     json::object entry = config;
-    entry.emplace_back(
-        "raw_data",
-        json::object{{"basename", name + ".mds"},
-                     {"bytes", raw::detail::estimated_shard_bytes(layout, cut, key_bytes)},
-                     {"hashes", json::object{{std::string(source_digest), name}}}});
+    entry.emplace_back("raw_data",
+                       json::object{{"basename", name + ".mds"},
+                                    {"bytes", bytes},
+                                    {"hashes", json::object{{std::string(source_digest), name}}}});
     entry.emplace_back("samples", cut.samples);
     entry.emplace_back("zip_data", json::value());
     shards.emplace_back(std::move(entry));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/cache/detail/map_range.hpp>
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/format/detail/row_to_mds.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
@@ -34,7 +35,9 @@ MDSTREAM_INLINE corpus::corpus(const dataset_options& given, const corpus_polici
   locate_ = shard_locator(sizes);
   sample_size_ = common_sample_size();
   only_layout_ = common_layout();
-  if (sample_size_ != 0 && only_layout_ != nullptr) uniform_samples_ = samples();
+  if (sample_size_ != 0) sample_step_ = step_of(parts_.front());
+  if (sample_size_ != 0 && sample_step_ == sample_size_ && only_layout_ != nullptr)
+    uniform_samples_ = samples();
   cache_ = std::make_unique<shard_cache>(
       threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value, .warn = warn_},
       std::move(cached), policies.storage.codecs, policies.storage.hashes);
@@ -78,7 +81,7 @@ MDSTREAM_INLINE shard_samples corpus::view(const shard_ref& shard, std::uint32_t
     return detail::read_mapped([&] {
       if (has_rows_ && row_config(number) != nullptr)
         return shard_samples(rows_of(shard.bytes(), number));
-      const mds_shard_view samples(shard.bytes(), locate_.shard_samples(number), sample_size_);
+      const mds_shard_view samples = samples_of(shard.bytes(), number);
       if (sample_size_ != 0) (void)shard.landmark([&] { return checked_origin(samples, number); });
       return shard_samples(samples);
     });
@@ -91,7 +94,9 @@ MDSTREAM_INLINE bytes_view corpus::bytes(const shard_ref& shard, sample_location
   if (sample_size_ == 0) return bytes_of_varying(shard.bytes(), at);
   const std::byte* const origin =
       shard.landmark([&] { return origin_of(shard.bytes(), at.shard); });
-  return uniform_bytes(origin, locate_.first_sample(at.shard) + at.index, sample_size_);
+  const std::uint64_t sample = locate_.first_sample(at.shard) + at.index;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(origin) + sample * sample_step_;
+  return {reinterpret_cast<const std::byte*>(begin), static_cast<std::size_t>(sample_size_)};
 }
 
 MDSTREAM_INLINE const std::byte* corpus::uniform_origin(const shard_ref& shard,
@@ -126,7 +131,9 @@ MDSTREAM_INLINE diagnostics corpus::placed(diagnostics where, std::uint32_t shar
   const stream_part& part = stream_of(shard);
   where.stream = part.name;
   where.shard = shard - part.first_shard;
-  where.url = part.directory + '/' + part.index->raw(shard - part.first_shard).name;
+  where.url = part.in_place.empty()
+                  ? part.directory + '/' + part.index->raw(shard - part.first_shard).name
+                  : file_of_range(part.in_place, *part.maker, shard - part.first_shard);
   return where;
 }
 
@@ -148,6 +155,16 @@ MDSTREAM_INLINE std::size_t corpus::stream_part::config_of(std::uint32_t shard) 
   return static_cast<std::size_t>(&index->config(shard - first_shard) - index->configs().data());
 }
 
+MDSTREAM_INLINE mds_shard_view corpus::samples_of(bytes_view shard, std::uint32_t number) const {
+  const std::uint64_t samples = locate_.shard_samples(number);
+  if (some_in_place_)
+    if (const stream_part& part = stream_of(number); part.maker)
+      return mds_shard_view::in_place(shard, samples,
+                                      part.index->layout(0).fixed_sample_size().value_or(0),
+                                      part.maker->step());
+  return {shard, samples, sample_size_};
+}
+
 MDSTREAM_INLINE row_shard_view corpus::rows_of(bytes_view shard, std::uint32_t number) const {
   const stream_part& part = stream_of(number);
   const auto data = static_cast<std::size_t>(
@@ -162,6 +179,11 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened, schema_check che
   parts_.push_back(
       {place.name, place.directory, index, next_shard_, check(*index, place, check_schema)});
   has_rows_ = has_rows_ || !parts_.back().mds_forms.empty();
+  if (!opened.in_place.empty()) {
+    parts_.back().in_place = opened.in_place;
+    parts_.back().maker = opened.maker;
+    some_in_place_ = true;
+  }
   sources_.push_back(opened.source);
   next_shard_ += static_cast<std::uint32_t>(index->shards());
   return {.name = place.name,
@@ -169,6 +191,7 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened, schema_check che
           .remote = std::move(opened.remote),
           .prefix = place.split,
           .maker = std::move(opened.maker),
+          .in_place = std::move(opened.in_place),
           .index = index.get(),
           .version = opened.version,
           .adopted = opened.adopted,
@@ -212,7 +235,7 @@ MDSTREAM_INLINE const std::byte* corpus::checked_origin(const mds_shard_view& sa
   samples.check_offsets();
   const std::byte* const first = samples.bytes().data() + samples.first_sample();
   return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(first) -
-                                            locate_.first_sample(number) * sample_size_);
+                                            locate_.first_sample(number) * sample_step_);
 }
 
 MDSTREAM_INLINE const sample_layout* corpus::common_layout() const {
@@ -231,7 +254,13 @@ MDSTREAM_INLINE std::uint64_t corpus::common_sample_size() const {
   for (const stream_part& part : parts_)
     for (const shard_config& config : part.index->configs())
       if (config.layout.fixed_sample_size() != size) return 0;
+  for (const stream_part& part : parts_)
+    if (step_of(part) != step_of(parts_.front())) return 0;
   return size;
+}
+
+MDSTREAM_INLINE std::uint64_t corpus::step_of(const stream_part& part) {
+  return part.maker ? part.maker->step() : part.index->layout(0).fixed_sample_size().value_or(0);
 }
 
 MDSTREAM_INLINE sample_origin corpus::origin(std::uint64_t sample) const noexcept {

@@ -106,6 +106,7 @@ MDSTREAM_INLINE void opened_streams::loading::open_source(opened_stream& stream,
       .about = *stream.raw,
       .decoders = all.policies_.codecs.streams(),
       .directory = source.directory,
+      .in_place = stream.in_place,
       .warn = all.warn_,
       .stop = stop});
   struct thread_of_opening {
@@ -122,6 +123,7 @@ MDSTREAM_INLINE void opened_streams::loading::open_source(opened_stream& stream,
       source.made = std::move(opened.index);
       stream.maker = std::move(opened.maker);
       stream.source = opened.fingerprint;
+      stream.in_place = std::move(opened.in_place);
     } catch (...) {
       why = std::current_exception();
     }
@@ -174,6 +176,7 @@ MDSTREAM_INLINE index_source opened_streams::source_of(const opened_stream& stre
 
 MDSTREAM_INLINE opened_stream opened_streams::open(const options& given, stream_options stream,
                                                    stream_place place) const {
+  const bool has_store = stream.store.has_value();
   opened_stream out{.remote = std::move(stream.store),
                     .keep_zip = stream.keep_zip.value_or(given.keep_zip),
                     .validate_hash = stream.validate_hash.value_or(given.validate_hash),
@@ -200,6 +203,11 @@ MDSTREAM_INLINE opened_stream opened_streams::open(const options& given, stream_
                                     "another directory for the shards that are made of them",
                             .stream = place.name});
   if (is_raw) out.raw = std::move(stream.raw);
+  // A store that was given is what shall be read, and not what it may stand for.
+  if (is_raw && !has_store && stream.local.empty() && given.local.empty()) {
+    const std::string path = out.remote->url(place.split);
+    if (url_scheme(path).empty()) out.in_place = normal_path(path);
+  }
   out.place = std::move(place);
   return out;
 }
