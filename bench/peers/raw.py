@@ -6,6 +6,7 @@ Units are bytes of the files. A turn ends after a few seconds, and counts as man
 litdata has the rows in its own format, written once. The files are in the page cache, and no peer keeps another copy of
 them: its first and its cached epochs are the same.
 """
+import importlib.util
 import json
 import os
 import shutil
@@ -105,7 +106,7 @@ def footers(who, paths):
     if who == 'pyarrow':
         import pyarrow.parquet as pq
         return lambda: len([pq.read_metadata(path).num_rows for path in paths])
-    if who == 'litdata':
+    if who == 'litdata' and importlib.util.find_spec('polars'):  # which it reads Parquet with
         from others import named_dtypes
         named_dtypes()
         from litdata import index_parquet_dataset
