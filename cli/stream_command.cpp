@@ -86,28 +86,28 @@ class streaming {
                          {"proportion", each.proportion},
                          {"repeat", each.repeat}});
     }
-    print(
-        {{"streams", std::move(streams)},
-         {"epoch",
-          {{"number", next_epoch(state)},
-           {"samples", loader_.epoch_size()},
-           {"batches", loader_.batches_per_epoch()},
-           {"batches_left", loader_.batches_left()},
-           {"global_batch_size", run.global_batch_size}}},
-         {"world",
-          {{"nodes", world.nodes},
-           {"ranks_per_node", world.ranks_per_node},
-           {"rank", world.rank},
-           {"batch_size", run.global_batch_size / world.num_ranks()}}},
-         {"order",
-          {{"shuffle", run.shuffle},
-           {"seed", start.at.shuffle_seed},
-           {"num_canonical_nodes", start.at.num_canonical_nodes},
-           {"shuffle_block_size", run.shuffle_block_size},
-           {"batching", run.batching},
-           {"sampling", run.sampling}}},
-         {"cache",
-          {{"limit", configuration_.options.cache_limit.value}, {"bytes_of_all_shards", bytes}}}});
+    print({{"streams", std::move(streams)},
+           {"epoch",
+            {{"number", next_epoch(state)},
+             {"samples", loader_.epoch_size()},
+             {"batches", loader_.batches_per_epoch()},
+             {"batches_left", loader_.batches_left()},
+             {"global_batch_size", run.global_batch_size}}},
+           {"world",
+            {{"nodes", world.nodes},
+             {"ranks_per_node", world.ranks_per_node},
+             {"rank", world.rank},
+             {"batch_size", run.global_batch_size / world.num_ranks()}}},
+           {"order",
+            {{"shuffle", run.shuffle},
+             {"seed", start.at.shuffle_seed},
+             {"num_canonical_nodes", start.at.num_canonical_nodes},
+             {"shuffle_block_size", run.shuffle_block_size},
+             {"batching", run.batching},
+             {"sampling", run.sampling}}},
+           {"cache",
+            {{"limit", configuration_.options.cache_limit.value}, {"bytes_of_all_shards", bytes}}},
+           {"threads", loader_.threads()}});
   }
 
   void run() {
@@ -176,7 +176,7 @@ void add_stream(CLI::App& program) {
   command
       ->add_flag("--explain", args->explain,
                  "Say what would be streamed, as JSON, and fetch no shard: streams and their mix, "
-                 "batches of an epoch, world, order, bytes of the cache")
+                 "batches of an epoch, world, order, bytes of the cache, threads")
       ->excludes("--digest")
       ->excludes("--batches")
       ->excludes("--save-state");

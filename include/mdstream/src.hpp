@@ -303,6 +303,7 @@
 #include <mdstream/core/detail/impl/pages.ipp>
 #include <mdstream/core/detail/impl/process.ipp>
 #include <mdstream/core/detail/impl/sizes.ipp>
+#include <mdstream/core/detail/impl/processors.ipp>
 #include <mdstream/core/detail/impl/text.ipp>
 #include <mdstream/core/detail/impl/utf8.ipp>
 #include <mdstream/core/detail/impl/warning.ipp>

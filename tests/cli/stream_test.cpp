@@ -61,7 +61,8 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
       {"local", files / "cache"},
       {"batch_size", 8},
       {"shuffle", true},
-      {"cache_limit", "1mb"}};
+      {"cache_limit", "1mb"},
+      {"threads", 3}};
   std::ofstream(files / "config.json") << config;
   const std::string what = "stream --config " + (files / "config.json");
   const std::string two_ranks = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANK=1 LOCAL_RANK=1 ";
@@ -81,6 +82,7 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
   CHECK(told["order"]["shuffle"] == "py1e");
   CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
   CHECK(told["cache"]["limit"] == 1 << 20);
+  CHECK(told["threads"] == 3);
   std::uint64_t bytes = 0;
   for (const auto& stream : told["streams"]) {
     const std::string directory = stream["directory"];

@@ -1,5 +1,6 @@
 #include <mdstream/stream/options.hpp>
 
+#include <mdstream/core/detail/processors.hpp>
 #include <mdstream/mdstream.hpp>
 
 #include <cstdint>
@@ -56,6 +57,27 @@ TEST_CASE("a count of -1 is called that, and is no limit", "[stream]") {
     };
     expect_error(open, errc::invalid_argument, {name, "-1"});
     CHECK(std::string(support::error_of(open)->what()).find("1844674") == std::string::npos);
+  }
+}
+
+TEST_CASE("a loader takes its rank's part of the cores, or the threads that it is given",
+          "[stream]") {
+  const scratch_directory::scratch dir;
+  support::write_plain_dataset(dir / "data", {10, 10});
+  const unsigned own = mds::detail::cores_by_affinity(), group = mds::detail::cores_of_group();
+  for (const std::uint64_t ranks : {1U, 2U, 8U, 64U}) {
+    INFO(ranks << " ranks on a node");
+    options given{.local = dir / "data",
+                  .batch_size = 1,
+                  .world = mds::world{.nodes = 2, .ranks_per_node = ranks, .rank = ranks}};
+    CHECK(mds::loader<>(given).threads() == mds::detail::cores_of_rank(own, group, ranks));
+    given.replication = ranks;  // of the same samples; the processes are as many
+    CHECK(mds::loader<>(given).threads() == mds::detail::cores_of_rank(own, group, ranks));
+    given.threads = 5;
+    CHECK(mds::loader<>(given).threads() == 5);
+    mds::runtime shared(3);
+    given.shared_runtime = &shared;
+    CHECK(mds::loader<>(given).threads() == 3);
   }
 }
 

@@ -47,7 +47,8 @@ class runtime {
     return std::clamp(std::thread::hardware_concurrency(), 1U, 2U);
   }
 
-  /// Starts `threads` workers and the I/O threads; 0: as many workers as the machine has cores.
+  /// Starts `threads` workers and the I/O threads; 0: as many workers as there are cores for this
+  /// process, by its affinity and its control group.
   /// Throws `errc::unavailable`, which names the limits, if the system cannot start them.
   explicit runtime(unsigned threads = 0, unsigned io_threads = 1);
   runtime(const runtime&) = delete;

@@ -210,6 +210,8 @@ class loader {
   [[nodiscard]] const sample_layout& layout() const noexcept { return engine_->layout(); }
   [[nodiscard]] const world& ranks() const noexcept { return engine_->position(); }
   [[nodiscard]] cache_counters counters() const noexcept { return engine_->counters(); }
+  /// Number of threads that decompress, hash and transform: those of the options, or the default.
+  [[nodiscard]] unsigned threads() const noexcept { return engine_->threads().threads(); }
   /// The total time that calls of `next` have waited for shards.
   [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept { return engine_->stalled(); }
 

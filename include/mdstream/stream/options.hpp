@@ -90,8 +90,9 @@ struct dataset_options {
   /// Gets warnings, from any thread: problems that do not stop the program, such as a store that
   /// fails for a while, or a file of credentials that everybody may read.
   warning_function warn = &warn_on_stderr;
-  /// Threads for decompression, hashes and blocking stores; 0: one for each core. In addition there
-  /// are two threads for the network, or one if this is 1 or there is one core.
+  /// Threads for decompression, hashes and blocking stores; 0: one for each core that this process
+  /// may use, by its affinity and its control group. In addition there are two threads for the
+  /// network, or one if this is 1 or there is one core.
   unsigned threads = 0;
   /// Threads to share with other datasets and loaders; has to outlive them. Null: own threads.
   runtime* shared_runtime = nullptr;
@@ -164,3 +165,5 @@ struct loader_options {
 };
 
 }  // namespace mdstream::inline v0
+  /// 0: this rank's part of the cores that the ranks of a node may use, but two at least. Not more
+  /// than this process may use, so a launcher may bind ranks to cores.

@@ -5,8 +5,7 @@
 
 #include <mdstream/collate/detail/parts.hpp>
 #include <mdstream/core/detail/mapped_files.hpp>
-
-#include <sched.h>
+#include <mdstream/core/detail/processors.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -24,19 +23,12 @@
 
 namespace mdstream::inline v0::stage::detail {
 
-/// Processors that the calling thread may run on. A container's share of processor time is not
-/// looked at.
-[[nodiscard]] inline std::size_t usable_processors() noexcept {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return static_cast<std::size_t>(std::max(CPU_COUNT(&set), 1));
-}
-
 /// How many threads copy a batch for one of `devices`: `wanted`, or for 0 half of the processors
 /// that are there for it, eight at most.
-[[nodiscard]] inline std::size_t copy_threads(std::size_t wanted, int devices) noexcept {
+[[nodiscard]] inline std::size_t copy_threads(std::size_t wanted, int devices) {
   if (wanted != 0) return wanted;
-  const auto each = usable_processors() / static_cast<std::size_t>(std::max(devices, 1));
+  const std::size_t each =
+      v0::detail::usable_cores() / static_cast<std::size_t>(std::max(devices, 1));
   return std::clamp<std::size_t>(each / 2, 1, 8);
 }
 

@@ -18,6 +18,12 @@ namespace mdstream::inline v0::detail {
 
 [[nodiscard]] order_options order_part(const loader_options& from);
 
+/// The world that the options or the launcher's environment tell, before replication.
+[[nodiscard]] world world_of(const loader_options& from);
+
+/// Workers of a runtime of the loader's own.
+[[nodiscard]] unsigned threads_of(const loader_options& from);
+
 /// This rank's place among the distinct ones: the world that the order is made for.
 [[nodiscard]] world position_of(const loader_options& from);
 

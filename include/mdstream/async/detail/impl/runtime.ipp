@@ -2,6 +2,7 @@
 
 #include <mdstream/async/detail/start_thread.hpp>
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/detail/processors.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/version.hpp>
 
@@ -9,8 +10,8 @@ namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE runtime::runtime(unsigned threads, unsigned io_threads)
     : lanes_(detail::make_where_made<std::vector<lane>>(std::max(io_threads, 1U))),
-      pool_(detail::make_where_made<detail::thread_pool>(
-          threads == 0 ? std::max(std::thread::hardware_concurrency(), 1U) : threads)) {
+      pool_(detail::make_where_made<detail::thread_pool>(threads == 0 ? detail::usable_cores()
+                                                                      : threads)) {
   try {
     for (lane& each : *lanes_) each.thread = detail::start_thread([&each] { each.io.run(); });
   } catch (...) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/core/detail/processors.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/version.hpp>
@@ -13,6 +14,17 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
   refuse_negative("predownload", from.predownload);
   refuse_negative("threads", from.threads);
+MDSTREAM_INLINE world world_of(const loader_options& from) {
+  return from.world ? *from.world : launch::from_environment([](const char* name) {
+    return static_cast<const char*>(std::getenv(name));
+  });
+}
+
+MDSTREAM_INLINE unsigned threads_of(const loader_options& from) {
+  if (from.threads != 0 || from.shared_runtime != nullptr) return from.threads;
+  return cores_of_rank(cores_by_affinity(), cores_of_group(), world_of(from).ranks_per_node);
+}
+
   refuse_negative("download_retry", from.download_retry);
   refuse_negative("num_canonical_nodes", from.num_canonical_nodes);
   refuse_negative("sampling_granularity", from.sampling_granularity);
@@ -28,7 +40,7 @@ MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
           .validate_hash = from.validate_hash,
           .keep_zip = from.keep_zip,
           .warn = from.warn,
-          .threads = from.threads,
+          .threads = threads_of(from),
           .shared_runtime = from.shared_runtime};
 }
 
@@ -46,9 +58,7 @@ MDSTREAM_INLINE order_options order_part(const loader_options& from) {
 }
 
 MDSTREAM_INLINE world position_of(const loader_options& from) {
-  world here = from.world ? *from.world : launch::from_environment([](const char* name) {
-    return static_cast<const char*>(std::getenv(name));
-  });
+  world here = world_of(from);
   refuse_negative("num_workers", from.num_workers);
   refuse_negative("replication", from.replication);
   if (from.num_workers) here.workers_per_rank = *from.num_workers;
