@@ -132,7 +132,7 @@ class streaming {
   [[nodiscard]] bool enough() const { return args_.batches && batches_ >= *args_.batches; }
 
   void show(const loader::batch_type& batch) {
-    const auto ids = batch.ids();
+    const auto ids = batch.ids().first(batch.real_size());  // the others are padding
     json line = {{"epoch", batch.epoch()},
                  {"batch", batch.number()},
                  {"ids", std::vector<std::int64_t>(ids.begin(), ids.end())}};

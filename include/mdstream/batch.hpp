@@ -13,6 +13,7 @@
 #include <mdstream/format/schema.hpp>
 #include <mdstream/stage/stager.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -109,12 +110,31 @@ class batch {
   batch() = default;
   explicit batch(batch_parts<Slot> parts) noexcept : parts_(std::move(parts)) {}
 
-  /// Number of samples: the batch size, or fewer at the end of an epoch.
+  /// Number of samples: the batch size, or fewer at the end of an epoch. With
+  /// `batching_method::once` always the batch size, unless rows are packed: padding counts.
   [[nodiscard]] std::size_t size() const noexcept { return parts_.ids.size(); }
   [[nodiscard]] bool empty() const noexcept { return parts_.ids.empty(); }
 
-  /// The numbers of the samples in the whole dataset, in the order of the batch.
+  /// The numbers of the samples in the whole dataset, in the order of the batch; -1 for padding.
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return parts_.ids; }
+  /// Number of samples that are no padding: they are the first. Less than `size()`, and perhaps 0,
+  /// only in the last batch with `batching_method::once`, where copies of the dataset's last sample
+  /// are padding.
+  [[nodiscard]] std::size_t real_size() const noexcept {
+    std::size_t samples = parts_.ids.size();
+    while (samples != 0 && parts_.ids[samples - 1] < 0) --samples;
+    return samples;
+  }
+  /// For each sample 1, for padding 0; in host memory. On a device compare row numbers with
+  /// `real_size()`.
+  ///
+  ///     const std::vector<std::uint8_t> mask = batch.mask();
+  ///     for (std::size_t i = 0; i < batch.size(); ++i) sum += mask[i] * loss[i];
+  [[nodiscard]] std::vector<std::uint8_t> mask() const {
+    std::vector<std::uint8_t> out(size(), 0);
+    std::fill_n(out.begin(), real_size(), std::uint8_t{1});
+    return out;
+  }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return parts_.epoch; }
   /// The number of the batch in its epoch, from 0, the same on all ranks; a resume continues it.
   [[nodiscard]] std::uint64_t number() const noexcept { return parts_.number; }

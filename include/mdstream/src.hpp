@@ -276,6 +276,7 @@
 #include <mdstream/stream/detail/impl/sample_lookup.ipp>
 #include <mdstream/stream/detail/impl/sample_ranges.ipp>
 #include <mdstream/stream/detail/impl/state.ipp>
+#include <mdstream/stream/detail/impl/subset.ipp>
 #include <mdstream/stream/detail/impl/substitutions.ipp>
 #include <mdstream/stream/detail/impl/waiting_call.ipp>
 #include <mdstream/stream/detail/impl/watch.ipp>
@@ -302,8 +303,8 @@
 #include <mdstream/core/detail/impl/json/writer.ipp>
 #include <mdstream/core/detail/impl/pages.ipp>
 #include <mdstream/core/detail/impl/process.ipp>
-#include <mdstream/core/detail/impl/sizes.ipp>
 #include <mdstream/core/detail/impl/processors.ipp>
+#include <mdstream/core/detail/impl/sizes.ipp>
 #include <mdstream/core/detail/impl/text.ipp>
 #include <mdstream/core/detail/impl/utf8.ipp>
 #include <mdstream/core/detail/impl/warning.ipp>

@@ -26,7 +26,8 @@ template <shuffler Shuffler>
 class order_engine {
  public:
   /// Throws `errc::invalid_argument` for weights that contradict each other or the options, empty
-  /// streams, a sampling granularity of 0, and samples beyond 2^63.
+  /// streams, a sampling granularity of 0, samples beyond 2^63, and weights or an epoch size with
+  /// `batching_method::once`.
   order_engine(std::span<const stream_shards> streams, order_options options,
                Shuffler shuffler = {})
       : options_(options),
@@ -91,7 +92,10 @@ class order_engine {
       weights.push_back(streams[k].weight);
       sizes.push_back(shards_->stream_samples(k));
     }
-    return detail::mix_streams(weights, sizes, options_.epoch_size, options_.shuffle_seed);
+    detail::stream_mix mix =
+        detail::mix_streams(weights, sizes, options_.epoch_size, options_.shuffle_seed);
+    if (options_.batching == batching_method::once) detail::refuse_unless_once(mix, sizes);
+    return mix;
   }
 
   order_options options_;

@@ -38,6 +38,10 @@ enum class batching_method : std::uint8_t {
   stratified,         ///< every global batch holds the same mix
   per_stream,         ///< every global batch comes from one stream
   device_per_stream,  ///< every rank's batch comes from one stream
+  /// Every sample of every stream once, in the order of the streams and their shards: for
+  /// validation. No shuffle, no weights, no `epoch_size`. A world takes no part: the global batches
+  /// are the same on any number of ranks, dealt in stretches. The last one is padded.
+  once,
 };
 
 /// How an epoch is dealt to nodes.
@@ -79,6 +83,7 @@ struct order_options {
     case batching_method::stratified: return "stratified";
     case batching_method::per_stream: return "per_stream";
     case batching_method::device_per_stream: return "device_per_stream";
+    case batching_method::once: return "once";
   }
   return "?";
 }
@@ -100,8 +105,9 @@ struct order_options {
 /// The method of this name; nothing for other texts.
 [[nodiscard]] constexpr std::optional<batching_method> parse_batching_method(
     std::string_view name) noexcept {
-  for (const auto m : {batching_method::random, batching_method::stratified,
-                       batching_method::per_stream, batching_method::device_per_stream})
+  for (const auto m :
+       {batching_method::random, batching_method::stratified, batching_method::per_stream,
+        batching_method::device_per_stream, batching_method::once})
     if (to_string(m) == name) return m;
   return std::nullopt;
 }

@@ -8,6 +8,7 @@
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/sample_lookup.hpp>
 #include <mdstream/stream/sample.hpp>
+#include <mdstream/stream/subset.hpp>
 
 #include <asio/associated_executor.hpp>
 #include <asio/bind_executor.hpp>
@@ -17,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -70,7 +72,34 @@ class dataset {
     return sample_type(std::move(found));
   }
 
-  /// The same for any completion token, with `void(std::exception_ptr, std::optional<sample>)`.
+  // Parts of the dataset, for `loader_options::subset` of a loader of the same streams.
+
+  /// These samples. Throws as `sample_subset` does.
+  [[nodiscard]] sample_subset subset(std::vector<std::uint64_t> ids) const {
+    return {std::move(ids), size()};
+  }
+  /// Random parts of these shares, as `sample_subset::split`.
+  ///
+  ///     const auto parts = data.split({0.9, 0.1}, 17);
+  [[nodiscard]] std::vector<sample_subset> split(const std::vector<double>& fractions,
+                                                 std::uint64_t seed) const {
+    return sample_subset::all(size()).split(fractions, seed);
+  }
+  /// The samples for which `keep(sample)` is true. Calls it for all samples, in order, on this
+  /// thread. Throws what it throws, and as `operator[]`. Cost: reads the whole dataset; keep the
+  /// ids for the next run.
+  ///
+  ///     const auto long_ones = data.filter([](const auto& s) { return s.bytes().size() > 4096; });
+  template <class Predicate>
+  [[nodiscard]] sample_subset filter(Predicate keep) const {
+    std::vector<std::uint64_t> ids;
+    for (std::uint64_t i = 0; i < size(); ++i)
+      if (keep((*this)[i])) ids.push_back(i);
+    return {std::move(ids), size()};
+  }
+
+  /// The same as `operator[]` for any completion token, with
+  /// `void(std::exception_ptr, std::optional<sample>)`.
   /// A cancellation slot ends it with `errc::canceled`. The exception is one that `operator[]`
   /// would throw. The handler runs on its associated executor, otherwise on the runtime's I/O
   /// thread. The dataset has to outlive the call.

@@ -11,6 +11,7 @@
 #include <mdstream/raw/options.hpp>
 #include <mdstream/schedule/retry.hpp>
 #include <mdstream/store/opened_store.hpp>
+#include <mdstream/stream/subset.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -111,6 +112,10 @@ struct loader_options {
   std::string remote{};
   std::string local{};
   std::string split{};
+  /// Read only these samples, as if the streams had no others. What `dataset::subset`, `split` and
+  /// `filter` return for the same streams. Every stream needs one of them. Not together with
+  /// `bad_shards::substitute`.
+  std::optional<sample_subset> subset{};
   byte_size cache_limit{};
   /// Samples in a batch of one rank. Set exactly one of `batch_size` and `global_batch_size`.
   std::uint64_t batch_size = 0;
@@ -160,10 +165,10 @@ struct loader_options {
   bool keep_zip = false;
   /// The default is the observer if it takes warnings, otherwise standard error.
   warning_function warn{};
+  /// 0: this rank's part of the cores that the ranks of a node may use, but two at least. Not more
+  /// than this process may use, so a launcher may bind ranks to cores.
   unsigned threads = 0;
   runtime* shared_runtime = nullptr;
 };
 
 }  // namespace mdstream::inline v0
-  /// 0: this rank's part of the cores that the ranks of a node may use, but two at least. Not more
-  /// than this process may use, so a launcher may bind ranks to cores.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The four ways to put global batches together from streams.
+/// The ways to put global batches together from streams.
 
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/dealt_sequence.hpp>
@@ -65,6 +65,7 @@ class epoch_builder {
       case batching_method::stratified: return stratified();
       case batching_method::per_stream: return per_stream();
       case batching_method::device_per_stream: return device_per_stream();
+      case batching_method::once: return once();
     }
     refuse("an unknown batching method");
   }
@@ -221,6 +222,17 @@ class epoch_builder {
       }
     }
     return finish(deal_device_batches(std::move(parts), rows));
+  }
+
+  /// The place in the epoch is all that counts: nothing is repeated to make ranks equal, and no
+  /// batch is added for a worker.
+  [[nodiscard]] epoch_order once() const {
+    const std::uint64_t all = request_.mix.epoch_size;
+    const std::uint64_t had = std::min(request_.start.sample_in_epoch, all);
+    const std::uint64_t padded =
+        checked_mul(ceil_div(all - had, global_batch_), global_batch_, "positions");
+    return {resumed(unshuffled(resample_.units(0, streams(), request_.mix.choose)), had, padded),
+            global_batch_};
   }
 
   /// Row i of every node, then row i + 1: nodes that have fewer rows are filled up with padding.

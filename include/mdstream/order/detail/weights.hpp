@@ -121,4 +121,14 @@ inline void mix_by_count(stream_mix& mix, std::span<const stream_weight> weights
   return mix;
 }
 
+/// Throws `errc::invalid_argument` unless an epoch of the mix has every stream once.
+inline void refuse_unless_once(const stream_mix& mix, std::span<const std::uint64_t> sizes) {
+  for (std::size_t k = 0; k < sizes.size(); ++k)
+    if (mix.choose[k] != sizes[k])
+      refuse("batching \"once\" reads each of the " + std::to_string(sizes[k]) +
+             " samples of stream " + std::to_string(k) + " once, not " +
+             std::to_string(mix.choose[k]) +
+             " samples: set no proportion, repeat, choose or epoch_size");
+}
+
 }  // namespace mdstream::inline v0::detail

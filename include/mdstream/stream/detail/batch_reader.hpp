@@ -28,7 +28,7 @@ struct upcoming_batch {
   };
 
   std::uint64_t number = 0;                ///< of the global batch, from where the epoch was begun
-  std::vector<std::int64_t> ids;           ///< this rank's samples, padding left out
+  std::vector<std::int64_t> ids;           ///< this rank's samples; -1: a copy, as padding
   std::vector<sample_location> locations;  ///< of `ids`
   std::vector<std::uint64_t> places;       ///< of `ids` in the canonical order of the global batch
   std::vector<need> needs;                 ///< distinct shards: this rank's, then those of its node
@@ -42,6 +42,10 @@ struct lookahead_rules {
   bool in_stretches = false;
   /// `upcoming_batch::places` are wanted.
   bool places = false;
+  /// Where the last global batch of the order is padded, copies of its last sample are read, with
+  /// -1 for their id; otherwise batches are shorter there. With `in_stretches`, which deals what
+  /// there is, a rank for which nothing is left reads one.
+  bool pads = false;
   /// Global batches to read; the rest of the order is left out.
   std::uint64_t most_batches = std::numeric_limits<std::uint64_t>::max();
 };
@@ -68,6 +72,9 @@ class batch_reader {
   /// This node's samples of the next batch, rank after rank.
   void read_node();
 
+  /// The last sample of the next global batch; -1 if all of it is padding.
+  [[nodiscard]] std::int64_t last_of_batch();
+
   /// The same of the next batch in canonical order. In the last one, which padding may have cut
   /// short, every rank still gets its part.
   void read_stretches();
@@ -89,6 +96,7 @@ class batch_reader {
   std::vector<std::int64_t> node_ids_;  // of the batch that is being read
   std::uint64_t own_first_ = 0;         // of this rank, within the node's
   std::uint64_t own_samples_ = 0;
+  std::int64_t padding_ = -1;      // what is read in the place of padding; -1: nothing
   std::uint64_t first_place_ = 0;  // of this rank's first sample, within the global batch
   std::vector<std::int64_t> batch_ids_, canonical_ids_;  // where batches are dealt in stretches
 };

@@ -6,6 +6,7 @@
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/progress.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
+#include <mdstream/stream/subset.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +28,12 @@ class run_order {
   };
 
   /// `phases` empty: the streams' own weights, in epochs that end with a batch which may be short.
-  /// Throws `errc::invalid_argument` where streams and phases both have weights, and as
-  /// `order_engine` and `mix_schedule` do.
+  /// `subset`: the samples that `streams` count, if they are not all; the order is one of them.
+  /// Throws `errc::invalid_argument` where streams and phases both have weights, for phases with
+  /// `batching_method::once`, and as `order_engine` and `mix_schedule` do.
   run_order(std::span<const stream_shards> streams, const order_options& options,
             std::vector<mix_phase> phases, std::uint64_t global_batch_size,
-            detail::erased_shuffler shuffler);
+            detail::erased_shuffler shuffler, std::optional<sample_subset> subset = {});
 
   /// Throws as `order_engine::epoch` does. Phases are short: their plans are not kept.
   [[nodiscard]] epoch_part epoch(const world& parallel, std::uint64_t batch_size,
@@ -64,6 +66,11 @@ class run_order {
   [[nodiscard]] const engine_type& engine(std::size_t phase) const {
     return single_ ? *single_ : schedule_->engine(phase);
   }
+  /// Whether it is that of `batching_method::once`.
+  [[nodiscard]] bool reads_once() const noexcept {
+    return single_ && single_->options().batching == batching_method::once;
+  }
+  [[nodiscard]] bool has_subset() const noexcept { return subset_.has_value(); }
   [[nodiscard]] std::uint64_t dataset_fingerprint() const noexcept { return dataset_; }
   /// Of the mix up to a phase. The first one has that of a run without a schedule, which so can be
   /// gone on with under one.
@@ -74,11 +81,15 @@ class run_order {
  private:
   void note(const engine_type& first);
 
+  /// The order of the subset's numbers as one of sample ids.
+  [[nodiscard]] epoch_order with_ids(epoch_order order) const;
+
   static void refuse_other_weights(std::span<const stream_shards> streams);
 
   std::uint64_t global_batch_size_;
   std::optional<engine_type> single_;
   std::optional<mix_schedule<detail::erased_shuffler>> schedule_;
+  std::optional<sample_subset> subset_;
   std::uint64_t dataset_ = 0;
   std::uint64_t first_mix_ = 0;
 };

@@ -48,6 +48,14 @@ template <class Shuffler>
   }
 }
 
+/// Samples of each shard that are in a subset, stream by stream; shards without any are left out.
+/// Throws `errc::invalid_argument` for a subset of a dataset of another size, and for a stream
+/// without any of its samples.
+[[nodiscard]] std::vector<std::vector<std::uint64_t>> shards_of_subset(
+    const sample_subset& of, const std::vector<std::vector<std::uint64_t>>& shards);
+
+/// The streams as the order sees them. Throws `errc::invalid_argument` as `shards_of_subset` does,
+/// and where bad shards are to be substituted in a subset.
 [[nodiscard]] std::vector<stream_shards> weighted_shards(
     const loader_options& from, const std::vector<std::vector<std::uint64_t>>& shards);
 

@@ -46,6 +46,15 @@ MDSTREAM_INLINE void batch_reader::read_node() {
   own_first_ = position_.rank_of_node() * batch_size_;
   own_samples_ = batch_size_;
   first_place_ = first + own_first_;
+  padding_ = rules_.pads && node_ids_.back() < 0 ? last_of_batch() : -1;
+}
+
+MDSTREAM_INLINE std::int64_t batch_reader::last_of_batch() {
+  batch_ids_.resize(order_.global_batch_size());
+  order_.ids(next_ * order_.global_batch_size(), batch_ids_);
+  const auto last =
+      std::find_if(batch_ids_.rbegin(), batch_ids_.rend(), [](std::int64_t id) { return id >= 0; });
+  return last == batch_ids_.rend() ? -1 : *last;
 }
 
 MDSTREAM_INLINE void batch_reader::read_stretches() {
@@ -67,6 +76,11 @@ MDSTREAM_INLINE void batch_reader::read_stretches() {
   first_place_ = begin_of(position_.rank);
   own_first_ = first_place_ - first;
   own_samples_ = begin_of(position_.rank + 1) - first_place_;
+  padding_ = -1;
+  if (!rules_.pads || own_samples_ != 0 || canonical_ids_.empty()) return;
+  padding_ = canonical_ids_.back();  // an empty batch is left out, and ranks take the same steps
+  node_ids_.insert(node_ids_.begin() + static_cast<std::ptrdiff_t>(own_first_), -1);
+  own_samples_ = 1;
 }
 
 MDSTREAM_INLINE void batch_reader::fill(upcoming_batch& batch) {
@@ -74,8 +88,9 @@ MDSTREAM_INLINE void batch_reader::fill(upcoming_batch& batch) {
   std::uint64_t position = first_place_;
   for (const std::int64_t id : ids.subspan(own_first_, own_samples_)) {
     const std::uint64_t at = position++;
-    if (id < 0) continue;  // padding
-    const sample_location location = (*locate_)(static_cast<std::uint64_t>(id));
+    const std::int64_t read = id < 0 ? padding_ : id;
+    if (read < 0) continue;
+    const sample_location location = (*locate_)(static_cast<std::uint64_t>(read));
     batch.ids.push_back(id);
     batch.locations.push_back(location);
     if (rules_.places) batch.places.push_back(rules_.in_stretches ? at : order_.deal().place(at));

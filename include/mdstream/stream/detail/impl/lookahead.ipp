@@ -74,7 +74,7 @@ MDSTREAM_INLINE void lookahead::replace(upcoming_batch& batch) {
   batch.needs.clear();
   for (std::size_t i = 0; i < batch.ids.size(); ++i) {
     const sample_location now = bad_(batch.locations[i], *locate_);
-    if (!(now == batch.locations[i])) batch.ids[i] = id_of(now);
+    if (batch.ids[i] >= 0 && !(now == batch.locations[i])) batch.ids[i] = id_of(now);
     batch.locations[i] = now;
     note(batch, now.shard);
   }

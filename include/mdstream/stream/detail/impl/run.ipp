@@ -36,7 +36,8 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       handed_out_(std::make_shared<hand_out>(std::move(policies.observer))),
       corpus_(streams_of(given, handed_out_->hears_warnings()), policies.corpus, opened),
       order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
-             given.phases, global_batch_size(), policies.shuffler(given.shuffle_algo)),
+             given.phases, global_batch_size(), policies.shuffler(given.shuffle_algo),
+             given.subset),
       plans_(corpus_.cache_root().empty() ? "" : corpus_.cache_root() + "/.mdstream/plans"),
       progress_(order_.begin_run()),
       bad_(corpus_.shards_of_streams()),
@@ -195,7 +196,10 @@ MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& c
 
 MDSTREAM_INLINE run_state batch_engine::state() const {
   made_.require_here("loader");
-  const resume_point at = progress_.state(handed_out_->samples * position_.num_ranks(), position_);
+  // Packed batches of the last global batch differ in size, but all of it is what a state counts.
+  const std::uint64_t samples = order_.reads_once() ? handed_out_->batches * global_batch_size()
+                                                    : handed_out_->samples * position_.num_ranks();
+  const resume_point at = progress_.state(samples, position_);
   return {.at = at, .identity = identity(at), .substituted = excluded().bad()};
 }
 
@@ -206,6 +210,8 @@ MDSTREAM_INLINE std::string batch_engine::python_state() const {
   if (std::ranges::find(python, now.identity->shuffle) == python.end())
     throw error(errc::unsupported, "Python has no shuffler \"" + now.identity->shuffle +
                                        "\": it would go on in another order");
+  if (order_.reads_once()) throw error(errc::unsupported, "Python has no batching method \"once\"");
+  if (order_.has_subset()) throw error(errc::unsupported, "Python can not read a subset");
   if (!now.substituted.empty())
     throw error(errc::unsupported, "Python can not read other shards in place of bad ones");
   if (now.identity->phase != 0) throw error(errc::unsupported, "Python has no mix schedule");
@@ -288,6 +294,7 @@ MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_
       lookahead(corpus_.locate(), corpus_.shards(), std::move(part.order), position_, batch_size_,
                 {.in_stretches = builder_->about.in_stretches,
                  .places = builder_->about.transforms,
+                 .pads = order_.reads_once(),
                  .most_batches = part.batches},
                 bad, elsewhere()),
       epoch_seed{.seed = start.shuffle_seed,

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/fnv.hpp>
 #include <mdstream/order/detail/fingerprint.hpp>
+#include <mdstream/stream/detail/renumbered.hpp>
 #include <mdstream/stream/detail/run_order.hpp>
 #include <mdstream/version.hpp>
 
@@ -14,14 +16,18 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE run_order::run_order(std::span<const stream_shards> streams,
                                      const order_options& options, std::vector<mix_phase> phases,
                                      std::uint64_t global_batch_size,
-                                     detail::erased_shuffler shuffler)
-    : global_batch_size_(global_batch_size) {
+                                     detail::erased_shuffler shuffler,
+                                     std::optional<sample_subset> subset)
+    : global_batch_size_(global_batch_size), subset_(std::move(subset)) {
   if (phases.empty()) {
     single_.emplace(streams, options, std::move(shuffler));
     note(*single_);
     return;
   }
   refuse_other_weights(streams);
+  if (options.batching == batching_method::once)
+    throw error(errc::invalid_argument,
+                "batching \"once\" reads all streams in one mix: set no phases");
   for (mix_phase& phase : phases)
     if (!phase.epoch_size) phase.epoch_size = options.epoch_size;
   schedule_.emplace(streams, options, phases, global_batch_size, std::move(shuffler));
@@ -34,15 +40,24 @@ MDSTREAM_INLINE run_order::epoch_part run_order::epoch(const world& parallel,
                                                        const plan_keeper& plans) const {
   if (single_) {
     epoch_order order = plans.open(*single_, parallel, batch_size, start);
-    return {std::move(order), std::numeric_limits<std::uint64_t>::max()};
+    return {with_ids(std::move(order)), std::numeric_limits<std::uint64_t>::max()};
   }
   const auto place = schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_);
-  return {schedule_->order(place, parallel, batch_size, start), place.batches_left};
+  return {with_ids(schedule_->order(place, parallel, batch_size, start)), place.batches_left};
+}
+
+MDSTREAM_INLINE epoch_order run_order::with_ids(epoch_order order) const {
+  if (!subset_) return order;
+  const std::uint64_t global_batch = order.global_batch_size();
+  const batch_deal deal = order.deal();
+  return {renumbered(std::move(order), *subset_), global_batch, deal};
 }
 
 MDSTREAM_INLINE bool run_order::is_finished(const resume_point& at) const {
-  if (!single_ || single_->options().batching != batching_method::random) return false;
+  if (!single_) return false;
   const std::uint64_t samples = single_->epoch_size();
+  if (reads_once()) return at.sample_in_epoch >= samples;
+  if (single_->options().batching != batching_method::random) return false;
   return at.sample_in_epoch >= positions_of_all(samples, at.num_canonical_nodes) &&
          at.sample_in_epoch <= samples + at.num_canonical_nodes + 4 * global_batch_size_;
 }
@@ -72,6 +87,11 @@ MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threa
 MDSTREAM_INLINE void run_order::note(const engine_type& first) {
   dataset_ = fingerprint(first.shards());
   first_mix_ = fingerprint(first.mix());
+  if (!subset_) return;
+  fnv1a hash;
+  hash.add(dataset_);
+  for (const std::uint64_t id : *subset_) hash.add(id);
+  dataset_ = hash.value();
 }
 
 MDSTREAM_INLINE void run_order::refuse_other_weights(std::span<const stream_shards> streams) {

@@ -6,14 +6,14 @@
 #include <mdstream/version.hpp>
 
 #include <unistd.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
-  refuse_negative("predownload", from.predownload);
-  refuse_negative("threads", from.threads);
 MDSTREAM_INLINE world world_of(const loader_options& from) {
   return from.world ? *from.world : launch::from_environment([](const char* name) {
     return static_cast<const char*>(std::getenv(name));
@@ -25,6 +25,9 @@ MDSTREAM_INLINE unsigned threads_of(const loader_options& from) {
   return cores_of_rank(cores_by_affinity(), cores_of_group(), world_of(from).ranks_per_node);
 }
 
+MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
+  refuse_negative("predownload", from.predownload);
+  refuse_negative("threads", from.threads);
   refuse_negative("download_retry", from.download_retry);
   refuse_negative("num_canonical_nodes", from.num_canonical_nodes);
   refuse_negative("sampling_granularity", from.sampling_granularity);
@@ -49,7 +52,7 @@ MDSTREAM_INLINE order_options order_part(const loader_options& from) {
                     .sampling_granularity = from.sampling_granularity,
                     .partition = from.partition,
                     .num_canonical_nodes = from.num_canonical_nodes,
-                    .shuffle = from.shuffle,
+                    .shuffle = from.shuffle && from.batching != batching_method::once,
                     .shuffle_seed = from.seed,
                     .shuffle_block_size = from.shuffle_block_size,
                     .batching = from.batching};
@@ -99,11 +102,40 @@ MDSTREAM_INLINE void check_block_size(const loader_options& from) {
     throw error(errc::invalid_argument, "shuffle_block_size is 0 samples: leave it unset instead");
 }
 
+MDSTREAM_INLINE std::vector<std::vector<std::uint64_t>> shards_of_subset(
+    const sample_subset& of, const std::vector<std::vector<std::uint64_t>>& shards) {
+  std::uint64_t samples = 0;
+  for (const auto& stream : shards)
+    for (const std::uint64_t shard : stream) samples += shard;
+  if (of.whole() != samples)
+    refuse("the subset is of a dataset of " + std::to_string(of.whole()) +
+           " samples, but the streams have " + std::to_string(samples));
+  std::vector<std::vector<std::uint64_t>> out;
+  std::uint64_t end = 0;  // of the ids of a shard
+  auto next = of.begin();
+  for (const auto& stream : shards) {
+    std::vector<std::uint64_t>& chosen = out.emplace_back();
+    for (const std::uint64_t shard : stream) {
+      end += shard;
+      const auto first = next;
+      next = std::lower_bound(next, of.end(), end);
+      if (next != first) chosen.push_back(static_cast<std::uint64_t>(next - first));
+    }
+    if (chosen.empty())
+      refuse("the subset has no sample of stream " + std::to_string(out.size() - 1) +
+             ": leave the stream out");
+  }
+  return out;
+}
+
 MDSTREAM_INLINE std::vector<stream_shards> weighted_shards(
     const loader_options& from, const std::vector<std::vector<std::uint64_t>>& shards) {
+  if (from.subset && from.on_bad_shard == bad_shards::substitute)
+    refuse("on_bad_shard = substitute would read samples that are not in the subset");
+  auto counted = from.subset ? shards_of_subset(*from.subset, shards) : shards;
   std::vector<stream_shards> out;
   for (std::size_t i = 0; i < shards.size(); ++i) {
-    out.push_back({.samples = shards[i]});
+    out.push_back({.samples = std::move(counted[i])});
     if (!from.streams.empty())
       out.back().weight = {.proportion = from.streams[i].proportion,
                            .repeat = from.streams[i].repeat,
