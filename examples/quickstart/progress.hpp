@@ -41,12 +41,11 @@ struct progress {
 [[nodiscard]] inline std::string progress_text(const progress& now, const stopwatch& watch) {
   char line[200], held_out[32] = "-";
   if (now.held_out > 0) std::snprintf(held_out, sizeof held_out, "%.3f", now.held_out);
-  std::snprintf(line, sizeof line,
-                "step %4llu/%llu  %6.0f samples/s  stall %4.1f %%  loss %.3f  held-out %s",
-                static_cast<unsigned long long>(now.step),
-                static_cast<unsigned long long>(now.steps),
-                static_cast<double>(now.samples) / watch.seconds(), watch.stall_percent(), now.loss,
-                held_out);
+  std::snprintf(
+      line, sizeof line, "step %4llu/%llu  %6.0f samples/s  stall %4.1f %%  loss %.3f  held-out %s",
+      static_cast<unsigned long long>(now.step), static_cast<unsigned long long>(now.steps),
+      static_cast<double>(now.samples) / watch.seconds(), watch.stall_percent(), now.loss,
+      held_out);
   return line;
 }
 
