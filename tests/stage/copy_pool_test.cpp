@@ -41,7 +41,7 @@ TEST_CASE("a pool that never worked, or sleeps, can go", "[stage]") {
 
 TEST_CASE("threads are as many as asked for, or a share of the processors", "[stage]") {
   CHECK(mds::stage::detail::copy_threads(13, 1) == 13);
-  const std::size_t all = mds::stage::detail::usable_processors();
+  const std::size_t all = mds::detail::usable_cores();
   CHECK(mds::stage::detail::copy_threads(0, 1) == std::clamp<std::size_t>(all / 2, 1, 8));
   CHECK(mds::stage::detail::copy_threads(0, 4096) == 1);
   CHECK(mds::stage::detail::copy_threads(0, 0) >= 1);

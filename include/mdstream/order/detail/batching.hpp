@@ -231,7 +231,7 @@ class epoch_builder {
     const std::uint64_t had = std::min(request_.start.sample_in_epoch, all);
     const std::uint64_t padded =
         checked_mul(ceil_div(all - had, global_batch_), global_batch_, "positions");
-    return {resumed(unshuffled(resample_.units(0, streams(), request_.mix.choose)), had, padded),
+    return {resumed(resample_.units(0, streams(), request_.mix.choose), had, padded),
             global_batch_};
   }
 
