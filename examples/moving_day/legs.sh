@@ -53,7 +53,7 @@ now() { date +%s.%N; }
 
 # Each node has a folder of its own, nodes/NAME: its part of the run's log, its cache, its processes.
 # steps_done: of the run, on whichever node.
-steps_done() { cat "$work"/nodes/*/runs/"$run".tsv 2>/dev/null | awk -F '\t' '$1 >= most { most = $1 + 1 } END { print most + 0 }'; }
+steps_done() { { cat "$work"/nodes/*/runs/"$run".tsv 2>/dev/null || true; } | awk -F '\t' '$1 >= most { most = $1 + 1 } END { print most + 0 }'; }
 export -f steps_done
 export work run
 # processes_of: the run's ranks. forget_processes: they have ended. kill_all LIST...: those of these lists.
