@@ -294,6 +294,7 @@
 #include <mdstream/codec/detail/impl/none.ipp>
 #include <mdstream/codec/detail/impl/stream_decoder.ipp>
 #include <mdstream/core/detail/impl/base64.ipp>
+#include <mdstream/core/detail/impl/chance.ipp>
 #include <mdstream/core/detail/impl/descriptors.ipp>
 #include <mdstream/core/detail/impl/error.ipp>
 #include <mdstream/core/detail/impl/hex.ipp>

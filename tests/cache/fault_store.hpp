@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/store/memory.hpp>
 #include <memory>

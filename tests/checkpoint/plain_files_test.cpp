@@ -1,4 +1,5 @@
 // Safetensors files that others wrote: found, read, cast, imported; and those that mean harm.
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/checkpoint/detail/plain_files.hpp>
 #include <mdstream/checkpoint/export.hpp>
 #include <mdstream/checkpoint/import.hpp>

@@ -3,6 +3,7 @@
 #include <mdstream/store/hf.hpp>
 
 #include <mdstream/async/detail/event.hpp>
+#include <mdstream/store/detail/hf/api.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 

@@ -101,14 +101,6 @@ class runtime {
     void operator()() const;
   };
 
-  struct pending_wait {
-    pending_wait(asio::io_context& io, detail::unique_function<void(std::error_code)> on_done)
-        : timer(io), done(std::move(on_done)) {}
-    asio::steady_timer timer;
-    detail::unique_function<void(std::error_code)> done;
-    std::optional<std::stop_callback<canceller>> cancel;
-  };
-
   /// An io thread and what lives on it.
   struct lane {
     asio::io_context io{1};

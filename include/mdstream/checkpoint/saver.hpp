@@ -3,7 +3,6 @@
 /// Saves tensors and state during training, and finds the checkpoint to resume from.
 
 #include <mdstream/checkpoint/checkpoint.hpp>
-#include <mdstream/checkpoint/detail/saving.hpp>
 #include <mdstream/checkpoint/metadata.hpp>
 #include <mdstream/checkpoint/options.hpp>
 #include <mdstream/checkpoint/tensor_list.hpp>
@@ -12,10 +11,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace mdstream::inline v0 {
+
+namespace detail {
+class saving;
+}  // namespace detail
 
 /// What `checkpoint_saver::resume` restored.
 struct resumed_run {
@@ -67,6 +68,9 @@ class checkpoint_saver {
   /// Makes no request. Throws `errc::invalid_argument` for wrong options, such as several ranks
   /// without a token or a broadcast.
   explicit checkpoint_saver(saver_options options);
+  checkpoint_saver(checkpoint_saver&&) noexcept;
+  checkpoint_saver& operator=(checkpoint_saver&&) noexcept;
+  ~checkpoint_saver();
 
   /// The checkpoint to resume from, the same on all ranks: the newest complete one of the run. If
   /// that is damaged, the one before, and `saver_options::warn` gets the reason. Nothing in a new
@@ -78,7 +82,7 @@ class checkpoint_saver {
   /// checkpoint before.
   /// Cost: rank 0 sends about twelve requests; others send two, and one every 0.25 to 10 s while
   /// they wait.
-  [[nodiscard]] std::optional<checkpoint> resume_point() { return here().resume_point(); }
+  [[nodiscard]] std::optional<checkpoint> resume_point();
 
   /// Resumes in one call: `resume_point`, `load_state` of the loader, and `load` of the tensors.
   /// The loader comes first: a state that was saved with other options throws
@@ -94,7 +98,7 @@ class checkpoint_saver {
     return {.step = last->step(),
             .checkpoint = last->name(),
             .metadata = last->metadata(),
-            .own = here().own_of(*last)};
+            .own = own_of(*last)};
   }
 
   /// Begins to save these tensors with their values of now. All ranks have to call it for the same
@@ -103,27 +107,26 @@ class checkpoint_saver {
   /// higher. Tensors on a device are saved after the work that `stream` holds now; null: the
   /// default stream.
   void save(std::uint64_t step, const tensor_list& tensors, save_options what = {},
-            stage::stream_handle stream = nullptr) {
-    here().save(step, tensors, std::move(what), stream);
-  }
+            stage::stream_handle stream = nullptr);
 
   /// Returns when all tensors of the last save are copied, or the save has failed; at once if there
   /// was no save. Call it before tensors change. Throws only errors of a device.
-  void wait_snapshot() { here().wait_snapshot(); }
+  void wait_snapshot();
 
   /// The same for tensors on a device: later work on `stream` waits. This thread only waits if
   /// `saver_options::memory` is too small.
-  void wait_snapshot(stage::stream_handle stream) { here().wait_snapshot(stream); }
+  void wait_snapshot(stage::stream_handle stream);
 
   /// Returns when the last save is complete; on ranks other than 0, when this rank's part is
   /// stored. If it failed, throws its error, once.
-  void finish() { here().finish(); }
+  void finish();
 
   /// Requests that were retried.
-  [[nodiscard]] std::uint64_t repeated_requests() const { return here().repeated(); }
+  [[nodiscard]] std::uint64_t repeated_requests() const;
 
  private:
   [[nodiscard]] detail::saving& here() const;
+  [[nodiscard]] std::string own_of(const checkpoint& from) const;
 
   detail::unique_where_made<detail::saving> saving_;
 };

@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -87,15 +86,20 @@ struct encoded_array {
   }
 };
 
+/// A contiguous range that knows its size. Not by the concepts of <ranges>, which is large.
 template <class V>
-concept byte_string = std::same_as<std::remove_cvref_t<V>, bytes_view> ||
-                      std::same_as<std::remove_cvref_t<V>, mutable_bytes> ||
-                      (std::ranges::contiguous_range<V> && std::ranges::sized_range<V> &&
-                       std::same_as<std::remove_cv_t<std::ranges::range_value_t<V>>, std::byte>);
+concept span_range = requires(const V& value) { std::span(value); };
+
+template <span_range V>
+using element_of =
+    std::remove_cv_t<typename decltype(std::span(std::declval<const V&>()))::element_type>;
+
+template <class V>
+concept byte_string = span_range<V> && std::same_as<element_of<V>, std::byte>;
 
 template <byte_string V>
 [[nodiscard]] bytes_view bytes_of(const V& value) noexcept {
-  return {std::ranges::data(value), std::ranges::size(value)};
+  return std::span(value);
 }
 
 /// A byte string in place of a value is stored as it is; in a column of fixed size its length has
@@ -240,8 +244,7 @@ struct image_files_type : taking_bytes<Kind> {
 };
 
 template <class V>
-concept element_range = std::ranges::contiguous_range<V> && std::ranges::sized_range<V> &&
-                        element<std::remove_cv_t<std::ranges::range_value_t<V>>>;
+concept element_range = span_range<V> && element<element_of<V>>;
 
 /// What all ndarray types share. `type` is static, because views refer to its shape.
 template <const encoding& Type>
@@ -254,9 +257,7 @@ struct ndarray_type {
   /// A flat range: of the column's shape if it has one, else of one dimension.
   template <element_range V>
   [[nodiscard]] static encoded_array encode(const V& values) {
-    using value_type = std::remove_cv_t<std::ranges::range_value_t<V>>;
-    return encode_flat(dtype_of<value_type>, std::as_bytes(std::span(std::ranges::data(values),
-                                                                     std::ranges::size(values))));
+    return encode_flat(dtype_of<element_of<V>>, std::as_bytes(std::span(values)));
   }
   template <element T>
   [[nodiscard]] static encoded_array encode(const unaligned_view<T>& values) {

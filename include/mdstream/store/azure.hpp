@@ -10,8 +10,9 @@
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/warning.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/azure/options.hpp>
-#include <mdstream/store/opened_store.hpp>
+#include <mdstream/store/store.hpp>
 
 #include <string_view>
 

@@ -2,7 +2,6 @@
 
 /// Makes a blocking store an asynchronous one: its calls run on the runtime's pool.
 
-#include <mdstream/async/runtime.hpp>
 #include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/store.hpp>

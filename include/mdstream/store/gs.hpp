@@ -11,8 +11,9 @@
 #include <mdstream/core/detail/text.hpp>
 #include <mdstream/core/warning.hpp>
 #include <mdstream/net/access.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
-#include <mdstream/store/opened_store.hpp>
+#include <mdstream/store/store.hpp>
 
 #include <string>
 #include <string_view>

@@ -8,12 +8,18 @@
 #endif
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/core/detail/text.hpp>
+#include <mdstream/core/warning.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
-#include <mdstream/store/detail/hf/api.hpp>
-#include <mdstream/store/opened_store.hpp>
+#include <mdstream/store/store.hpp>
 
 #include <string>
 #include <string_view>
+
+namespace mdstream::inline v0::detail {
+struct hf_settings;
+}  // namespace mdstream::inline v0::detail
 
 namespace mdstream::inline v0::store {
 
@@ -43,8 +49,7 @@ class hf : public any_async_store {
  public:
   static constexpr std::string_view schemes = "hf://";
 
-  hf(runtime& threads, std::string_view url, const hf_options& options = {})
-      : hf(threads, resolved(url, options), options) {}
+  hf(runtime& threads, std::string_view url, const hf_options& options = {});
 
   [[nodiscard]] static bool serves(std::string_view url) {
     return net::detail::to_lower(url_scheme(url)) == "hf";

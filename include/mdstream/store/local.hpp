@@ -7,8 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -66,10 +64,7 @@ class local {
   [[nodiscard]] std::string url(std::string_view key) const { return join_path(root_, key); }
 
  private:
-  struct pending {
-    std::mutex mutex;
-    std::set<std::string> paths;
-  };
+  struct pending;
 
   using directory_id = std::pair<dev_t, ino_t>;
 

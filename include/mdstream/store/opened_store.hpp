@@ -2,7 +2,6 @@
 
 /// A store behind one type: whichever kind it is of, and whatever opened it.
 
-#include <mdstream/async/runtime.hpp>
 #include <mdstream/core/warning.hpp>
 #include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/blocking.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The place that includes Asio; one part more, which few need, is in async/socket_watch.hpp. It
+/// The place that includes Asio; the parts that few need are in socket_watch.hpp and timer.hpp. It
 /// hides what changed between Asio's versions (1.22 and later) and holds the two helpers with which
 /// a public call takes any completion token.
 
@@ -19,7 +19,6 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/version.hpp>
 #include <stop_token>
 #include <tuple>

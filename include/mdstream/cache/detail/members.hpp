@@ -12,15 +12,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -78,31 +75,7 @@ class cache_members {
   void publish(std::span<const published_use> uses);
 
   /// Reads the files of the others and removes those of the dead, with what `forget(id)` removes.
-  template <class Forget>
-  [[nodiscard]] member_sums survey(Forget forget) const {
-    member_sums sums;
-    for_each_other([&](const std::string& name, const std::string& path, int fd) {
-      const origin from = origin_of(read_record(fd, path));
-      if (from == origin::another_machine) return;
-      if (from == origin::an_earlier_boot ||
-          detail::try_lock_file(fd, lock_kind::exclusive, path)) {
-        forget(std::string_view(name));
-        ::unlink(path.c_str());
-        sums.found_dead = true;
-        return;
-      }
-      const member_facts facts = read(fd, path);
-      ++sums.alive;
-      sums.needs += facts.need;
-      sums.largest = std::max(sums.largest, facts.largest);
-      sums.reserved += facts.reserved;
-      if (facts.limit != 0) {
-        sums.smallest_limit =
-            sums.smallest_limit == 0 ? facts.limit : std::min(sums.smallest_limit, facts.limit);
-      }
-    });
-    return sums;
-  }
+  [[nodiscard]] member_sums survey(const std::function<void(std::string_view id)>& forget) const;
 
   /// The keys of the directories that other processes use, sorted.
   [[nodiscard]] std::vector<std::uint64_t> streams_of_others() const;
@@ -130,29 +103,11 @@ class cache_members {
   /// Adds up to `most` whole items that lie from byte `at` on.
   template <class Item>
   static void read_items(int fd, const std::string& path, std::uint64_t at, std::uint64_t most,
-                         std::vector<Item>& out) {
-    const std::uint64_t bytes = detail::file_size(fd, path);
-    if (bytes <= at) return;
-    std::vector<Item> found(std::min({(bytes - at) / sizeof(Item), most, most_items}));
-    const std::size_t got = detail::read_at(fd, at, std::as_writable_bytes(std::span(found)), path);
-    out.insert(out.end(), found.begin(),
-               found.begin() + static_cast<std::ptrdiff_t>(got / sizeof(Item)));
-  }
+                         std::vector<Item>& out);
 
-  template <class Visit>
-  void for_each_other(Visit visit) const {
-    std::error_code failure;
-    std::filesystem::directory_iterator at(directory_, failure);
-    for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-      const std::string name = at->path().filename().native();
-      if (name == id_) continue;
-      const std::string path = directory_ + '/' + name;
-      const unique_fd fd = detail::try_open(path, O_RDWR);
-      if (fd) visit(name, path, fd.get());  // gone meanwhile: it left
-      if (!fd && detail::lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
-    }
-    if (failure) throw system_failure(failure.value(), "cannot list", directory_);
-  }
+  /// Calls `visit(name, path, descriptor)` for the file of each other member.
+  void for_each_other(const std::function<void(const std::string& name, const std::string& path,
+                                               int fd)>& visit) const;
 
   std::string directory_;
   detail::machine here_;

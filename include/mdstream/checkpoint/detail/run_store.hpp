@@ -2,7 +2,6 @@
 
 /// The stores of a run, which carry out the requests of protocols.
 
-#include <mdstream/async/runtime.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>

@@ -8,7 +8,6 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json.hpp>
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

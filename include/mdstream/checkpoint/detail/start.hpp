@@ -7,13 +7,13 @@
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/checkpoint/detail/run_texts.hpp>
 #include <mdstream/checkpoint/detail/sealed_json.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +46,7 @@ class jittered_pauses {
   [[nodiscard]] std::chrono::milliseconds next();
 
  private:
-  std::mt19937_64 random_;
+  splitmix64 random_;
   std::chrono::milliseconds next_;
   std::chrono::milliseconds most_;
 };
@@ -123,7 +123,7 @@ struct creation {
     if (used.found.at(0)) throw used_token(options.token);
   }
   jittered_pauses pauses(options.seed, std::chrono::milliseconds(200), std::chrono::seconds(10));
-  std::mt19937_64 nonces(options.seed ^ 0x9E3779B97F4A7C15);
+  splitmix64 nonces(options.seed ^ 0x9E3779B97F4A7C15);
   start_id id;
   listed_starts starts;
   std::vector<std::string> written;

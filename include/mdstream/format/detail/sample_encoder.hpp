@@ -4,7 +4,6 @@
 
 #include <mdstream/format/column_value.hpp>
 
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -39,16 +38,16 @@ template <element T, class V>
   } else if (kind == encoding_kind::int_) {
     refuse_value(encoding{.kind = kind});
   } else if constexpr (std::same_as<V, double>) {
-    const double whole = std::trunc(value);
+    // Its whole part counts. Of 64 bits `least - 1` is `least`.
     constexpr double least = static_cast<double>(std::numeric_limits<T>::min());
     constexpr double beyond = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
-    if (!(whole >= least && whole < beyond)) {
+    if (!((value >= least || value > least - 1) && value < beyond)) {
       std::string text;
       json::append_repr(text, value);
       throw error(errc::invalid_argument,
                   text + " does not fit into " + std::string(to_string(dtype_of<T>)));
     }
-    return static_cast<T>(whole);
+    return static_cast<T>(value);
   } else {
     refuse_value(encoding{.kind = kind});
   }

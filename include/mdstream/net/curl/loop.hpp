@@ -4,6 +4,7 @@
 /// are shared by all clients of a runtime.
 
 #include <mdstream/async/detail/socket_watch.hpp>
+#include <mdstream/async/detail/timer.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/net/curl/transfer.hpp>

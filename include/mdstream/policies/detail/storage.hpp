@@ -3,7 +3,6 @@
 /// What the policies say of shards at rest, as one plain value: which stores, codecs and hashes the
 /// program has.
 
-#include <mdstream/async/runtime.hpp>
 #include <mdstream/codec/codec.hpp>
 #include <mdstream/codec/detail/codec_set.hpp>
 #include <mdstream/core/warning.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/async/detail/start_thread.hpp>
+#include <mdstream/async/detail/timer.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/processors.hpp>
 #include <mdstream/core/error.hpp>
@@ -31,6 +32,14 @@ MDSTREAM_INLINE bool runtime::runs_here() const noexcept {
            return each.thread.get_id() == std::this_thread::get_id();
          });
 }
+
+struct runtime::pending_wait {
+  pending_wait(asio::io_context& io, detail::unique_function<void(std::error_code)> on_done)
+      : timer(io), done(std::move(on_done)) {}
+  asio::steady_timer timer;
+  detail::unique_function<void(std::error_code)> done;
+  std::optional<std::stop_callback<canceller>> cancel;
+};
 
 MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_token stop,
                                     detail::unique_function<void(std::error_code)> done) {

@@ -3,6 +3,10 @@
 #include <mdstream/cache/detail/members.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace mdstream::inline v0::detail {
@@ -42,6 +46,58 @@ MDSTREAM_INLINE void cache_members::publish(std::span<const published_use> uses)
   if (::ftruncate(file_.get(), static_cast<off_t>(at + uses.size_bytes())) != 0) {
     throw system_failure(errno, "cannot cut", path_);
   }
+}
+
+MDSTREAM_INLINE member_sums
+cache_members::survey(const std::function<void(std::string_view id)>& forget) const {
+  member_sums sums;
+  for_each_other([&](const std::string& name, const std::string& path, int fd) {
+    const origin from = origin_of(read_record(fd, path));
+    if (from == origin::another_machine) return;
+    if (from == origin::an_earlier_boot || detail::try_lock_file(fd, lock_kind::exclusive, path)) {
+      forget(std::string_view(name));
+      ::unlink(path.c_str());
+      sums.found_dead = true;
+      return;
+    }
+    const member_facts facts = read(fd, path);
+    ++sums.alive;
+    sums.needs += facts.need;
+    sums.largest = std::max(sums.largest, facts.largest);
+    sums.reserved += facts.reserved;
+    if (facts.limit != 0) {
+      sums.smallest_limit =
+          sums.smallest_limit == 0 ? facts.limit : std::min(sums.smallest_limit, facts.limit);
+    }
+  });
+  return sums;
+}
+
+template <class Item>
+void cache_members::read_items(int fd, const std::string& path, std::uint64_t at,
+                               std::uint64_t most, std::vector<Item>& out) {
+  const std::uint64_t bytes = detail::file_size(fd, path);
+  if (bytes <= at) return;
+  std::vector<Item> found(std::min({(bytes - at) / sizeof(Item), most, most_items}));
+  const std::size_t got = detail::read_at(fd, at, std::as_writable_bytes(std::span(found)), path);
+  out.insert(out.end(), found.begin(),
+             found.begin() + static_cast<std::ptrdiff_t>(got / sizeof(Item)));
+}
+
+MDSTREAM_INLINE void cache_members::for_each_other(
+    const std::function<void(const std::string& name, const std::string& path, int fd)>& visit)
+    const {
+  std::error_code failure;
+  std::filesystem::directory_iterator at(directory_, failure);
+  for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
+    const std::string name = at->path().filename().native();
+    if (name == id_) continue;
+    const std::string path = directory_ + '/' + name;
+    const unique_fd fd = detail::try_open(path, O_RDWR);
+    if (fd) visit(name, path, fd.get());  // gone meanwhile: it left
+    if (!fd && detail::lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
+  }
+  if (failure) throw system_failure(failure.value(), "cannot list", directory_);
 }
 
 MDSTREAM_INLINE std::vector<std::uint64_t> cache_members::streams_of_others() const {

@@ -8,6 +8,7 @@
 #include <mdstream/checkpoint/detail/run_store.hpp>
 #include <mdstream/checkpoint/detail/start.hpp>
 #include <mdstream/checkpoint/import.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/core/detail/pages.hpp>
 #include <mdstream/version.hpp>
@@ -16,7 +17,6 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -81,10 +81,7 @@ MDSTREAM_INLINE std::string import_checkpoint(const checkpoint& from, opened_sto
   }
   const auto files = detail::plan_files(parts, 0, options.file_bytes.value);
 
-  const std::uint64_t seed = [] {
-    std::random_device random;
-    return std::uint64_t{random()} << 32 | random();
-  }();
+  const std::uint64_t seed = detail::random_bits();
   detail::protocol_channel channel;
   detail::started_run started;
   store.run(channel, begin_start(channel, {.seed = seed, .warn = options.warn}, started));

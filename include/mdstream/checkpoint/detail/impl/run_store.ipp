@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/async/detail/start_thread.hpp>
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/checkpoint/detail/run_store.hpp>
 #include <mdstream/checkpoint/detail/sealed_json.hpp>
 #include <mdstream/store/operations.hpp>

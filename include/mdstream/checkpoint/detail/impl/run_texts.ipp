@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 
 namespace mdstream::inline v0::detail {
 

@@ -3,6 +3,7 @@
 #include <mdstream/checkpoint/detail/commit.hpp>
 #include <mdstream/checkpoint/detail/cut_tensors.hpp>
 #include <mdstream/checkpoint/detail/saving.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/core/detail/utf8.hpp>
 #include <mdstream/launch/environment.hpp>
@@ -13,7 +14,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -126,10 +126,7 @@ MDSTREAM_INLINE std::uint64_t saving::file_bytes() const noexcept {
   return std::max<std::uint64_t>(std::min(options_.file_bytes.value, options_.memory.value / 4), 1);
 }
 
-MDSTREAM_INLINE std::uint64_t saving::seed() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
-}
+MDSTREAM_INLINE std::uint64_t saving::seed() { return random_bits(); }
 
 MDSTREAM_INLINE void saving::start() {
   if (started_) return;

@@ -1,20 +1,19 @@
 #pragma once
 
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/detail/hex.hpp>
 #include <mdstream/source/detail/kept_scans.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>
-#include <random>
 
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE kept_scans::kept_scans(opened_store store, raw::options about,
                                        std::uint64_t every_bytes)
     : store_(std::move(store)), about_(std::move(about)), every_bytes_(every_bytes) {
-  std::random_device random;
-  run_ = hex_digits((std::uint64_t{random()} << 32) | random());
+  run_ = hex_digits(random_bits());
   for (const std::string& key : keys()) {
     try {
       const std::vector<std::byte> text = read_all(store_, key);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/store/blocking.hpp>
 #include <mdstream/version.hpp>
 

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/store/detail/file.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <random>
 
 namespace mdstream::inline v0::detail {
 
@@ -143,14 +143,10 @@ MDSTREAM_INLINE int make_shared_directories(const std::string& path) {
 }
 
 MDSTREAM_INLINE std::uint64_t unique_number() {
-  const auto random = [] {
-    std::random_device device;
-    return std::uint64_t{device()} << 32 | device();
-  };
-  static std::atomic<std::uint64_t> counter{random()};
+  static std::atomic<std::uint64_t> counter{random_bits()};
   static std::atomic<pid_t> owner{::getpid()};
   if (const pid_t self = ::getpid(); owner.exchange(self, std::memory_order_relaxed) != self)
-    counter.store(random(), std::memory_order_relaxed);
+    counter.store(random_bits(), std::memory_order_relaxed);
   return counter.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -3,6 +3,7 @@
 #include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/store/detail/cloud/store.hpp>
+#include <mdstream/store/detail/hf/api.hpp>
 #include <mdstream/store/hf.hpp>
 #include <mdstream/store/opened_store.hpp>
 #include <mdstream/version.hpp>
@@ -70,6 +71,9 @@ MDSTREAM_INLINE detail::hf_settings hf::resolved(std::string_view url, const hf_
   out.endpoint = detail::cloud::checked_endpoint(endpoint, "the Hub");
   return out;
 }
+
+MDSTREAM_INLINE hf::hf(runtime& threads, std::string_view url, const hf_options& options)
+    : hf(threads, resolved(url, options), options) {}
 
 MDSTREAM_INLINE hf::hf(runtime& threads, const detail::hf_settings& settings,
                        const hf_options& options)

@@ -7,9 +7,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <system_error>
 
 namespace mdstream::inline v0::store {
+
+struct local::pending {
+  std::mutex mutex;
+  std::set<std::string> paths;
+};
 
 MDSTREAM_INLINE local::local(std::string root)
     : root_(std::move(root)), unflushed_(std::make_shared<pending>()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/store/opened_store.hpp>
 #include <mdstream/version.hpp>
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/core/detail/base64.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/xml.hpp>
 #include <mdstream/store/detail/azure/api.hpp>
@@ -12,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <random>
 #include <utility>
 
 namespace mdstream::inline v0::detail::azure {
@@ -208,8 +208,7 @@ MDSTREAM_INLINE cloud_call azure_api::call(std::string method, const std::string
 
 MDSTREAM_INLINE upload_steps azure_api::block_steps(const std::string& key,
                                                     bytes_view bytes) const {
-  std::random_device source;
-  const std::uint64_t mark = std::uint64_t{source()} << 32 | source();
+  const std::uint64_t mark = mdstream::detail::random_bits();
   const auto id = [mark](std::size_t number) {
     std::array<std::byte, 12> name{};
     store_to(name.data(), mark);

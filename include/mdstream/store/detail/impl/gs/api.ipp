@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/core/detail/blocks.hpp>
+#include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/detail/cloud/checksums.hpp>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <random>
 
 namespace mdstream::inline v0::detail::gs {
 
@@ -197,9 +197,8 @@ MDSTREAM_INLINE void gs_api::put(const cloud_client& client, std::string key, by
 
 MDSTREAM_INLINE cloud_call gs_api::with_metadata(const std::string& key, bytes_view bytes,
                                                  const std::string& crc) const {
-  std::random_device random;  // no object has the line between by chance
-  std::string line = "--mdstream";
-  for (int i = 0; i < 4; ++i) line += '-' + std::to_string(random());
+  std::string line = "--mdstream";  // no object has the line between by chance
+  for (int i = 0; i < 2; ++i) line += '-' + std::to_string(mdstream::detail::random_bits());
   auto text = std::make_shared<std::string>(
       line + "\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n" +
       json::dump(json::object{{"name", key}, {"crc32c", crc}}) + "\r\n" + line +
