@@ -48,6 +48,10 @@ class page {
                           files_ / "rows/0000.parquet");
   }
 
+  page(const page&) = delete;
+  page& operator=(const page&) = delete;
+  ~page() { ::unsetenv("TMPDIR"); }  // the directory goes with this
+
   /// Where the files of a URL lie, and a place for the cache.
   [[nodiscard]] std::string at(std::string_view place) const {
     for (const std::string_view root : {"s3://bucket/", "/mnt/"})
