@@ -24,8 +24,8 @@ struct watchdog_options {
   /// and at least this long. Choose more than the outage of a store that the loader waits for
   /// (`patience`).
   std::chrono::nanoseconds least = std::chrono::minutes(20);
-  /// Its text goes to the log, too: `loader::waits_for`. Called on the watchdog's thread while the
-  /// loop hangs; a call that does not return is abandoned.
+  /// Its text goes to the log, too: `loader::waits_for`. Called on a thread of its own while the
+  /// loop hangs; a call that takes longer than 5 s is abandoned.
   std::function<std::string()> waits_for{};
   int log = fileno(stderr);  ///< a descriptor
   int exit_status = hung_status;
@@ -56,8 +56,9 @@ struct end_watching {
 /// No step is overdue before the first one has ended: opening, compiling and a cold cache may take
 /// long. Time in which the whole process is stopped does not count.
 ///
-/// When a step is overdue, the log gets the stacks of all threads and the text of `waits_for`. Then
-/// the process ends at once, without destructors, with `exit_status`.
+/// When a step is overdue, the log gets the text of `waits_for` and the stacks of all threads. Then
+/// the process ends, without destructors, with `exit_status`: at once, or after 30 s at most where
+/// threads do not answer.
 ///
 /// Lifetime: the destructor ends its thread. It does nothing in a forked child.
 /// Thread safety: any number of threads may call `step` and `pause`. Errors: the constructor

@@ -2,6 +2,7 @@
 
 /// The stacks of all threads, for the log of a process that is about to end.
 
+#include <chrono>
 #include <string_view>
 
 namespace mdstream::inline v0::launch::detail {
@@ -13,10 +14,11 @@ void write_text(int descriptor, std::string_view text) noexcept;
 void prepare_stacks();
 
 /// Writes name, state and stack of each thread to a descriptor. A thread writes its own stack, in a
-/// handler of SIGURG, which this takes for good; one that does not, because it blocks the signal or
-/// hangs in the kernel, is passed over after a second. Names of functions need `-rdynamic`;
-/// without, `addr2line` turns the offsets into lines. One at a time.
-void write_stacks(int descriptor);
+/// handler of SIGURG, which this takes for good. One that does not, because it blocks the signal or
+/// hangs in the kernel, is passed over after a second, or sooner if many do: in all this waits
+/// `most`. Names of functions need `-rdynamic`; without, `addr2line` turns the offsets into lines.
+/// One at a time.
+void write_stacks(int descriptor, std::chrono::nanoseconds most);
 
 }  // namespace mdstream::inline v0::launch::detail
 

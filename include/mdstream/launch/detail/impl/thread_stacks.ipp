@@ -17,6 +17,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -30,6 +31,7 @@ struct stack_writing {
   static constexpr int signal = SIGURG;  // ignored where it is not handled
 
   std::atomic<int> descriptor{-1};
+  std::atomic<pid_t> asked{0};
   sem_t written{};
 
   static stack_writing& instance() noexcept {
@@ -43,17 +45,25 @@ struct stack_writing {
     ::backtrace_symbols_fd(frames.data(), count, instance().descriptor);
   }
 
+  [[nodiscard]] static pid_t this_thread() noexcept {
+    return static_cast<pid_t>(::syscall(SYS_gettid));
+  }
+
   static void take(int) {
     const int before = errno;
-    write_own();
-    ::sem_post(&instance().written);
+    if (instance().asked == this_thread()) {  // else it comes late, under another one's name
+      write_own();
+      ::sem_post(&instance().written);
+    }
     errno = before;
   }
 
-  [[nodiscard]] bool wait(std::chrono::seconds most) noexcept {
+  [[nodiscard]] bool wait(std::chrono::nanoseconds most) noexcept {
     timespec until{};
     ::clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += most.count();
+    const std::chrono::nanoseconds end = std::chrono::nanoseconds(until.tv_nsec) + most;
+    until.tv_sec += end / std::chrono::seconds(1);
+    until.tv_nsec = (end % std::chrono::seconds(1)).count();
     int status = 0;
     do status = ::sem_timedwait(&written, &until);
     while (status != 0 && errno == EINTR);
@@ -96,7 +106,8 @@ MDSTREAM_INLINE void prepare_stacks() {
   static_cast<void>(::backtrace(none.data(), 1));
 }
 
-MDSTREAM_INLINE void write_stacks(int descriptor) {
+MDSTREAM_INLINE void write_stacks(int descriptor, std::chrono::nanoseconds most) {
+  const auto until = std::chrono::steady_clock::now() + most;
   stack_writing& shared = stack_writing::instance();
   shared.descriptor = descriptor;
   ::sem_init(&shared.written, 0, 0);
@@ -104,8 +115,14 @@ MDSTREAM_INLINE void write_stacks(int descriptor) {
   note.sa_handler = &stack_writing::take;
   note.sa_flags = SA_RESTART | SA_ONSTACK;
   ::sigaction(stack_writing::signal, &note, nullptr);
-  const auto own = static_cast<pid_t>(::syscall(SYS_gettid));
-  for (const pid_t thread : stack_writing::threads_of_process()) {
+  const pid_t own = stack_writing::this_thread();
+  const std::vector<pid_t> threads = stack_writing::threads_of_process();
+  auto not_asked = static_cast<std::int64_t>(threads.size());
+  for (const pid_t thread : threads) {
+    // A thread that answers leaves its share of the time to those after it.
+    const std::chrono::nanoseconds share =
+        std::max(until - std::chrono::steady_clock::now(), std::chrono::nanoseconds(0)) /
+        not_asked--;
     write_text(descriptor, "thread " + std::to_string(thread) + " \"" +
                                stack_writing::line_of_task(thread, "comm") + "\"" +
                                (thread == own ? ", which writes this" : "") + ":\n");
@@ -113,9 +130,10 @@ MDSTREAM_INLINE void write_stacks(int descriptor) {
       stack_writing::write_own();
       continue;
     }
+    shared.asked = thread;
     if (::syscall(SYS_tgkill, ::getpid(), thread, stack_writing::signal) != 0) {
       write_text(descriptor, "  it has ended\n");
-    } else if (!shared.wait(std::chrono::seconds(1))) {
+    } else if (!shared.wait(std::min<std::chrono::nanoseconds>(share, std::chrono::seconds(1)))) {
       write_text(descriptor, "  it does not answer; the kernel says: " +
                                  stack_writing::line_of_task(thread, "syscall") + ", " +
                                  stack_writing::line_of_task(thread, "wchan") + "\n");

@@ -11,9 +11,15 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
+#include <exception>
+#include <future>
 #include <mutex>
+#include <ratio>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -71,17 +77,17 @@ class watching {
     ::sigemptyset(&alarm);
     ::sigaddset(&alarm, SIGALRM);
     ::pthread_sigmask(SIG_UNBLOCK, &alarm, nullptr);
-    ::alarm(30);
+    ::alarm(30);  // the account has 5 s, the stacks have 15
     const auto typical = pace_.median();
     write_text(options_.log,
                "mdstream: watchdog: " + std::string(pace_.paused() ? "the pause" : "the step") +
                    " after " + std::to_string(pace_.steps()) + " steps has taken " +
                    seconds_text(pace_.taken(at)) + " and is not over" +
-                   (typical ? "; the median of a step is " + seconds_text(*typical) : "") +
-                   ". What the threads do:\n");
-    write_stacks(options_.log);
+                   (typical ? "; the median of a step is " + seconds_text(*typical) : "") + ".\n");
     if (options_.waits_for)
       write_text(options_.log, "mdstream: watchdog: the loader: " + account() + "\n");
+    write_text(options_.log, "mdstream: watchdog: what the threads do:\n");
+    write_stacks(options_.log, std::chrono::seconds(15));
     write_text(options_.log, "mdstream: watchdog: the process ends with status " +
                                  std::to_string(options_.exit_status) +
                                  ", so that its launcher starts it again\n");
@@ -94,9 +100,20 @@ class watching {
     return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " s";
   }
 
+  /// On a thread of its own: one that hangs must not keep the stacks from the log.
   [[nodiscard]] std::string account() const {
     try {
-      return options_.waits_for();
+      std::promise<std::string> promise;
+      std::future<std::string> said = promise.get_future();
+      mdstream::detail::start_thread([this, to = std::move(promise)]() mutable {
+        try {
+          to.set_value(options_.waits_for());
+        } catch (...) {
+          to.set_exception(std::current_exception());
+        }
+      }).detach();
+      if (said.wait_for(std::chrono::seconds(5)) == std::future_status::ready) return said.get();
+      return "waits_for has not returned for 5 s";
     } catch (const std::exception& e) {
       return e.what();
     }
