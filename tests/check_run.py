@@ -47,7 +47,7 @@ def needed_by(name):
         return ["nvcc"]
     if name.startswith(("parquet", "docs_parquet")):
         return ["arrow"]
-    if name.startswith(("interop", "checkpoint_reference")):
+    if name.startswith(("interop", "checkpoint_reference", "launch_template_jobset")):
         return ["mosaic"]
     if name in ("launch_openmpi", "launch_hydra", "launch_torchrun", "launch_slurm"):
         return ["launchers"]
