@@ -41,10 +41,10 @@ check_world() {
     grep -qE "rank $rank of 2, 2 on a node, token $1" "$2" || fail "no rank $rank of a world of 2, token $1"
   done
 }
-# check_signal SIGNAL COMMAND...: a launcher that is sent this signal ends with the status of its ranks, which have saved.
+# check_signal SIGNAL STATUS COMMAND...: a launcher that is sent this signal ends with this status, and its ranks have saved.
 check_signal() {
-  local signal=$1
-  shift
+  local signal=$1 expected=$2
+  shift 2
   "$@" >train.log 2>&1 &
   local pid=$! status=0
   pids+=("$pid")
@@ -52,7 +52,7 @@ check_signal() {
   kill "-$signal" "$pid"
   wait "$pid" || status=$?
   await train.log 2 ' saves'
-  [ "$status" = 75 ] || fail "$1 ended with status $status, not 75"
+  [ "$status" = "$expected" ] || fail "$1 ended with status $status, not $expected"
 }
 
 case $launcher in
@@ -61,18 +61,18 @@ case $launcher in
     mpirun=(mpirun.openmpi --allow-run-as-root --oversubscribe -n 2)
     "${mpirun[@]}" "$program" >world.log
     check_world PMIX_NAMESPACE=. world.log
-    check_signal USR1 "${mpirun[@]}" "$program" train
+    check_signal USR1 75 "${mpirun[@]}" "$program" train
     rm train.log
     echo "localhost slots=2" >hosts
     # The template, which passes SIGTERM on as SIGUSR1.
-    check_signal TERM env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
+    check_signal TERM 75 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
       "$templates/mpirun.sh"
     ;;
   hydra)
     need mpiexec.hydra
     mpiexec.hydra -n 2 "$program" >world.log
     check_world '$' world.log
-    check_signal USR1 mpiexec.hydra -n 2 "$program" train
+    check_signal USR1 75 mpiexec.hydra -n 2 "$program" train
     ;;
   torchrun)
     need torchrun
@@ -89,6 +89,10 @@ case $launcher in
     kill -USR1 "$(sed -nE 's/.*rank 1 .* trains, process ([0-9]+)$/\1/p' train.log)"
     wait "$torchrun_pid" || fail "torchrun did not start the ranks again"
     await train.log 2 ' goes on'
+    # torchrun itself is asked to end: its own status says nothing of the ranks', which have saved.
+    rm train.log
+    check_signal TERM 1 "${torchrun[@]}" "$program" train
+    grep -q 'SignalException' train.log || fail "torchrun does not say that a signal ended it"
     ;;
   ray)
     python=${PEERS:-/opt/peers}/ray/bin/python

@@ -115,11 +115,18 @@ says twice "error: .*of the same run has taken over"
 "$program" compare --work "$work" --run calm --against twice >/dev/null || fail "the earlier launch has changed the run"
 
 echo "== ranks that start seconds apart, on clocks that are hours apart"
+# hours_ahead: of this machine's clock, the time on stdin.
+hours_ahead() { awk -v now="$(date +%s)" '{ printf "%.0f", ($1 - now) / 3600 }'; }
+# ahead_in_log NAME WHICH: of the times of this name in what the run's first rank wrote, that which sed picks.
+ahead_in_log() { sed -nE "s/.*\"$1\": ([0-9]+)\..*/\1/p" "$work/runs/clocks.timing.jsonl" | sed -n "$2" | hours_ahead; }
+[ "$(LD_PRELOAD=$clock CLOCK_AHEAD=93600 date +%s | hours_ahead)" = 26 ] || fail "the preloaded clock is not 26 hours ahead"
 # at HOURS SECONDS: words before a rank's.
 at() { echo "-n 1 env LD_PRELOAD=$clock CLOCK_AHEAD=$(($1 * 3600)) bash -c 'sleep $2; exec \"\$@\"' -"; }
 begin clocks eval "mpirun $(at -7 0) $(train_words clocks) : $(at 0 3) $(train_words clocks) : $(at 26 1) $(train_words clocks)"
 xargs kill -KILL <"$work/runs/clocks.pids"
 ends '[1-9]*'
+[ "$(ahead_in_log at 1p)" = -7 ] || fail "the first rank's clock was not 7 hours behind"
 env LD_PRELOAD="$clock" CLOCK_AHEAD=-90000 "$program" train --work "$work" --run clocks --steps "$steps" --save-every 7 2>>"$(said clocks)"
 says clocks "'clocks' goes on at step"
+[ "$(ahead_in_log began "\$p")" = -25 ] || fail "the next start's clock was not 25 hours behind"
 "$program" compare --work "$work" --run calm --against clocks >/dev/null || fail "'clocks' is another run"
