@@ -1,5 +1,6 @@
 // mdstream checkpoint: what it prints of a run, and what it changes.
 
+#include <mdstream/checkpoint/detail/safetensors.hpp>
 #include <mdstream/checkpoint/saver.hpp>
 #include <mdstream/store/local.hpp>
 

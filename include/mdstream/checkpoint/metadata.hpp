@@ -16,6 +16,9 @@ namespace mdstream::inline v0 {
 class checkpoint_metadata : public std::vector<std::pair<std::string, std::string>> {
  public:
   using std::vector<std::pair<std::string, std::string>>::vector;
+  checkpoint_metadata() = default;
+  checkpoint_metadata(std::vector<std::pair<std::string, std::string>> all)
+      : vector(std::move(all)) {}
 
   /// The text of the first entry with this name; empty if there is none.
   [[nodiscard]] std::string text(std::string_view name) const {

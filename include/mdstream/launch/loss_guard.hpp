@@ -80,7 +80,7 @@ class loss_guard {
   /// Whether a checkpoint with this state of the guard has learnt nothing that is left out by now.
   /// The last one has learnt some, where it was saved between the first batch at fault and the bad
   /// loss: see `loss_guard_options::batches`. For `saver_options::accept`. Text and errors as of
-  /// `load_state`.
+  /// `load_state`; throws `errc::invalid_argument` for an empty one if something is left out.
   [[nodiscard]] bool accepts(std::string_view state) const;
 
   /// Batches that are left out, ascending; those that the run has yet to reach, too.

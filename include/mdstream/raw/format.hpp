@@ -186,10 +186,10 @@ using detail::sample_sink;       ///< what `transcode` of a format adds samples 
 ///   bytes `cut` and `infer` need, seen from the last ones. They get these and no others;
 /// - `ranges(const cut&)`: where a cut's bytes lie in the object, if not where its offset says.
 ///   `transcode` gets a part for each;
-/// - `step(std::string_view note, const sample_layout&)`: where samples of one size lie in the
-/// object
-///   as they do in an MDS shard, how many bytes apart they begin, else 0. Such an object that is a
-///   file of this machine need not be copied;
+/// - `step(std::string_view note, const sample_layout&)`: how many bytes apart samples begin, where
+///   they lie in the object as in an MDS shard, the first one at the cut's offset, and all have one
+///   size; else 0. Such an object that is a file of this machine need not be copied, if a cut lies
+///   in one stretch of it;
 /// - `sums = true`, where `cut` tells a sample only when it has all its bytes: cuts get checksums.
 ///
 /// `cut` gets an object's bytes from where it left off, and returns how many of them are done; 0:

@@ -201,9 +201,9 @@ class loader {
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
   /// The stream, shard and sample of an id of `batch.ids()`, for example for a loss of each stream.
-  /// Any thread may call it. Throws `errc::out_of_range`. Cost: tens of nanoseconds.
+  /// Any thread. Throws `errc::out_of_range`, also for padding, -1. Cost: tens of nanoseconds.
   ///
-  ///     for (std::size_t i = 0; i < batch.size(); ++i)
+  ///     for (std::size_t i = 0; i < batch.real_size(); ++i)
   ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
   [[nodiscard]] sample_origin origin(std::int64_t id) const { return engine_->origin(id); }
   /// The columns of the streams.

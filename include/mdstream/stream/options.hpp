@@ -32,7 +32,7 @@ struct stream_options {
   /// Directory on this machine for its shards. Without a remote, the dataset itself. The default
   /// is a directory for this stream below the loader's `local`, or, without that either, below the
   /// system's temporary directory; there, windows of token files (`raw`) in a directory of this
-  /// machine are not copied but read in place.
+  /// machine are read in place, not copied: these files must not change during the run.
   std::string local{};
   /// Subdirectory of both, such as "train".
   std::string split{};

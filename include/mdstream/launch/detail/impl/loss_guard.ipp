@@ -86,6 +86,11 @@ MDSTREAM_INLINE std::string loss_guard::state() const {
 }
 
 MDSTREAM_INLINE bool loss_guard::accepts(std::string_view state) const {
+  if (state.empty() && !left_out_.empty())
+    throw error(
+        errc::invalid_argument,
+        "a checkpoint has no text of the loss guard: it does not tell whether it has learnt "
+        "the batches that are left out; save guard.state() with every checkpoint");
   const loss_guard saved = read(state);
   return std::ranges::all_of(left_out_, [&](const batch_range& each) {
     const std::uint64_t end = std::min(each.end, saved.batches_);

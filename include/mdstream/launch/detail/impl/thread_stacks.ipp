@@ -31,7 +31,7 @@ struct stack_writing {
   static constexpr int signal = SIGURG;  // ignored where it is not handled
 
   std::atomic<int> descriptor{-1};
-  std::atomic<pid_t> asked{0};
+  std::atomic<pid_t> asked{0}, answered{0};
   sem_t written{};
 
   static stack_writing& instance() noexcept {
@@ -53,12 +53,14 @@ struct stack_writing {
     const int before = errno;
     if (instance().asked == this_thread()) {  // else it comes late, under another one's name
       write_own();
+      instance().answered = this_thread();
       ::sem_post(&instance().written);
     }
     errno = before;
   }
 
-  [[nodiscard]] bool wait(std::chrono::nanoseconds most) noexcept {
+  /// Whether the thread has written its stack. Others that were asked before may answer meanwhile.
+  [[nodiscard]] bool wait_for(pid_t thread, std::chrono::nanoseconds most) noexcept {
     timespec until{};
     ::clock_gettime(CLOCK_REALTIME, &until);
     const std::chrono::nanoseconds end = std::chrono::nanoseconds(until.tv_nsec) + most;
@@ -66,7 +68,7 @@ struct stack_writing {
     until.tv_nsec = (end % std::chrono::seconds(1)).count();
     int status = 0;
     do status = ::sem_timedwait(&written, &until);
-    while (status != 0 && errno == EINTR);
+    while (status == 0 ? answered != thread : errno == EINTR);
     return status == 0;
   }
 
@@ -133,7 +135,8 @@ MDSTREAM_INLINE void write_stacks(int descriptor, std::chrono::nanoseconds most)
     shared.asked = thread;
     if (::syscall(SYS_tgkill, ::getpid(), thread, stack_writing::signal) != 0) {
       write_text(descriptor, "  it has ended\n");
-    } else if (!shared.wait(std::min<std::chrono::nanoseconds>(share, std::chrono::seconds(1)))) {
+    } else if (!shared.wait_for(
+                   thread, std::min<std::chrono::nanoseconds>(share, std::chrono::seconds(1)))) {
       write_text(descriptor, "  it does not answer; the kernel says: " +
                                  stack_writing::line_of_task(thread, "syscall") + ", " +
                                  stack_writing::line_of_task(thread, "wchan") + "\n");

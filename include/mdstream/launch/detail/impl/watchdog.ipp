@@ -116,6 +116,8 @@ class watching {
       return "waits_for has not returned for 5 s";
     } catch (const std::exception& e) {
       return e.what();
+    } catch (...) {
+      return "waits_for threw what is no std::exception";
     }
   }
 

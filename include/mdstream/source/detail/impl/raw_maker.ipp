@@ -45,7 +45,11 @@ MDSTREAM_INLINE std::uint64_t raw_maker::step_of_all() const {
     if (open_decoder(decoders_, each.file.key)) return 0;
     out = step;
   }
-  return out;
+  // One stretch of bytes is mapped for a shard.
+  const bool one_each = std::ranges::all_of(places_, [&](const raw::detail::shard_place& place) {
+    return raw::detail::parts_of(format_, index_, place).size() == 1;
+  });
+  return one_each ? out : 0;
 }
 
 MDSTREAM_INLINE const raw::detail::listed_object& raw_maker::object_of(

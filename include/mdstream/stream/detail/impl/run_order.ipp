@@ -87,7 +87,7 @@ MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threa
 MDSTREAM_INLINE void run_order::note(const engine_type& first) {
   dataset_ = fingerprint(first.shards());
   first_mix_ = fingerprint(first.mix());
-  if (!subset_) return;
+  if (!subset_ || subset_->size() == subset_->whole()) return;
   fnv1a hash;
   hash.add(dataset_);
   for (const std::uint64_t id : *subset_) hash.add(id);

@@ -110,6 +110,7 @@ MDSTREAM_INLINE std::vector<std::vector<std::uint64_t>> shards_of_subset(
   if (of.whole() != samples)
     refuse("the subset is of a dataset of " + std::to_string(of.whole()) +
            " samples, but the streams have " + std::to_string(samples));
+  if (of.empty()) refuse("the subset has no samples");
   std::vector<std::vector<std::uint64_t>> out;
   std::uint64_t end = 0;  // of the ids of a shard
   auto next = of.begin();
@@ -123,7 +124,7 @@ MDSTREAM_INLINE std::vector<std::vector<std::uint64_t>> shards_of_subset(
     }
     if (chosen.empty())
       refuse("the subset has no sample of stream " + std::to_string(out.size() - 1) +
-             ": leave the stream out");
+             ": make it of a dataset without this stream");
   }
   return out;
 }
