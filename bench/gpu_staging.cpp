@@ -65,7 +65,8 @@ void staging_case(const std::string& name, std::uint64_t bytes, std::size_t copy
 }  // namespace
 
 void staging_cases() {
-  for (const std::size_t threads : {std::size_t{0}, mdstream::stage::detail::usable_processors()}) {
+  for (const std::size_t threads :
+       {std::size_t{0}, std::size_t{mdstream::detail::usable_cores()}}) {
     const std::string who = threads == 0 ? "" : ", " + std::to_string(threads) + " threads";
     staging_case("staging, 64 MiB" + who, std::uint64_t{64} << 20, threads);
     staging_case("staging, 1 MiB" + who, std::uint64_t{1} << 20, threads);
