@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a start of a run cost, when it did each step and saved, and where it waited for data: a line
-/// of JSON each.
+/// What a start of a run cost, when it did each step and saved, and where it waited for data: a
+/// line of JSON each.
 
 #include "places.hpp"
 
