@@ -328,11 +328,13 @@ MDSTREAM_INLINE bool shard_cache::has_right_bytes(const catalog_stream& owner,
 
 MDSTREAM_INLINE void shard_cache::again(const std::shared_ptr<journey>& trip,
                                         std::stop_token something) {
-  threads_.after(trip->pause, std::move(something), [this, trip](std::error_code) {
+  const std::chrono::milliseconds pause = trip->pause;
+  trip->pause = std::min<std::chrono::milliseconds>(pause * 2, poll_longest);
+  // From here on it may go on in another thread.
+  threads_.after(pause, std::move(something), [this, trip](std::error_code) {
     room_.leave(trip->turn);
     go_on(trip);
   });
-  trip->pause = std::min<std::chrono::milliseconds>(trip->pause * 2, poll_longest);
 }
 
 MDSTREAM_INLINE void shard_cache::fetch(const std::shared_ptr<journey>& trip,
