@@ -265,3 +265,28 @@ TEST_CASE("subsets that cannot be meant are refused") {
   refused(data.subset({1, 2}), "no sample of stream 1");
   refused(data.subset({1, 45}), "not in the subset", mds::bad_shards::substitute);
 }
+
+TEST_CASE("a subset of all samples is the dataset to a state") {
+  using namespace subset_test;
+  const scratch dir;
+  support::write_plain_dataset(dir / "a", {20, 20});
+  const mds::dataset<> data({.local = dir / "a"});
+  const auto open = [&](std::optional<mds::sample_subset> of) {
+    return mds::loader<>({.local = dir / "a", .subset = std::move(of), .batch_size = 3, .seed = 5});
+  };
+  auto whole = open({}), all = open(mds::sample_subset::all(data.size()));
+  for (auto* const each : {&whole, &all})
+    for (const auto& batch : each->epoch())
+      if (batch.number() == 1) break;
+  CHECK(whole.state() == all.state());
+  const std::string state = whole.state();
+  CHECK_NOTHROW(open(mds::sample_subset::all(data.size())).load_state(state));
+  CHECK_THROWS_AS(open(data.subset({1, 30})).load_state(state), mds::error);
+}
+
+TEST_CASE("a subset that was moved from is still the subset") {
+  mds::sample_subset from({3, 1}, 5);
+  const mds::sample_subset to = std::move(from);
+  CHECK(from == to);  // NOLINT(bugprone-use-after-move)
+  CHECK(from.size() == 2);
+}

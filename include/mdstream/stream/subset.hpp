@@ -15,7 +15,8 @@ namespace mdstream::inline v0 {
 /// Some samples of a dataset, as `dataset::subset`, `split` and `filter` return them. As
 /// `loader_options::subset` it makes a loader read only these.
 ///
-/// A range of ids, ascending, each once. Copies share the ids. Memory: 8 bytes an id.
+/// A range of ids, ascending, each once. Copies share the ids, and a move is a copy. Memory: 8
+/// bytes an id.
 /// Thread safety: any thread may read.
 ///
 ///     mds::dataset<> all({.remote = "/data/c4"});
@@ -26,6 +27,8 @@ class sample_subset {
   /// These samples, in any order, of a dataset of `whole` samples. Throws `errc::out_of_range` for
   /// an id that is not below `whole`, `errc::invalid_argument` for an id that comes twice.
   sample_subset(std::vector<std::uint64_t> ids, std::uint64_t whole);
+  sample_subset(const sample_subset&) = default;  // without a move, which would leave no ids
+  sample_subset& operator=(const sample_subset&) = default;
 
   /// All samples of a dataset of that size.
   [[nodiscard]] static sample_subset all(std::uint64_t whole);
