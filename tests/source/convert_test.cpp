@@ -1,8 +1,6 @@
 // A stream of foreign files is the stream of the dataset that they convert to: the same samples in
 // the same order, in every world, killed and moved.
 
-#include <mdstream/source/formats.hpp>
-
 #include <atomic>
 
 #include "source/both_ways.hpp"
@@ -10,12 +8,6 @@
 using namespace source_test;
 
 namespace convert_test {
-
-struct policies : mds::default_policies {
-  using format = mds::raw::plain_formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
-  using collator = mds::collate::none;
-};
 
 TEST_CASE("foreign files have the order and the samples of the dataset that they convert to") {
   std::mt19937 random(support::test_seed());

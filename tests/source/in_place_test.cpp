@@ -1,7 +1,7 @@
 // Windows of token files in a directory of this machine: read where they lie, and the same to a
 // loader as a copy of them.
 
-#include <mdstream/source/formats.hpp>
+#include <mdstream/source/detail/raw_maker.hpp>
 
 #include <unistd.h>
 
@@ -18,11 +18,6 @@ using namespace source_test;
 
 namespace in_place_test {
 
-struct policies : mds::default_policies {
-  using format = mds::raw::plain_formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
-  using collator = mds::collate::none;
-};
 using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 
@@ -131,6 +126,27 @@ TEST_CASE("Megatron's windows are read in place") {
     CHECK(rows_of(data) == at.rows(at.build(each.about).index));
     CHECK(machine::shards_in(at.temporary.path()) == 0);
   }
+}
+
+/// Cuts of token files, in two stretches each.
+struct halves : raw::tokens {
+  using raw::tokens::tokens;
+  static std::vector<raw::byte_range> ranges(const raw::cut& of) {
+    return {{of.offset, of.bytes / 2}, {of.offset + of.bytes / 2, of.bytes - of.bytes / 2}};
+  }
+};
+
+TEST_CASE("cuts that lie in several stretches of an object are not read in place") {
+  std::mt19937 random(support::test_seed());
+  const machine at;
+  at.put("a.bin", llmc<std::uint16_t>(2000, random));
+  const raw::options about = windows(8, 8);
+  const raw::detail::row_index index = at.build(about).index;
+  const auto step_of = [&](raw::source_format format) {
+    return mds::detail::raw_maker(std::move(format), index, decoders, at.async).step();
+  };
+  CHECK(step_of(raw_test::format_of(about)) == 16);
+  CHECK(step_of(raw::any_format<halves>::open(about)) == 0);
 }
 
 TEST_CASE("in place, a stream has the order and the samples of a copy, killed and moved") {

@@ -7,10 +7,13 @@
 #include <mdstream/codec/detail/zstd_stream.hpp>
 #include <mdstream/codec/gz.hpp>
 #include <mdstream/codec/zstd.hpp>
+#include <mdstream/collate/none.hpp>
+#include <mdstream/policies.hpp>
 #include <mdstream/raw/detail/guess_format.hpp>
 #include <mdstream/raw/formats.hpp>
 #include <mdstream/source/build_index.hpp>
 #include <mdstream/source/first_rows.hpp>
+#include <mdstream/source/formats.hpp>
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/source/raw_rows.hpp>
 #include <mdstream/store/local.hpp>
@@ -42,6 +45,13 @@ inline std::string packed(const std::string& bytes, const std::string& how) {
                                 : mds::codec::zstd(1).compress(mds::as_bytes(bytes));
   return std::string(mds::as_text(out));
 }
+
+/// Of a program that reads files of any plain format, compressed or not.
+struct policies : mds::default_policies {
+  using format = mds::raw::plain_formats;
+  using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
+  using collator = mds::collate::none;
+};
 
 /// A directory as a source, and one for its index.
 struct place {

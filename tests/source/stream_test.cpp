@@ -1,7 +1,6 @@
 // Foreign files as streams: the rows that their index tells, in the cache as any shard.
 
 #include <mdstream/mdstream.hpp>
-#include <mdstream/source/formats.hpp>
 
 #include <filesystem>
 #include <set>
@@ -13,11 +12,6 @@ using namespace mds::literals;
 
 namespace stream_test {
 
-struct policies : mds::default_policies {
-  using format = mds::raw::plain_formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
-  using collator = mds::collate::none;
-};
 struct without_codecs : mds::default_policies {
   using format = mds::raw::plain_formats;
 };
