@@ -200,6 +200,17 @@ TEST_CASE("a thread that does not answer and an account that fails end it, too",
   CHECK(count(got.log, "the loader: nobody knows\n") == 1);
 }
 
+TEST_CASE("an account that throws what is no exception ends it as any other", "[launch]") {
+  const ended got =
+      run({.least = 40ms, .waits_for = []() -> std::string { throw 7; }}, [](watchdog& dog) {
+        dog.step();
+        stand_still();
+      });
+  INFO(got.log);
+  CHECK(got.status == hung_status);
+  CHECK(count(got.log, "the loader: waits_for threw what is no std::exception\n") == 1);
+}
+
 TEST_CASE("many threads that do not answer keep nothing from the log", "[launch]") {
   const ended got = run({.least = 40ms, .waits_for = [] { return "shard 3"; }, .exit_status = 17},
                         [](watchdog& dog) {

@@ -20,7 +20,7 @@ class checkpoint_metadata : public std::vector<std::pair<std::string, std::strin
   checkpoint_metadata(std::vector<std::pair<std::string, std::string>> all)
       : vector(std::move(all)) {}
 
-  /// The text of the first entry with this name; empty if there is none.
+  /// The text of the first entry with this name; empty if no entry has it.
   [[nodiscard]] std::string text(std::string_view name) const {
     for (const auto& [key, value] : *this)
       if (key == name) return value;
