@@ -174,35 +174,24 @@ std::vector<bench::contender> in_place(const source& of) {
   return {{"mdstream, in place", [&of] { return of.epoch_in_place(); }}};
 }
 
-void first_epoch(const std::string& what, lazy_source& files, more besides) {
-  const std::string name = "first epoch, " + what;
-  if (!bench::is_wanted(name)) return;
-  const source& of = files();
-  bench::run_case(
-      "raw", name, "bytes/s",
-      bench::with(bench::with({{"mdstream", [&] { return of.first_epoch(of.as_files(), "raw"); }},
-                               {"mds", [&] { return of.first_epoch(of.as_mds(), "as-mds"); }}},
-                              besides(of)),
-                  bench::peers_of("raw", name, of.files())),
-      5);
-}
+/// How one is run: `source::first_epoch`, or `source::epoch` of what is cached.
+using an_epoch = std::uint64_t (source::*)(const mds::stream_options&, const std::string&) const;
 
-void cached_epoch(const std::string& what, lazy_source& files, more besides) {
-  const std::string name = "cached epoch, " + what;
+void epoch_case(const std::string& name, lazy_source& files, an_epoch run, more besides) {
   if (!bench::is_wanted(name)) return;
   const source& of = files();
   bench::run_case(
       "raw", name, "bytes/s",
-      bench::with(bench::with({{"mdstream", [&] { return of.epoch(of.as_files(), "raw"); }},
-                               {"mds", [&] { return of.epoch(of.as_mds(), "as-mds"); }}},
+      bench::with(bench::with({{"mdstream", [&] { return (of.*run)(of.as_files(), "raw"); }},
+                               {"mds", [&] { return (of.*run)(of.as_mds(), "as-mds"); }}},
                               besides(of)),
                   bench::peers_of("raw", name, of.files())),
       5);
 }
 
 void epochs(const std::string& what, lazy_source& files, more first = none, more cached = none) {
-  first_epoch(what, files, first);
-  cached_epoch(what, files, cached);
+  epoch_case("first epoch, " + what, files, &source::first_epoch, first);
+  epoch_case("cached epoch, " + what, files, &source::epoch, cached);
 }
 
 /// Windows in the order of the loader, from the mapped shards and straight from the mapped file.
