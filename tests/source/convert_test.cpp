@@ -9,6 +9,8 @@ using namespace source_test;
 
 namespace convert_test {
 
+using policies = plain_policies;
+
 TEST_CASE("foreign files have the order and the samples of the dataset that they convert to") {
   std::mt19937 random(support::test_seed());
   for (raw_test::random_source& each : raw_test::random_sources(random)) {

@@ -18,6 +18,8 @@ using namespace source_test;
 
 namespace in_place_test {
 
+using policies = plain_policies;
+
 using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 

@@ -47,7 +47,7 @@ inline std::string packed(const std::string& bytes, const std::string& how) {
 }
 
 /// Of a program that reads files of any plain format, compressed or not.
-struct policies : mds::default_policies {
+struct plain_policies : mds::default_policies {
   using format = mds::raw::plain_formats;
   using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
   using collator = mds::collate::none;

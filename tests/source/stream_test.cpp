@@ -12,6 +12,8 @@ using namespace mds::literals;
 
 namespace stream_test {
 
+using policies = plain_policies;
+
 struct without_codecs : mds::default_policies {
   using format = mds::raw::plain_formats;
 };
