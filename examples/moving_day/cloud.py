@@ -3,8 +3,9 @@
 what comes as it is, and counts. When it listens, on PORT or any, `port` is in DIRECTORY; `counts` has, as JSON, the bytes of `data`
 and `checkpoints` that left, and the requests that were `throttled` or `refused`.
 
-What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `throttled`: the first and
-every other request gets 503; `slow`: each waits a fifth of a second; `gone`: connections are reset, open ones too.
+What `weather` in DIRECTORY says holds from the next request on: `fair`, or nothing: all is passed on; `storm N`: the first and every
+other request gets 503, and once N have got it the store is gone; `slow`: each waits a fifth of a second; `gone`: connections are
+reset, open ones too.
 """
 import http.client
 import http.server
@@ -21,14 +22,16 @@ local = threading.local()
 hop_by_hop = {"connection", "keep-alive", "transfer-encoding"}
 counting = threading.Lock()
 counts = {"data": 0, "checkpoints": 0, "throttled": 0, "refused": 0}
-stormy = 0  # requests that came while the store throttled
+stormy = 0  # requests that came in a storm
 
 
 def weather():
     try:
-        return (here / "weather").read_text().strip() or "fair"
+        now, *limit = (here / "weather").read_text().split() or ["fair"]
     except FileNotFoundError:
         return "fair"
+    # Decided here and not by who watches: a training does many steps while another process reads `counts`.
+    return "gone" if now == "storm" and counts["throttled"] >= int(limit[0]) else now
 
 
 def count(what, number=1):
@@ -88,7 +91,7 @@ class Border(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if now == "slow":
             time.sleep(0.2)
-        if now == "throttled" and is_throttled():
+        if now == "storm" and is_throttled():
             count("throttled")
             self.send_response(503, "Slow Down")
             self.send_header("Content-Length", "0")

@@ -73,7 +73,7 @@ until_step() {
       echo "moving day: the run ended at step $(steps_done), before step $1" >&2
       exit 1
     fi
-    sleep 0.1
+    sleep 0.02  # less than a step
   done
 }
 launcher_lives() { kill -0 "$spawned" 2>/dev/null; }
@@ -192,15 +192,13 @@ QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun -
   --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
   "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --work "$work/nodes/b" --predownload 24
 alive=launcher_lives
-# So little is fetched ahead that the training meets whatever the store does. met WHAT COUNT: so many requests were throttled, or refused.
-met() { [ "$(count_of gs "$1")" -ge "$2" ]; }
-until_step $((steps * 12 / 20))
+# So little is fetched ahead that the training meets whatever the store does.
+until_step $(($(steps_done) + 1))
 throttled=$(now)
-echo throttled >"$state/gs/weather"
-until met throttled $((1 + steps / 200)); do until_step $(($(steps_done) + 1)); done
-echo gone >"$state/gs/weather"
+echo "storm $((1 + steps / 200))" >"$state/gs/weather"
+refused() { [ "$(count_of gs refused)" -ge 1 ]; }
 gone=$SECONDS still=0
-until met refused 1 && [ "$still" -ge 30 ] && [ $((SECONDS - gone)) -ge "$OUTAGE" ]; do
+until refused && [ "$still" -ge 30 ] && [ $((SECONDS - gone)) -ge "$OUTAGE" ]; do
   before=$(steps_done)
   sleep 0.1
   if [ "$before" = "$(steps_done)" ]; then still=$((still + 1)); else still=0; fi
