@@ -1,7 +1,10 @@
 #include <mdstream/core/detail/process.hpp>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <string>
@@ -32,6 +35,22 @@ TEST_CASE("what was made in another process is not deleted in a forked child") {
   it.reset();
   CHECK(deleted);
   CHECK_FALSE(left);
+}
+
+TEST_CASE(
+    "the id of a process is its own in children of children, also where no handler of fork runs") {
+  const auto is_own = [] { return detail::process_id() == ::getpid(); };
+  CHECK(is_own());
+  CHECK(support::in_child([&] {
+          return is_own() && support::in_child([&] { return is_own() ? 0 : 1; }) == 0 ? 0 : 1;
+        }) == 0);
+  const pid_t parent = detail::process_id();
+  const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (child == 0) ::_exit(is_own() && detail::process_id() != parent ? 0 : 1);
+  REQUIRE(child > 0);
+  int status = -1;
+  REQUIRE(::waitpid(static_cast<pid_t>(child), &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("a call in a forked child is refused with both processes") {

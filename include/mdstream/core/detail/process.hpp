@@ -18,11 +18,24 @@
 
 namespace mdstream::inline v0::detail {
 
+/// Zero in each new child, however it was made; null where the kernel cannot do that.
+[[nodiscard]] std::atomic<pid_t>* make_zeroed_by_fork() noexcept;
+
+/// getpid() without a system call, for what is asked once a sample.
+[[nodiscard]] inline pid_t process_id() noexcept {
+  static std::atomic<pid_t>* const known = make_zeroed_by_fork();
+  if (known == nullptr) return ::getpid();
+  pid_t id = known->load(std::memory_order_relaxed);
+  if (id == 0) [[unlikely]]
+    known->store(id = ::getpid(), std::memory_order_relaxed);
+  return id;
+}
+
 /// The process that made an object. A child inherits the object, and mutexes as they were at that
 /// moment, but none of the threads that do its work.
 class maker {
  public:
-  [[nodiscard]] bool is_here() const noexcept { return pid_ == ::getpid(); }
+  [[nodiscard]] bool is_here() const noexcept { return pid_ == process_id(); }
 
   /// Throws `errc::unsupported`, naming `what`, in any other process.
   void require_here(const char* what) const {
@@ -34,12 +47,12 @@ class maker {
   [[noreturn, gnu::noinline]] void refuse(const char* what) const {
     throw error(errc::unsupported,
                 "this " + std::string(what) + " was made in process " + std::to_string(pid_) +
-                    "; process " + std::to_string(::getpid()) +
+                    "; process " + std::to_string(process_id()) +
                     " is a fork of it and has none of its threads: make another " + what +
                     " after the fork");
   }
 
-  pid_t pid_ = ::getpid();
+  pid_t pid_ = process_id();
 };
 
 /// Deletes in the process that made the owner. In a forked child the object stays in memory,

@@ -5,8 +5,23 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
+
+#include <new>
 
 namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE std::atomic<pid_t>* make_zeroed_by_fork() noexcept {
+#ifdef MADV_WIPEONFORK
+  const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const at =
+      ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return nullptr;
+  if (::madvise(at, page, MADV_WIPEONFORK) == 0) return new (at) std::atomic<pid_t>(0);
+  ::munmap(at, page);
+#endif
+  return nullptr;
+}
 
 MDSTREAM_INLINE int own_descriptors::close(int fd) noexcept {
   if (fd < 0 || static_cast<std::size_t>(fd) >= most || !is_own(fd)) return ::close(fd);
