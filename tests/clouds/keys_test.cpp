@@ -1,6 +1,5 @@
 // Signatures and tokens by known answers, and settings.
 
-#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/net/azure_signature.hpp>
 #include <mdstream/net/oauth.hpp>
 #include <mdstream/store/azure/options.hpp>
@@ -43,24 +42,6 @@ TEST_CASE("what Shared Key signs is what Azure documents", "[clouds]") {
   request.body = net::http_body::of(mds::as_bytes(body));
   CHECK(net::azure_string_to_sign(request, "a") ==
         "PUT\n\n\n5\n\n\n\n\n\n\n\nbytes=0-9\n/a/c/a%20b\nblockid:QUJD=\ncomp:block");
-}
-
-TEST_CASE("CRC-32C by its known answers, by instruction and by tables", "[clouds]") {
-  CHECK(mds::detail::crc32c(mds::as_bytes("123456789")) == 0xE3069283u);
-  CHECK(mds::detail::crc32c({}) == 0u);
-  const std::vector<std::byte> zeros(32), ones(32, std::byte{0xFF});
-  CHECK(mds::detail::crc32c(zeros) == 0x8A9136AAu);
-  CHECK(mds::detail::crc32c(ones) == 0x62A8AB43u);
-  std::vector<std::byte> mixed(1001);
-  for (std::size_t i = 0; i < mixed.size(); ++i) mixed[i] = static_cast<std::byte>(i * 31 + 7);
-  CHECK(mds::detail::crc32c(mixed) == ~mds::detail::crc32c_portable(mixed, ~0u));
-  const mds::bytes_view all(mixed);
-  for (const std::size_t at : {0, 1, 100, 1000, 1001}) {
-    const std::uint32_t first = mds::detail::crc32c(all.first(at));
-    CHECK(mds::detail::crc32c(all.subspan(at), first) == mds::detail::crc32c(all));
-    CHECK(mds::detail::crc32c_joined(first, mds::detail::crc32c(all.subspan(at)),
-                                     all.size() - at) == mds::detail::crc32c(all));
-  }
 }
 
 TEST_CASE("a host with a dot is Azure's account, any other the container", "[clouds]") {

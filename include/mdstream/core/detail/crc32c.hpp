@@ -9,6 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#if defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace mdstream::inline v0::detail {
 
 using crc32c_tables = std::array<std::array<std::uint32_t, 256>, 8>;
@@ -45,29 +50,59 @@ inline constexpr crc32c_tables crc32c_table = make_crc32c_tables();
   return crc;
 }
 
+#if defined(__x86_64__) || defined(__aarch64__)
 #if defined(__x86_64__)
-[[nodiscard]] __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_by_instruction(
+#define MDSTREAM_CRC32C_TARGET __attribute__((target("sse4.2")))
+#define MDSTREAM_CRC32C_OF_8 __builtin_ia32_crc32di
+#define MDSTREAM_CRC32C_OF_1 __builtin_ia32_crc32qi
+#elif defined(__clang__)
+#define MDSTREAM_CRC32C_TARGET __attribute__((target("crc")))
+#define MDSTREAM_CRC32C_OF_8 __builtin_arm_crc32cd
+#define MDSTREAM_CRC32C_OF_1 __builtin_arm_crc32cb
+#else
+#define MDSTREAM_CRC32C_TARGET __attribute__((target("+crc")))
+#define MDSTREAM_CRC32C_OF_8 __builtin_aarch64_crc32cx
+#define MDSTREAM_CRC32C_OF_1 __builtin_aarch64_crc32cb
+#endif
+
+/// Whether this processor has the instruction, which is optional in x86-64 and in ARMv8.0.
+[[nodiscard]] inline bool has_crc32c_instruction() noexcept {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("sse4.2");
+#elif defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+#else
+  return true;  // Apple's processors all have it
+#endif
+}
+
+[[nodiscard]] MDSTREAM_CRC32C_TARGET inline std::uint32_t crc32c_by_instruction(
     bytes_view bytes, std::uint32_t crc) noexcept {
   const std::byte* at = bytes.data();
   std::size_t left = bytes.size();
-  std::uint64_t wide = crc;
   for (; left >= 8; left -= 8, at += 8) {
-    wide = __builtin_ia32_crc32di(wide, load<std::uint64_t>(at));
+    crc = static_cast<std::uint32_t>(MDSTREAM_CRC32C_OF_8(crc, load<std::uint64_t>(at)));
   }
-  crc = static_cast<std::uint32_t>(wide);
   for (; left > 0; --left, ++at) {
-    crc = __builtin_ia32_crc32qi(crc, std::to_integer<unsigned char>(*at));
+    crc = MDSTREAM_CRC32C_OF_1(crc, std::to_integer<unsigned char>(*at));
   }
   return crc;
+}
+#undef MDSTREAM_CRC32C_TARGET
+#undef MDSTREAM_CRC32C_OF_8
+#undef MDSTREAM_CRC32C_OF_1
+#else
+[[nodiscard]] inline bool has_crc32c_instruction() noexcept { return false; }
+[[nodiscard]] inline std::uint32_t crc32c_by_instruction(bytes_view bytes,
+                                                         std::uint32_t crc) noexcept {
+  return crc32c_portable(bytes, crc);
 }
 #endif
 
 /// The checksum of `bytes`; of bytes that follow others whose checksum is `before`.
 [[nodiscard]] inline std::uint32_t crc32c(bytes_view bytes, std::uint32_t before = 0) noexcept {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("sse4.2")) return ~detail::crc32c_by_instruction(bytes, ~before);
-#endif
-  return ~detail::crc32c_portable(bytes, ~before);
+  return has_crc32c_instruction() ? ~detail::crc32c_by_instruction(bytes, ~before)
+                                  : ~detail::crc32c_portable(bytes, ~before);
 }
 
 /// The product of two polynomials modulo CRC-32C's, bit 31 of each being the coefficient of 1.
