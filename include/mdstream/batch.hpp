@@ -74,6 +74,10 @@ template <>
 struct batch_element<json_text> {
   using type = char;
 };
+template <own_encoding E>
+struct batch_element<E> {
+  using type = std::conditional_t<is_text(column_traits<E>::type.kind), char, std::byte>;
+};
 
 /// Whether a column's elements can be read as `T`.
 template <class T>

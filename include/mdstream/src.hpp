@@ -251,6 +251,7 @@
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 5
 #include <mdstream/stream/detail/impl/activity.ipp>
+#include <mdstream/stream/detail/impl/bad_samples.ipp>
 #include <mdstream/stream/detail/impl/batch_reader.ipp>
 #include <mdstream/stream/detail/impl/batch_ring.ipp>
 #include <mdstream/stream/detail/impl/copied_samples.ipp>
@@ -309,6 +310,7 @@
 #include <mdstream/core/detail/impl/text.ipp>
 #include <mdstream/core/detail/impl/utf8.ipp>
 #include <mdstream/core/detail/impl/warning.ipp>
+#include <mdstream/format/detail/impl/column_picks.ipp>
 #include <mdstream/format/detail/impl/config_reader.ipp>
 #include <mdstream/format/detail/impl/file_info.ipp>
 #include <mdstream/format/detail/impl/images.ipp>
@@ -323,6 +325,7 @@
 #include <mdstream/format/detail/impl/row_to_mds.ipp>
 #include <mdstream/format/detail/impl/row_values.ipp>
 #include <mdstream/format/detail/impl/sample_encoder.ipp>
+#include <mdstream/format/detail/impl/sample_form.ipp>
 #include <mdstream/format/detail/impl/shard_config_json.ipp>
 #include <mdstream/format/detail/impl/shard_template.ipp>
 #include <mdstream/hash/detail/impl/hash.ipp>

@@ -133,8 +133,9 @@ TEST_CASE("what an index has to have", "[index]") {
                         {"version is 1", "shard 0"});
   support::expect_error(parse(changed([](json& s) { s["format"] = "parquet"; })), errc::unsupported,
                         {"parquet", "shard 0", "byte"});
-  support::expect_error(parse(changed([](json& s) { s["column_encodings"][0] = "bool"; })),
-                        errc::unsupported, {"\"id\"", "\"bool\""});
+  for (const char* none : {"", "ndarray:bool", "ndarray:uint8:0"})
+    support::expect_error(parse(changed([&](json& s) { s["column_encodings"][0] = none; })),
+                          errc::unsupported, {"\"id\"", "encoding"});
   for (const char* key : {"column_encodings", "column_names", "column_sizes", "compression",
                           "format", "hashes", "raw_data", "samples", "version"}) {
     INFO(key);
@@ -185,6 +186,29 @@ TEST_CASE("what an index may have", "[index]") {
   const auto upper =
       parse(changed([](json& s) { s["raw_data"]["hashes"] = {{"xxh32", "DEADBEEF"}}; }));
   CHECK(*upper.raw(0).hash("xxh32") == "deadbeef");
+}
+
+TEST_CASE("encodings that MDS does not define are read as bytes", "[index]") {
+  using mdstream::encoding_kind;
+  const auto layout_of = [](const char* encoding, const nlohmann::json& size) {
+    const auto index = mdstream::dataset_index::parse(index_test::changed([&](nlohmann::json& s) {
+      s["column_encodings"][0] = encoding;
+      s["column_sizes"][0] = size;
+    }));
+    return index.layout(0);
+  };
+  const auto fixed = layout_of("bool", 1);
+  CHECK(fixed[0].type.kind == encoding_kind::other);
+  CHECK(fixed[0].size == 1);
+  CHECK(fixed[0].encoding_text == "bool");
+  CHECK(fixed.describe() == "id: bool, text: str");
+  CHECK(layout_of("list[tiff]", nullptr)[0].size == std::nullopt);
+  CHECK(layout_of("bool", 4294967295)[0].size == 4294967295);
+  index_test::expect_corrupt(index_test::changed([](nlohmann::json& s) {
+                               s["column_encodings"][0] = "bool";
+                               s["column_sizes"][0] = 4294967296;
+                             }),
+                             {"4294967296 bytes"});
 }
 
 TEST_CASE("pickles have to be allowed", "[index]") {

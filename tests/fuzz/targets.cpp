@@ -12,6 +12,7 @@
 #include <mdstream/collate/execute.hpp>
 #include <mdstream/collate/ragged.hpp>
 #include <mdstream/core/json.hpp>
+#include <mdstream/format/detail/column_picks.hpp>
 #include <mdstream/format/detail/row_shard.hpp>
 #include <mdstream/format/detail/sample_encoder.hpp>
 #include <mdstream/format/index.hpp>
@@ -25,6 +26,7 @@
 #include <mdstream/store/detail/http_range.hpp>
 #include <mdstream/stream/state.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/input_sample.hpp"
@@ -219,6 +221,28 @@ void codec(std::string_view input) {
   });
 }
 
+/// Every second column is picked of the samples, which are then whole samples of these columns.
+void pick_columns(const mdstream::sample_layout& layout, const mdstream::mds_shard_view& shard) {
+  std::vector<mdstream::column_layout> columns;
+  for (std::size_t k = 0; k < layout.size(); k += 2) columns.push_back(layout[k]);
+  const mdstream::sample_layout wanted(mdstream::shard_format::mds, std::move(columns));
+  const mdstream::detail::column_picks picks(layout, wanted);
+  for (std::size_t i = 0; i < shard.size() && i < 64; ++i) {
+    std::vector<std::byte> out;
+    bool picked = false;
+    allow_refusal([&] {
+      picks.append(layout, wanted, shard[i], out);
+      picked = true;
+    });
+    bool whole = !picked;
+    allow_refusal([&] {
+      if (picked) wanted.check(out);
+      whole = true;
+    });
+    require(whole);
+  }
+}
+
 void collate(std::string_view input) {
   const std::string_view index_text = take_part(input);
   allow_refusal([&] {
@@ -227,7 +251,9 @@ void collate(std::string_view input) {
       if (index.format(i) != mdstream::shard_format::mds) continue;
       allow_refusal([&] {
         const auto& layout = index.layout(i);
-        collate_shard(layout, mdstream::mds_shard_view(as_bytes(input), index.shard_samples(i)));
+        const mdstream::mds_shard_view shard(as_bytes(input), index.shard_samples(i));
+        pick_columns(layout, shard);
+        collate_shard(layout, shard);
       });
     }
   });

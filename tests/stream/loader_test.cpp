@@ -409,7 +409,7 @@ TEST_CASE(
   expect_error(open(a), mds::errc::corrupt, {"shard 0", "sample", "byte", "run forwards"});
 }
 
-TEST_CASE("a stream with other columns than the first is refused") {
+TEST_CASE("a stream that has no column of the first is refused") {
   using namespace loader_test;
   const two_streams data;
   const std::string path = data.dir / "b/index.json";

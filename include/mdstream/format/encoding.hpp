@@ -49,6 +49,7 @@ enum class encoding_kind : std::uint8_t {
   list_png,
   pkl,
   float_,  ///< JSONL and XSV only
+  other,   ///< MDS does not define it: read as bytes
 };
 
 namespace detail {
@@ -61,11 +62,13 @@ inline constexpr std::array<std::string_view, 28> mds_encoding_names{
 
 }  // namespace detail
 
-/// One column's encoding. `type` and `dims` say more about `ndarray` and are empty otherwise.
+/// One column's encoding. `type` and `dims` say more about `ndarray`, and how large values are of
+/// `other`; they are empty otherwise.
 struct encoding {
   encoding_kind kind{};
   dtype type = dtype::none;  ///< ndarray: the static dtype; `none` if each value brings its own
-  array_shape dims{};        ///< ndarray: the static shape; rank 0 if each value brings its own
+  array_shape dims{};        ///< ndarray: the static shape; rank 0 if each value brings its own;
+                             ///< other: the bytes of every value; rank 0 if values vary
 
   friend constexpr bool operator==(const encoding&, const encoding&) = default;
 };
@@ -89,9 +92,17 @@ struct encoding {
   }
 }
 
+/// An encoding that MDS does not define, with values of this many bytes; 0: values vary in size.
+[[nodiscard]] constexpr encoding other_encoding(std::uint64_t bytes) noexcept {
+  encoding out{.kind = encoding_kind::other};
+  if (bytes != 0) out.dims.push_back(bytes);
+  return out;
+}
+
 /// Bytes of every value of the column in an MDS sample, or nothing where values differ in size.
 [[nodiscard]] constexpr std::optional<std::uint64_t> fixed_size(const encoding& type) noexcept {
   if (const dtype scalar = scalar_dtype(type.kind); scalar != dtype::none) return size_of(scalar);
+  if (type.kind == encoding_kind::other && !type.dims.empty()) return type.dims.elements();
   if (type.kind != encoding_kind::ndarray || type.type == dtype::none || type.dims.empty())
     return std::nullopt;
   const std::uint64_t elements = type.dims.elements();
@@ -105,9 +116,11 @@ struct encoding {
   return type.kind == encoding_kind::pkl;
 }
 
-/// The canonical text: "int", "ndarray:uint16:3,4". Parsing it gives an equal encoding.
+/// The canonical text: "int", "ndarray:uint16:3,4". Parsing it gives an equal encoding. The name of
+/// another encoding is not known here: its text is "other".
 [[nodiscard]] inline std::string to_string(const encoding& type) {
   if (type.kind == encoding_kind::float_) return "float";
+  if (type.kind == encoding_kind::other) return "other";
   std::string out(detail::mds_encoding_names[static_cast<std::size_t>(type.kind)]);
   if (type.type != dtype::none) out.append(":").append(to_string(type.type));
   if (!type.dims.empty()) out.append(":").append(to_string(type.dims));

@@ -32,8 +32,9 @@ class dataset_index {
 
   /// Parses the text of an index.
   /// Throws errc::corrupt, naming shard and byte, if it is cut short, contradicts itself or names
-  /// files outside its directory; errc::unsupported for another version, an unknown shard format or
-  /// encoding, and for `pkl` columns unless they are allowed. O(text).
+  /// files outside its directory; errc::unsupported for another version, an unknown shard format,
+  /// and for `pkl` columns unless they are allowed. An encoding that MDS does not define is read as
+  /// `encoding_kind::other`. O(text).
   [[nodiscard]] static dataset_index parse(std::string_view text,
                                            const index_options& options = {});
 

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mdstream::inline v0 {
@@ -47,6 +48,16 @@ class pickle_tree {
 /// Throws errc::unsupported for what is no plain data, naming the callable that the pickle asks
 /// for, and errc::corrupt, naming the byte, if it is cut short or makes no sense.
 [[nodiscard]] pickle_value read_pickle(bytes_view pickle);
+
+/// `pkl` columns as their values: the type of a schema's column, or of `sample.get`. Needs
+/// `allow_unsafe_types`. Errors: as `read_pickle`. There is no writing.
+///
+///     const mds::pickle_value value = sample.get<mds::pickled>("p");
+struct pickled {
+  static constexpr std::string_view name = "pkl";
+  using view = pickle_value;
+  [[nodiscard]] static view decode(bytes_view value) { return read_pickle(value); }
+};
 
 }  // namespace mdstream::inline v0
 

@@ -92,6 +92,12 @@ class sample_layout {
       const encoding type = parse_encoding(spec.encoding_text);
       columns.push_back({spec.name, spec.encoding_text, type, fixed_size(type)});
     }
+    return of(std::move(columns));
+  }
+
+  /// The same for columns that are known in full, which may have encodings that MDS does not
+  /// define.
+  [[nodiscard]] static sample_layout of(std::vector<column_layout> columns) {
     if (columns.empty()) throw error(errc::invalid_argument, "a dataset needs at least one column");
     std::sort(columns.begin(), columns.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -4,11 +4,15 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/format/detail/column_picks.hpp>
 #include <mdstream/format/ndarray.hpp>
+#include <mdstream/format/own_encoding.hpp>
 #include <mdstream/format/schema.hpp>
 
 #include <concepts>
+#include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -21,6 +25,26 @@ template <class T>
 inline constexpr bool is_unaligned_view = false;
 template <class T>
 inline constexpr bool is_unaligned_view<unaligned_view<T>> = true;
+
+/// A value of an encoding of one's own; `column` is for the error.
+template <own_encoding E>
+[[nodiscard]] typename E::view decode_own(bytes_view value, std::string_view column) {
+  try {
+    return column_traits<E>::decode(value);
+  } catch (const error& e) {
+    diagnostics where = e.where();
+    where.column = column;
+    throw error(e.code(), std::move(where));
+  }
+}
+
+/// Whether a column's values are of an encoding of one's own.
+template <own_encoding E>
+[[nodiscard]] bool is_of(const column_layout& column) {
+  using traits = column_traits<E>;
+  return serves(column,
+                {column.name, encoding_text_of<traits>(), traits::type, fixed_size(traits::type)});
+}
 
 [[nodiscard]] constexpr bool is_text(encoding_kind kind) noexcept {
   return kind == encoding_kind::str || kind == encoding_kind::json;
@@ -76,10 +100,42 @@ class sample_view {
       return Schema::template get<Name>(bytes_);
   }
 
+  /// The value of a column as an encoding of your own of the same name (own_encoding.hpp), whatever
+  /// the schema's type is:
+  ///
+  ///     const nlohmann::json meta = sample.get<"meta", mds::nlohmann_json>();
+  template <fixed_string Name, own_encoding E>
+    requires(!Schema::is_dynamic)
+  [[nodiscard]] typename E::view get() const {
+    static_assert(Schema::find(Name.view()) < Schema::size,
+                  "mdstream: the schema has no column of this name");
+    if constexpr (Schema::find(Name.view()) < Schema::size) {
+      using traits = typename Schema::template column_of<Name>::traits;
+      static_assert(traits::type == column_traits<E>::type,
+                    "mdstream: the column has another encoding");
+      return detail::decode_own<E>(Schema::template raw<Name>(bytes_), Name.view());
+    }
+  }
+
+  /// The same by name. Throws `errc::not_found` if there is no such column,
+  /// `errc::invalid_argument` if it has another encoding.
+  template <own_encoding E>
+  [[nodiscard]] typename E::view get(std::string_view name) const {
+    const std::size_t index = layout_->at(name);
+    const column_layout& column = (*layout_)[index];
+    if (detail::is_of<E>(column))
+      return detail::decode_own<E>(layout_->locate(bytes_, index), column.name);
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "a column of encoding " + column.encoding_text +
+                                    " can not be read as \"" + std::string(E::name) + '"',
+                            .column = column.name});
+  }
+
   /// The value of a column by name, as an element type for scalars, `std::string_view` for texts,
   /// `unaligned_view<T>` or `any_ndarray` for arrays, `bytes_view` for any column.
   /// Throws `errc::not_found` if there is no such column, `errc::invalid_argument` if it is no `T`.
   template <class T>
+    requires(!own_encoding<T>)
   [[nodiscard]] T get(std::string_view name) const {
     const std::size_t index = layout_->at(name);
     const column_layout& column = (*layout_)[index];

@@ -8,6 +8,8 @@
 
 #include <mdstream/core/fixed_string.hpp>
 #include <mdstream/format/column_types.hpp>
+#include <mdstream/format/detail/column_picks.hpp>
+#include <mdstream/format/own_encoding.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
 #include <array>
@@ -22,7 +24,8 @@
 
 namespace mdstream::inline v0 {
 
-/// A column with its name and its type, see column_types.hpp.
+/// A column with its name and its type: one of column_types.hpp, or an encoding of your own
+/// (own_encoding.hpp).
 template <fixed_string Name, column_type Type>
 struct column {
   static constexpr auto name = Name;
@@ -42,7 +45,8 @@ concept schema_column = requires {
 
 }  // namespace detail
 
-/// The columns of a dataset, in any order; samples hold them sorted by name.
+/// The columns of a dataset that a program reads, in any order; samples hold them sorted by name.
+/// Datasets may have others, which are left alone.
 template <detail::schema_column... Columns>
   requires(sizeof...(Columns) > 0)
 class schema {
@@ -133,26 +137,22 @@ class schema {
 
   /// Names and encodings, in declared order.
   [[nodiscard]] static std::vector<column_spec> columns() {
-    return {{std::string(Columns::name.view()), to_string(Columns::traits::type)}...};
+    return {{std::string(Columns::name.view()),
+             detail::encoding_text_of<typename Columns::traits>()}...};
   }
 
   /// The layout of MDS samples of this schema.
-  [[nodiscard]] static sample_layout layout() { return sample_layout::mds(columns()); }
-
-  /// Checks that samples of `found` are samples of this schema.
-  /// Throws errc::schema_mismatch with both lists of columns if they are not.
-  static void check(const sample_layout& found) {
-    const sample_layout expected = layout();
-    bool same = found.format() == shard_format::mds && found.size() == size;
-    for (std::size_t i = 0; same && i < size; ++i)
-      same = found[i].name == expected[i].name && found[i].size == expected[i].size &&
-             same_encoding(found[i].type, expected[i].type);
-    if (same) return;
-    throw error(errc::schema_mismatch,
-                "the dataset's columns are not the program's: the dataset has (" +
-                    found.describe() + ") in " + std::string(to_string(found.format())) +
-                    " shards, the program expects (" + expected.describe() + ") in mds shards");
+  [[nodiscard]] static sample_layout layout() {
+    return sample_layout::of(
+        {column_layout{.name = std::string(Columns::name.view()),
+                       .encoding_text = detail::encoding_text_of<typename Columns::traits>(),
+                       .type = Columns::traits::type,
+                       .size = fixed_size(Columns::traits::type)}...});
   }
+
+  /// Checks that samples of `found` have these columns, and perhaps others.
+  /// Throws errc::schema_mismatch, naming the column, with both lists of columns if they do not.
+  static void check(const sample_layout& found) { (void)detail::column_picks(found, layout()); }
 
  private:
   struct slot {
@@ -185,15 +185,6 @@ class schema {
     return true;
   }();
   static_assert(distinct, "a schema names a column twice");
-
-  static bool same_encoding(encoding a, encoding b) noexcept {
-    const auto one_name = [](encoding& e) {
-      if (e.kind == encoding_kind::jpegarray) e.kind = encoding_kind::jpeg_array;
-    };
-    one_name(a);
-    one_name(b);
-    return a == b;
-  }
 
   // Not inlined, so that what reads a column is.
   [[noreturn, gnu::noinline]] static void fail(const error& why, std::string_view name) {

@@ -52,7 +52,8 @@ class dataset {
   /// Number of samples of all streams.
   [[nodiscard]] std::uint64_t size() const noexcept { return from().samples(); }
 
-  /// The columns of the first stream.
+  /// The columns of the schema; without one, those of the first stream: samples of others may have
+  /// other columns, see `sample::layout`.
   [[nodiscard]] const sample_layout& layout() const noexcept { return from().layout(); }
 
   /// Sample `i`. Waits for its shard if that is not resident, so never call this on a thread of the
@@ -147,7 +148,7 @@ class dataset {
   [[nodiscard, gnu::noinline]] sample_type looked_for(std::uint64_t i) const {
     const detail::corpus& all = from();
     const detail::sample_location at = lookup_->located(i);
-    if (!all.has_rows())
+    if (!all.converts())
       if (std::optional<detail::shard_ref> shard = all.cache().try_acquire(at.shard)) {
         const bytes_view bytes = all.bytes(*shard, at);
         return {*std::move(shard), bytes, all.layout(at.shard)};

@@ -206,7 +206,10 @@ class loader {
   ///     for (std::size_t i = 0; i < batch.real_size(); ++i)
   ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
   [[nodiscard]] sample_origin origin(std::int64_t id) const { return engine_->origin(id); }
-  /// The columns of the streams.
+  /// The samples in whose place this rank has read others, with `bad_samples::substitute`: since
+  /// the run began, a saved state counts on. Of the batches that were handed out.
+  [[nodiscard]] replaced_samples bad_samples() const { return engine_->bad_samples(); }
+  /// The columns of the samples: those of the schema; without one, those that all streams have.
   [[nodiscard]] const sample_layout& layout() const noexcept { return engine_->layout(); }
   [[nodiscard]] const world& ranks() const noexcept { return engine_->position(); }
   [[nodiscard]] cache_counters counters() const noexcept { return engine_->counters(); }
@@ -223,7 +226,7 @@ class loader {
   /// The position of the run: one line of JSON below 4,096 bytes. It counts the batches that were
   /// handed out; after `load_state` it is the loaded state until the next epoch begins. After the
   /// same number of full batches it is the same on every rank, except with `device_per_stream`
-  /// batching. Cost: microseconds.
+  /// batching, and for the bad shards and samples that a rank has met. Cost: microseconds.
   [[nodiscard]] std::string state() const { return to_text(engine_->state()); }
   /// The same for MosaicML Streaming, with its five keys alone. Throws `errc::unsupported` if these
   /// are not enough: for an order that Python does not have.

@@ -56,6 +56,7 @@ struct stream_options {
   std::optional<std::chrono::milliseconds> patience{};
   std::optional<std::string> validate_hash{};
   std::optional<bool> keep_zip{};
+  std::optional<bool> allow_unsafe_types{};
 };
 
 /// Random access to the samples of one or more streams.
@@ -83,6 +84,9 @@ struct dataset_options {
   std::string validate_hash{};
   /// Keep compressed shards beside the raw ones.
   bool keep_zip = false;
+  /// Accept datasets with `pkl` columns, Python pickles. They are bytes here, or plain data with
+  /// `pickled` (format/pickle.hpp), and never executed; but Python executes them.
+  bool allow_unsafe_types = false;
   /// Bytes that could arrive while a request waits for its answer: latency times throughput, such
   /// as 1 MiB. If set, a sample of a shard that is not cached is read alone, by two requests. When
   /// that has cost as much as the whole shard, the shard is fetched. For uncompressed MDS shards
@@ -106,6 +110,14 @@ enum class bad_shards : std::uint8_t {
   substitute,  ///< read the next shard of the stream in its place; the saved state records it
 };
 
+/// What to do with a bad sample: the transform or the collator throws for it, or its bytes are none
+/// of its columns' encodings. For example a JPEG file that is cut off.
+enum class bad_samples : std::uint8_t {
+  fail,        ///< its batch fails, and the error names the sample
+  substitute,  ///< read the next good sample of its shard in its place, with the same random
+               ///< numbers
+};
+
 /// Batches of a weighted mix of streams, in a reproducible order.
 struct loader_options {
   std::vector<stream_options> streams{};
@@ -114,7 +126,7 @@ struct loader_options {
   std::string split{};
   /// Read only these samples, as if the streams had no others. What `dataset::subset`, `split` and
   /// `filter` return for the same streams. Every stream needs one of them. Not together with
-  /// `bad_shards::substitute`.
+  /// `bad_shards::substitute` or `bad_samples::substitute`.
   std::optional<sample_subset> subset{};
   byte_size cache_limit{};
   /// Samples in a batch of one rank. Set exactly one of `batch_size` and `global_batch_size`.
@@ -154,6 +166,9 @@ struct loader_options {
   /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
   std::uint64_t replication = 1;
   bad_shards on_bad_shard = bad_shards::fail;
+  /// `substitute` counts in `loader.bad_samples()` and in the state, warns of the first bad sample
+  /// of an epoch, and builds batches on the thread pool, which copies each sample once more.
+  bad_samples on_bad_sample = bad_samples::fail;
   /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. The
   /// default is 256 MiB with a transform or with rows of text to parse. Otherwise it is 0: the
   /// thread that asks for a batch builds it.
@@ -163,6 +178,7 @@ struct loader_options {
   std::chrono::milliseconds patience = default_patience;
   std::string validate_hash{};
   bool keep_zip = false;
+  bool allow_unsafe_types = false;
   /// The default is the observer if it takes warnings, otherwise standard error.
   warning_function warn{};
   /// 0: this rank's part of the cores that the ranks of a node may use, but two at least. Not more

@@ -40,10 +40,11 @@ class held_shard {
   };
 };
 
-/// A row, and what its columns are read from.
+/// A sample that is not used as it lies in its shard, and what its columns are read from.
 struct sample_row {
   bytes_view raw{};
   std::vector<std::byte> mds{};
+  std::vector<std::byte> alone{};  ///< holds `raw` where no shard does
 };
 
 /// A sample of any columns.

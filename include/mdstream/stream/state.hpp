@@ -5,6 +5,7 @@
 
 #include <mdstream/core/json.hpp>
 #include <mdstream/order/progress.hpp>
+#include <mdstream/stream/stream_info.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,9 @@ struct run_state {
   std::optional<run_identity> identity{};
   /// Shards, numbered over all streams, in whose place others are read. Ascending.
   std::vector<std::uint32_t> substituted{};
+  /// Samples in whose place others were read, by the rank that saved the state. A record: what is
+  /// read in the place of a bad sample does not depend on it.
+  replaced_samples bad_samples{};
 };
 
 namespace detail {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace mdstream::inline v0 {
 
@@ -15,6 +16,12 @@ struct sample_origin {
   std::uint32_t index = 0;  ///< of the shard's samples
 
   friend bool operator==(const sample_origin&, const sample_origin&) = default;
+};
+
+/// The samples in whose place others were read; see `loader::bad_samples`.
+struct replaced_samples {
+  std::uint64_t count = 0;            ///< each as often as it was met
+  std::vector<std::int64_t> first{};  ///< the ids of the first 64
 };
 
 /// A stream and its share of an epoch; see `loader::streams`.

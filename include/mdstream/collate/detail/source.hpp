@@ -23,7 +23,7 @@ namespace mdstream::inline v0::collate::detail {
     return {.type = scalar, .value_bytes = bytes};
   if (type.kind == encoding_kind::ndarray)
     return {.type = type.type, .shaped = bytes == 0, .value_bytes = bytes};
-  return {.type = dtype::uint8};
+  return {.type = dtype::uint8, .value_bytes = bytes};
 }
 
 /// The sources of a dataset's columns, in storage order.

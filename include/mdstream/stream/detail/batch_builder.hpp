@@ -3,16 +3,19 @@
 /// The one way from the plain code of an epoch to what the policies do with every sample: a call a
 /// batch.
 
+#include <mdstream/cache/detail/shard_ref.hpp>
 #include <mdstream/collate/plan.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/format/sample_layout.hpp>
 #include <mdstream/stream/detail/batch_reader.hpp>
 #include <mdstream/stream/detail/prepared_samples.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -39,6 +42,7 @@ class untyped_batch {
   std::uint64_t epoch = 0;
   std::uint64_t number = 0;  ///< of the global batch in its epoch
   std::size_t samples = 0;
+  std::vector<std::int64_t> bad_samples{};  ///< ids of those in whose place others are
 };
 
 /// The samples of a batch as they lie in their shards.
@@ -47,6 +51,11 @@ struct mapped_samples {
   const upcoming_batch& batch;
   std::span<const bytes_view> bytes;  ///< of `batch.ids`
   const epoch_seed& seed;
+  /// The shards of `batch.needs`, in this order, where other samples may be read in place of bad
+  /// ones; empty where they are not held. Null: a bad sample fails its batch.
+  const std::vector<shard_ref>* shards = nullptr;
+  /// Whether somebody was warned of a bad sample.
+  std::atomic<bool>* warned = nullptr;
 };
 
 /// What the policies make of samples: schema, transform, collator and stager behind one interface.

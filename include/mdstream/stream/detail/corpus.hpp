@@ -6,6 +6,7 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/detail/shard_cache.hpp>
 #include <mdstream/core/detail/mapped_files.hpp>
+#include <mdstream/format/detail/sample_form.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/policies.hpp>
@@ -32,18 +33,28 @@ namespace mdstream::inline v0::detail {
 /// What opening a corpus takes of the policies.
 struct corpus_policies {
   detail::storage_policies storage;
-  void (*check_schema)(const sample_layout&);  ///< throws `errc::schema_mismatch`
+  std::optional<sample_layout> (*schema)();  ///< the columns to read; nothing: those that there are
 
   template <class Policies>
   [[nodiscard]] static constexpr corpus_policies of() noexcept {
-    return {detail::storage_of<Policies>(), &Policies::schema::check};
+    return {detail::storage_of<Policies>(), &columns_of<typename Policies::schema>};
+  }
+
+ private:
+  template <class Schema>
+  [[nodiscard]] static std::optional<sample_layout> columns_of() {
+    if constexpr (Schema::is_dynamic)
+      return std::nullopt;
+    else
+      return Schema::layout();
   }
 };
 
 /// Immutable after it was opened, apart from the cache; thread-safe.
 class corpus final : public detail::shard_supply {
  public:
-  /// Opens every stream: its store, its index, its columns against the schema.
+  /// Opens every stream: its store, its index, the columns of the schema. Warns, once, of columns
+  /// that are left alone.
   /// Throws `errc::invalid_argument` for options that contradict each other, `errc::not_found`
   /// where there is no index, `errc::corrupt` for a damaged or empty one, and
   /// `errc::schema_mismatch`; each names the stream.
@@ -82,14 +93,14 @@ class corpus final : public detail::shard_supply {
   }
   /// Number of shards of each stream.
   [[nodiscard]] std::vector<std::uint32_t> shards_of_streams() const;
-  /// The columns of a shard; of one of rows as they are once its samples are in MDS form.
+  /// The columns that samples of a shard have in the end.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept;
-  /// How the rows of a shard are read; null for MDS shards.
-  [[nodiscard]] const shard_config* row_config(std::uint32_t shard) const noexcept;
+  /// How samples of a shard become those that are used.
+  [[nodiscard]] const sample_form& form(std::uint32_t shard) const noexcept;
   /// Bytes of every sample of every shard; 0 where they differ.
   [[nodiscard]] std::uint64_t sample_size() const noexcept { return sample_size_; }
-  /// Whether any stream has shards of rows.
-  [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }
+  /// Whether any stream has shards whose samples are not used as they are stored.
+  [[nodiscard]] bool converts() const noexcept { return converts_; }
   /// The columns of the first stream's first shard.
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout(0); }
 
@@ -117,8 +128,10 @@ class corpus final : public detail::shard_supply {
   /// Precondition: `is_uniform` of any sample.
   [[nodiscard]] const sample_layout& uniform_layout() const noexcept { return *only_layout_; }
 
-  /// Throws `errc::schema_mismatch` where a stream's columns are not those of the first.
-  void require_equal_columns() const;
+  /// From here on all samples have the same columns: without a schema, those that all streams have.
+  /// Warns of the others. Throws `errc::schema_mismatch` where there are none. Called before any
+  /// sample is read.
+  void offer_common_columns();
 
   /// Adds to diagnostics which stream, shard and file they are about.
   [[nodiscard]] diagnostics placed(diagnostics where, std::uint32_t shard) const;
@@ -145,8 +158,6 @@ class corpus final : public detail::shard_supply {
   bool drop(std::uint32_t shard) override { return cache_->drop(shard); }
 
  private:
-  using schema_check = decltype(corpus_policies::check_schema);
-
   /// Who wants a single worker wants few threads altogether.
   [[nodiscard]] static std::unique_ptr<runtime> make_runtime(unsigned threads);
 
@@ -155,8 +166,8 @@ class corpus final : public detail::shard_supply {
     std::string directory;
     std::shared_ptr<const dataset_index> index;
     std::uint32_t first_shard = 0;
-    std::vector<sample_layout> mds_forms{};  // of the index's configurations, where some are rows
-    std::string in_place{};                  // as in `cache_stream`
+    std::vector<sample_form> forms{};            // of the index's configurations
+    std::string in_place{};                      // as in `cache_stream`
     std::shared_ptr<const shard_maker> maker{};  // of a stream in place
 
     [[nodiscard]] std::size_t config_of(std::uint32_t shard) const noexcept;
@@ -168,17 +179,21 @@ class corpus final : public detail::shard_supply {
   /// The data file and the meta file lie one behind the other.
   [[nodiscard]] row_shard_view rows_of(bytes_view shard, std::uint32_t number) const;
 
-  cache_stream take(opened_stream opened, schema_check check_schema);
+  cache_stream take(opened_stream opened, const std::optional<sample_layout>& schema);
 
-  /// Checks the columns of every configuration and returns them in MDS form, where there are rows.
-  static std::vector<sample_layout> check(const dataset_index& index, const stream_place& place,
-                                          schema_check check_schema);
+  /// What becomes of the samples of every configuration.
+  static std::vector<sample_form> forms_of(const dataset_index& index, const stream_place& place,
+                                           const std::optional<sample_layout>& schema);
+
+  /// What follows from the forms of all streams.
+  void settle_columns();
+  void warn_of_left_columns() const;
+  [[noreturn]] void fail_without_common_columns(const stream_part& part, std::size_t config,
+                                                const sample_layout& common) const;
 
   [[nodiscard, gnu::pure]] const sample_layout& layout_among_several(
       std::uint32_t shard) const noexcept {
-    const stream_part& part = stream_of(shard);
-    if (part.mds_forms.empty()) return part.index->layout(shard - part.first_shard);
-    return part.mds_forms[part.config_of(shard)];
+    return form(shard).layout();
   }
 
   // Where samples have one size, a mapping's landmark is its origin: where the first sample of the
@@ -217,7 +232,7 @@ class corpus final : public detail::shard_supply {
                                                            sample_location at) const {
     try {
       return detail::read_mapped([&] {
-        if (has_rows_ && row_config(at.shard) != nullptr) return rows_of(shard, at.shard)[at.index];
+        if (has_rows_ && form(at.shard).is_row()) return rows_of(shard, at.shard)[at.index];
         return samples_of(shard, at.shard)[at.index];
       });
     } catch (const error& e) {
@@ -247,6 +262,8 @@ class corpus final : public detail::shard_supply {
   std::uint64_t sample_size_ = 0;
   std::uint64_t sample_step_ = 0;  // where samples have one size
   bool has_rows_ = false;
+  bool converts_ = false;
+  bool has_schema_ = false;
   bool some_in_place_ = false;
   const sample_layout* only_layout_ = nullptr;
   std::uint64_t uniform_samples_ = 0;  // all, or none

@@ -10,6 +10,7 @@
 #include <mdstream/stream/detail/next_epoch.hpp>
 #include <mdstream/version.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,7 @@ namespace mdstream::inline v0::detail {
 struct feed_limits {
   delivery_limits delivery{};
   std::uint64_t prefetch_limit = 0;  ///< bytes of prefetched batches
+  bool substitute_samples = false;   ///< other samples are read in place of bad ones
 };
 
 /// Batches are asked for one at a time. The destructor cancels and waits; never on a pool thread.
@@ -90,7 +92,7 @@ class epoch_feed final : public epoch_steps, private batch_source {
  private:
   /// Whether samples are changed on their way.
   [[nodiscard]] bool prepares() const noexcept {
-    return builder_.about.transforms || corpus_.has_rows();
+    return builder_.about.transforms || corpus_.converts() || substitute_samples_;
   }
 
   // One batch, by who asks for it.
@@ -115,7 +117,8 @@ class epoch_feed final : public epoch_steps, private batch_source {
   }
 
   /// What to do about the exception at hand. True where the batch was changed for it; otherwise it
-  /// is thrown again, with the place that it is about.
+  /// is thrown again, with the place that it is about. False, too, for a bad sample in whose place
+  /// another may be read: then the batch has to be waited for once more, too.
   bool recovered(const upcoming_batch& from);
 
   /// The shard of the first sample whose place in its shard is bad, or whose bytes are lost.
@@ -129,17 +132,25 @@ class epoch_feed final : public epoch_steps, private batch_source {
   /// Takes the announced batch over. False where it has to be announced once more.
   MDSTREAM_INLINE bool take(batch_job& into) override;
 
-  /// A transform gets samples that hold what their size headers say.
+  /// Fills the samples of a batch; with `check`, a transform gets samples that hold what their size
+  /// headers say.
+  void find_mapped(const upcoming_batch& from, bool check, std::vector<bytes_view>& into);
   void check_sample(const upcoming_batch& from, std::size_t i, bytes_view sample) const;
 
   MDSTREAM_INLINE void prepare(batch_job& of, std::size_t worker) const override;
 
   MDSTREAM_INLINE std::uint64_t finish(batch_job& of) override;
 
+  /// Another sample is in the place of sample `i` of a batch.
+  void note_replaced(batch_job& of, std::size_t i, sample_location by);
+
   corpus& corpus_;
   detail::batch_builder& builder_;
   epoch_seed seed_;
   std::uint64_t first_number_;
+  bool substitute_samples_;
+  mutable std::atomic<bool> warned_of_sample_{false};
+  std::optional<std::uint64_t> unchecked_{};  // the batch that has a bad sample for good
   std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
   std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
   delivery delivery_;

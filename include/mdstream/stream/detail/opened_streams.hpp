@@ -40,6 +40,7 @@ struct opened_stream {
   std::uint64_t version = 0;  ///< this and the next as `loaded_index` says
   std::int64_t adopted = 0;
   bool keep_zip = false;
+  bool allow_unsafe_types = false;
   std::string validate_hash{};
   unsigned download_retry = 2;
   std::chrono::nanoseconds download_timeout{};

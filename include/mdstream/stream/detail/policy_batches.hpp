@@ -8,7 +8,6 @@
 #include <mdstream/collate/transform.hpp>
 #include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/format/detail/row_to_mds.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 
@@ -24,8 +23,20 @@
 
 namespace mdstream::inline v0::detail {
 
-/// What went wrong with sample `i` on its way, named, with the exception at hand beneath.
-[[noreturn]] void rethrow_for_sample(const mapped_samples& of, std::size_t i, bool transforms);
+/// What went wrong with a sample on its way, named, with the exception at hand beneath.
+[[noreturn]] void rethrow_for_sample(const mapped_samples& of, sample_location at, bool transforms);
+
+/// A sample as it lies in its shard.
+struct stored_sample {
+  sample_location at{};
+  bytes_view bytes{};
+};
+
+/// The sample to be tried in place of sample `i` of the batch, for which `tried` failed with the
+/// exception at hand. Throws that, as `rethrow_for_sample`, where no other is read, or there is
+/// none left.
+[[nodiscard]] stored_sample next_candidate(const mapped_samples& of, std::size_t i,
+                                           sample_location tried, bool transforms);
 
 /// Keeps its memory from batch to batch.
 template <class Policies>
@@ -64,10 +75,11 @@ class policy_batches final : public batch_builder {
                std::size_t worker) const override {
     into.work(worker,
               [&](std::size_t i, std::vector<std::byte>& memory, std::vector<std::byte>& scratch) {
-                try {
-                  read_mapped([&] { prepare_one(of, i, memory, scratch); });
-                } catch (...) {
-                  rethrow_for_sample(of, i, transforms);
+                const std::size_t begin = memory.size();
+                stored_sample sample{of.batch.locations[i], of.bytes[i]};
+                while (!try_one(of, i, sample, memory, scratch)) {
+                  memory.resize(begin);
+                  into.replace(i, sample.at);
                 }
               });
   }
@@ -118,28 +130,59 @@ class policy_batches final : public batch_builder {
     columns_ = std::make_shared<const batch_columns>(std::move(columns));
   }
 
-  /// Appends the prepared sample to `memory`. A row is put into MDS form first, in `scratch` where
-  /// it is transformed after that.
-  void prepare_one(const mapped_samples& of, std::size_t i, std::vector<std::byte>& memory,
+  /// Prepares sample `i` from `sample`; false where that is bad, and is another one now.
+  bool try_one(const mapped_samples& of, std::size_t i, stored_sample& sample,
+               std::vector<std::byte>& memory, std::vector<std::byte>& scratch) const {
+    try {
+      read_mapped([&] { prepare_one(of, i, sample, memory, scratch); });
+      return true;
+    } catch (...) {
+      sample = next_candidate(of, i, sample.at, transforms);
+      return false;
+    }
+  }
+
+  /// Whether the collator takes a sample, before it gets a batch of them. Throws what it would.
+  void check_prepared(bytes_view prepared) const {
+    if constexpr (!collate::sample_collator<collator>) {
+      const std::span<const collate::source_column> sources = columns_->sources;
+      const collate::sample_bytes one{prepared.data(), prepared.size()};
+      std::vector<collate::detail::column_measure> measures(sources.size());
+      collate::detail::measure(sources, variable_count_, {&one, 1}, measures);
+      refuse_overlong({&one, 1});
+      if constexpr (collate::row_collator<collator>) {
+        std::uint64_t length = 0;
+        collate::detail::measure_sequences(sources, variable_count_, {&one, 1}, {&length, 1});
+      }
+    }
+  }
+
+  /// Appends the prepared sample to `memory`. Where it is not used as it is stored, it is put into
+  /// its form first, in `scratch` where it is transformed after that.
+  void prepare_one(const mapped_samples& of, [[maybe_unused]] std::size_t i,
+                   const stored_sample& from, std::vector<std::byte>& memory,
                    std::vector<std::byte>& scratch) const {
-    const std::uint32_t shard = of.batch.locations[i].shard;
-    const sample_layout& layout = of.from.layout(shard);
-    bytes_view sample = of.bytes[i];
-    if (const shard_config* const row = of.from.row_config(shard)) {
+    const sample_form& stored = of.from.form(from.at.shard);
+    const std::size_t begin = memory.size();
+    bytes_view sample = from.bytes;
+    if (of.shards != nullptr) stored.check(sample);
+    // Where others are converted, all are: the batch is built of what was prepared.
+    if (!transforms || !stored.as_stored()) {
       std::vector<std::byte>& form = transforms ? scratch : memory;
       if (transforms) form.clear();
-      append_row_as_mds(*row, layout, sample, form);
+      stored.append(sample, form);
       sample = form;
     }
     if constexpr (transforms) {
       const std::uint64_t place =
           of.seed.first_place + of.batch.number * of.seed.global_batch_size + of.batch.places[i];
       sample_generator random(of.seed.seed, of.seed.epoch, place);
-      const sample_view<schema> in(sample, layout);
+      const sample_view<schema> in(sample, of.from.layout(from.at.shard));
       sample_writer<typename transform_type::output> out(memory);
       transform_(in, out, random);
       if (!out.written()) throw error(errc::invalid_argument, "the transform wrote no sample");
     }
+    if (of.shards != nullptr) check_prepared(bytes_view(memory).subspan(begin));
   }
 
   [[nodiscard]] typename stager::slot stage(const collate::collate_plan& plan) {

@@ -4,12 +4,14 @@
 /// threads.
 
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/stream/detail/shard_locator.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -38,6 +40,13 @@ class prepared_samples {
     }
   }
 
+  /// Another sample was prepared in the place of sample `i`. By the worker that has it.
+  void replace(std::size_t i, sample_location by) { instead_[i] = by; }
+
+  /// Once all workers have returned.
+  [[nodiscard]] const std::optional<sample_location>& replaced(std::size_t i) const noexcept {
+    return instead_[i];
+  }
   /// Once all workers have returned.
   [[nodiscard]] std::exception_ptr failure() const noexcept { return failure_; }
   [[nodiscard]] bytes_view operator[](std::size_t i) const noexcept;
@@ -55,6 +64,7 @@ class prepared_samples {
 
   std::vector<std::vector<std::byte>> memory_, scratch_;  // a worker each
   std::vector<place> places_;
+  std::vector<std::optional<sample_location>> instead_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::size_t> failed_at_{none};
   std::mutex mutex_;

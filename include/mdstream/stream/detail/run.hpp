@@ -49,6 +49,7 @@ class batch_engine {
     [[nodiscard]] bool hears_warnings() const noexcept {
       return watched && watched->hears_warnings();
     }
+    void count(const detail::untyped_batch& got);
     /// Precondition: it is watched.
     void tell(const detail::watch::call& began, const detail::untyped_batch& got,
               const observe::totals& sum, std::uint64_t queued);
@@ -56,6 +57,7 @@ class batch_engine {
     std::unique_ptr<detail::watch> watched;  // null: nobody is told
     std::uint64_t samples = 0;               // on this rank; touched where batches are handed out
     std::uint64_t batches = 0;               // likewise
+    replaced_samples bad{};                  // likewise; since the run began
     std::atomic<bool> outstanding{false};    // an async call has not completed yet
   };
 
@@ -85,6 +87,7 @@ class batch_engine {
   [[nodiscard]] std::uint64_t batches_left() const;
   [[nodiscard]] sample_origin origin(std::int64_t id) const;
   [[nodiscard]] std::vector<stream_info> streams() const;
+  [[nodiscard]] const replaced_samples& bad_samples() const noexcept { return handed_out_->bad; }
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }
   [[nodiscard]] runtime& threads() const noexcept { return corpus_.threads(); }
@@ -207,6 +210,7 @@ class batch_engine {
   progress progress_;
   substitutions bad_;  // what epochs before the one at hand found
   bool substitute_;
+  bool substitute_samples_;
   bool keeps_busy_;  // by its predownload, which the user left to it
   std::unique_ptr<detail::batch_builder> builder_;
   std::uint64_t prefetch_limit_;

@@ -66,6 +66,9 @@ class sample_lookup {
   /// A sample that was read by itself.
   [[nodiscard]] found_sample found(const bytes_ptr& bytes, sample_location at) const;
 
+  /// Fills `row.mds` from `row.raw`.
+  void convert(sample_row& row, sample_location at) const;
+
   void start(std::uint64_t i, const std::shared_ptr<find_call>& call) const;
 
   template <class Make>

@@ -75,15 +75,18 @@ MDSTREAM_INLINE std::vector<column_layout> config_reader::read_columns_object() 
 MDSTREAM_INLINE column_layout config_reader::make_column(const std::string& name,
                                                          const std::string& encoding_text,
                                                          std::uint64_t size, bool mds) {
-  const std::optional<encoding> type =
+  std::optional<encoding> type =
       mds ? find_encoding(encoding_text) : find_cell_encoding(encoding_text);
+  // Somebody's own, whose values are bytes here. What begins as an array but is none is a mistake.
+  if (!type && mds && !encoding_text.empty() && encoding_text.substr(0, 8) != "ndarray:")
+    type = other_encoding(size);
   if (!type)
     fail_as(errc::unsupported, "column \"" + printable(name) + "\" has the encoding \"" +
                                    printable(encoding_text) + "\", which does not exist");
   if (is_unsafe(*type) && !allow_unsafe_)
-    fail_as(errc::unsupported,
-            "column \"" + printable(name) +
-                "\" holds Python pickles; allow unsafe types to read the others");
+    fail_as(errc::unsupported, "column \"" + printable(name) +
+                                   "\" holds Python pickles; set allow_unsafe_types (or "
+                                   "--allow-unsafe-types) to read it as bytes");
   column_layout out{name, encoding_text, *type, std::nullopt};
   if (mds) out.size = checked_size(name, encoding_text, *type, size);
   return out;

@@ -2,7 +2,6 @@
 
 #include <mdstream/cache/detail/map_range.hpp>
 #include <mdstream/core/fnv.hpp>
-#include <mdstream/format/detail/row_to_mds.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/version.hpp>
 
@@ -21,10 +20,11 @@ MDSTREAM_INLINE corpus::corpus(const dataset_options& given, const corpus_polici
     opened = &own.emplace(given, threads_, policies.storage);
     opened->load();
   }
+  const std::optional<sample_layout> schema = policies.schema();
   std::vector<cache_stream> cached;
   std::vector<std::uint64_t> sizes;
   for (opened_stream& each : opened->streams()) {
-    cached.push_back(take(std::move(each), policies.check_schema));
+    cached.push_back(take(std::move(each), schema));
     const std::vector<std::uint64_t> of_stream = cached.back().index->shard_sizes();
     stream_shards_.push_back(of_stream);
     sizes.insert(sizes.end(), of_stream.begin(), of_stream.end());
@@ -34,10 +34,10 @@ MDSTREAM_INLINE corpus::corpus(const dataset_options& given, const corpus_polici
   warn_ = opened->warn_of(given);
   locate_ = shard_locator(sizes);
   sample_size_ = common_sample_size();
-  only_layout_ = common_layout();
   if (sample_size_ != 0) sample_step_ = step_of(parts_.front());
-  if (sample_size_ != 0 && sample_step_ == sample_size_ && only_layout_ != nullptr)
-    uniform_samples_ = samples();
+  settle_columns();
+  has_schema_ = schema.has_value();
+  if (has_schema_) warn_of_left_columns();
   cache_ = std::make_unique<shard_cache>(
       threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value, .warn = warn_},
       std::move(cached), policies.storage.codecs, policies.storage.hashes);
@@ -69,18 +69,15 @@ MDSTREAM_INLINE const sample_layout& corpus::layout(std::uint32_t shard) const n
   return only_layout_ != nullptr ? *only_layout_ : layout_among_several(shard);
 }
 
-MDSTREAM_INLINE const shard_config* corpus::row_config(std::uint32_t shard) const noexcept {
+MDSTREAM_INLINE const sample_form& corpus::form(std::uint32_t shard) const noexcept {
   const stream_part& part = stream_of(shard);
-  if (part.mds_forms.empty()) return nullptr;
-  const shard_config& config = part.index->config(shard - part.first_shard);
-  return config.layout.format() == shard_format::mds ? nullptr : &config;
+  return part.forms[part.config_of(shard)];
 }
 
 MDSTREAM_INLINE shard_samples corpus::view(const shard_ref& shard, std::uint32_t number) const {
   try {
     return detail::read_mapped([&] {
-      if (has_rows_ && row_config(number) != nullptr)
-        return shard_samples(rows_of(shard.bytes(), number));
+      if (has_rows_ && form(number).is_row()) return shard_samples(rows_of(shard.bytes(), number));
       const mds_shard_view samples = samples_of(shard.bytes(), number);
       if (sample_size_ != 0) (void)shard.landmark([&] { return checked_origin(samples, number); });
       return shard_samples(samples);
@@ -110,21 +107,60 @@ MDSTREAM_INLINE bytes_view corpus::uniform_bytes(const std::byte* origin, std::u
   return {reinterpret_cast<const std::byte*>(at), size};
 }
 
-MDSTREAM_INLINE void corpus::require_equal_columns() const {
-  const sample_layout& first = layout();
-  for (const stream_part& part : parts_) {
-    for (std::size_t i = 0; i < part.index->configs().size(); ++i) {
-      const sample_layout& other =
-          part.mds_forms.empty() ? part.index->configs()[i].layout : part.mds_forms[i];
-      if (other == first) continue;
-      std::uint32_t shard = part.first_shard;
-      while (part.config_of(shard) != i) ++shard;
-      throw error(errc::schema_mismatch,
-                  placed({.what = "its columns (" + other.describe() +
-                                  ") are not those of the first stream (" + first.describe() + ")"},
-                         shard));
+MDSTREAM_INLINE void corpus::offer_common_columns() {
+  if (has_schema_ || only_layout_ != nullptr) return;
+  sample_layout common = layout();
+  for (const stream_part& part : parts_)
+    for (std::size_t i = 0; i < part.forms.size(); ++i) {
+      const sample_layout& other = part.forms[i].layout();
+      std::vector<column_layout> columns = common_columns({common, other});
+      if (columns.empty()) fail_without_common_columns(part, i, common);
+      common = sample_layout(shard_format::mds, std::move(columns));
     }
+  for (stream_part& part : parts_)
+    for (sample_form& form : part.forms) form.offer(common);
+  settle_columns();
+  warn_of_left_columns();
+}
+
+MDSTREAM_INLINE void corpus::fail_without_common_columns(const stream_part& part,
+                                                         std::size_t config,
+                                                         const sample_layout& common) const {
+  std::uint32_t shard = part.first_shard;
+  while (part.config_of(shard) != config) ++shard;
+  throw error(
+      errc::schema_mismatch,
+      placed({.what = "no column is in all streams with the same encoding, so a batch would "
+                      "have none: this one has (" +
+                      part.forms[config].layout().describe() + "), those before have (" +
+                      common.describe() +
+                      ") in common; name columns that all have, or leave a stream out"},
+             shard));
+}
+
+MDSTREAM_INLINE void corpus::settle_columns() {
+  converts_ = std::ranges::any_of(parts_, [](const stream_part& part) {
+    return !std::ranges::all_of(part.forms, &sample_form::as_stored);
+  });
+  only_layout_ = common_layout();
+  const bool uniform =
+      sample_size_ != 0 && sample_step_ == sample_size_ && only_layout_ != nullptr && !converts_;
+  uniform_samples_ = uniform ? samples() : 0;
+}
+
+MDSTREAM_INLINE void corpus::warn_of_left_columns() const {
+  constexpr std::size_t most = 4;
+  std::string text;
+  std::size_t streams = 0;
+  for (const stream_part& part : parts_) {
+    const auto form = std::ranges::find_if(
+        part.forms, [](const sample_form& each) { return !each.left().empty(); });
+    if (form == part.forms.end() || ++streams > most) continue;
+    text +=
+        (streams == 1 ? "" : "; ") + std::string("stream \"") + part.name + "\": " + form->left();
   }
+  if (streams > most) text += "; and " + std::to_string(streams - most) + " streams more";
+  if (streams != 0) warn_("columns that are not read: " + text);
 }
 
 MDSTREAM_INLINE diagnostics corpus::placed(diagnostics where, std::uint32_t shard) const {
@@ -173,12 +209,13 @@ MDSTREAM_INLINE row_shard_view corpus::rows_of(bytes_view shard, std::uint32_t n
           locate_.shard_samples(number)};
 }
 
-MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened, schema_check check_schema) {
+MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened,
+                                          const std::optional<sample_layout>& schema) {
   const std::shared_ptr<const dataset_index> index = std::move(opened.index);
   const stream_place& place = opened.place;
   parts_.push_back(
-      {place.name, place.directory, index, next_shard_, check(*index, place, check_schema)});
-  has_rows_ = has_rows_ || !parts_.back().mds_forms.empty();
+      {place.name, place.directory, index, next_shard_, forms_of(*index, place, schema)});
+  for (const sample_form& form : parts_.back().forms) has_rows_ = has_rows_ || form.is_row();
   if (!opened.in_place.empty()) {
     parts_.back().in_place = opened.in_place;
     parts_.back().maker = opened.maker;
@@ -202,23 +239,20 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened, schema_check che
           .patience = opened.patience};
 }
 
-MDSTREAM_INLINE std::vector<sample_layout> corpus::check(const dataset_index& index,
-                                                         const stream_place& place,
-                                                         schema_check check_schema) {
+MDSTREAM_INLINE std::vector<sample_form> corpus::forms_of(
+    const dataset_index& index, const stream_place& place,
+    const std::optional<sample_layout>& schema) {
   const auto fail = [&place](errc code, std::string what) {
     throw error(code, diagnostics{.what = std::move(what),
                                   .stream = place.name,
                                   .url = place.directory + "/index.json"});
   };
   if (index.samples() == 0) fail(errc::invalid_argument, "the dataset has no samples");
-  std::vector<sample_layout> forms;
-  bool rows = false;
+  std::vector<sample_form> forms;
   for (const shard_config& config : index.configs()) {
     try {
-      const bool is_mds = config.layout.format() == shard_format::mds;
-      rows = rows || !is_mds;
-      forms.push_back(is_mds ? config.layout : mds_form(config.layout));
-      check_schema(forms.back());
+      forms.emplace_back(config);
+      if (schema) forms.back().offer(*schema);
     } catch (const error& e) {
       diagnostics where = e.where();
       where.stream = place.name;
@@ -226,7 +260,6 @@ MDSTREAM_INLINE std::vector<sample_layout> corpus::check(const dataset_index& in
       throw error(e.code(), std::move(where));
     }
   }
-  if (!rows) forms.clear();
   return forms;
 }
 
@@ -239,18 +272,16 @@ MDSTREAM_INLINE const std::byte* corpus::checked_origin(const mds_shard_view& sa
 }
 
 MDSTREAM_INLINE const sample_layout* corpus::common_layout() const {
-  if (parts_.size() == 1 && parts_.front().index->configs().size() == 1) return &layout(0);
-  if (has_rows_) return nullptr;
-  const sample_layout& first = layout(0);
+  const sample_layout& first = parts_.front().forms.front().layout();
   for (const stream_part& part : parts_)
-    for (const shard_config& config : part.index->configs())
-      if (config.layout != first) return nullptr;
+    for (const sample_form& form : part.forms)
+      if (form.layout() != first) return nullptr;
   return &first;
 }
 
 MDSTREAM_INLINE std::uint64_t corpus::common_sample_size() const {
   if (has_rows_) return 0;
-  const std::uint64_t size = layout().fixed_sample_size().value_or(0);
+  const std::uint64_t size = parts_.front().index->layout(0).fixed_sample_size().value_or(0);
   for (const stream_part& part : parts_)
     for (const shard_config& config : part.index->configs())
       if (config.layout.fixed_sample_size() != size) return 0;

@@ -17,6 +17,7 @@ MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& buil
       builder_(builder),
       seed_(seed),
       first_number_(first_number),
+      substitute_samples_(limits.substitute_samples),
       delivery_(from, from.threads(), std::move(ahead), limits.delivery, std::move(before_drop)) {
   if (prepares() || limits.prefetch_limit != 0)
     ring_.emplace(static_cast<batch_source&>(*this), from.threads(), from.threads().threads(),
@@ -115,6 +116,7 @@ MDSTREAM_INLINE bool epoch_feed::recovered(const upcoming_batch& from) {
   } catch (const collate::detail::bad_sample& bad) {
     const sample_location at = from.locations[bad.index()];
     if (bad.code() == errc::corrupt && delivery_.recover(at.shard)) return true;
+    if (substitute_samples_) return false;
     throw error(
         bad.code(),
         corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
@@ -148,14 +150,10 @@ MDSTREAM_INLINE void epoch_feed::announce(std::stop_token stop, unique_function<
 MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
   const upcoming_batch& from = delivery_.front();
   try {
-    into.samples.clear();
-    const copied_samples* const copied = delivery_.copied();
-    detail::read_mapped([&] {
-      for (std::size_t i = 0; i < from.locations.size(); ++i) {
-        into.samples.push_back(copied != nullptr ? (*copied)[i] : mapped(from.locations[i]));
-        check_sample(from, i, into.samples.back());
-      }
-    });
+    find_mapped(from, unchecked_ != from.number, into.samples);
+  } catch (const collate::detail::bad_sample&) {
+    if (!recovered(from)) unchecked_ = from.number;  // it is met again where samples are prepared
+    return false;
   } catch (...) {
     if (recovered(from)) return false;
     throw;
@@ -167,25 +165,49 @@ MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
   return true;
 }
 
+MDSTREAM_INLINE void epoch_feed::find_mapped(const upcoming_batch& from, bool check,
+                                             std::vector<bytes_view>& into) {
+  into.clear();
+  const copied_samples* const copied = delivery_.copied();
+  detail::read_mapped([&] {
+    for (std::size_t i = 0; i < from.locations.size(); ++i) {
+      into.push_back(copied != nullptr ? (*copied)[i] : mapped(from.locations[i]));
+      if (check) check_sample(from, i, into.back());
+    }
+  });
+}
+
 MDSTREAM_INLINE void epoch_feed::check_sample(const upcoming_batch& from, std::size_t i,
                                               bytes_view sample) const {
-  const std::uint32_t shard = from.locations[i].shard;
-  if (corpus_.row_config(shard) != nullptr) return;  // its text is checked as it is read
   try {
-    corpus_.layout(shard).check(sample);
+    corpus_.form(from.locations[i].shard).check(sample);
   } catch (const error& e) {
     throw collate::detail::bad_sample(i, e.where().byte.value_or(0), e.where().what);
   }
 }
 
 MDSTREAM_INLINE void epoch_feed::prepare(batch_job& of, std::size_t worker) const {
-  if (prepares()) builder_.prepare({corpus_, of.from, of.samples, seed_}, of.prepared, worker);
+  if (prepares())
+    builder_.prepare({corpus_, of.from, of.samples, seed_,
+                      substitute_samples_ ? &of.shards : nullptr, &warned_of_sample_},
+                     of.prepared, worker);
+}
+
+MDSTREAM_INLINE void epoch_feed::note_replaced(batch_job& of, std::size_t i, sample_location by) {
+  const auto id_of = [&](sample_location at) {
+    return static_cast<std::int64_t>(corpus_.locate().first_sample(at.shard) + at.index);
+  };
+  of.batch->bad_samples.push_back(id_of(of.from.locations[i]));
+  of.from.locations[i] = by;
+  if (of.from.ids[i] >= 0) of.from.ids[i] = id_of(by);  // padding stays padding
 }
 
 MDSTREAM_INLINE std::uint64_t epoch_feed::finish(batch_job& of) {
   if (!of.batch) of.batch = builder_.make();
+  of.batch->bad_samples.clear();
   found_.resize(of.from.ids.size());
   for (std::size_t i = 0; i < found_.size(); ++i) {
+    if (const auto& instead = of.prepared.replaced(i)) note_replaced(of, i, *instead);
     const bytes_view bytes = prepares() ? of.prepared[i] : of.samples[i];
     found_[i] = {bytes.data(), bytes.size()};
     prefetch_lines(bytes);

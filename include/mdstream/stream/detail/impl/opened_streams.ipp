@@ -171,18 +171,21 @@ MDSTREAM_INLINE index_source opened_streams::source_of(const opened_stream& stre
           .root = root_,
           .prefix = stream.place.split,
           .retry = stream.requests(),
-          .budget = stream.budget};
+          .budget = stream.budget,
+          .allow_unsafe_types = stream.allow_unsafe_types};
 }
 
 MDSTREAM_INLINE opened_stream opened_streams::open(const options& given, stream_options stream,
                                                    stream_place place) const {
   const bool has_store = stream.store.has_value();
-  opened_stream out{.remote = std::move(stream.store),
-                    .keep_zip = stream.keep_zip.value_or(given.keep_zip),
-                    .validate_hash = stream.validate_hash.value_or(given.validate_hash),
-                    .download_retry = stream.download_retry.value_or(given.download_retry),
-                    .download_timeout = stream.download_timeout.value_or(given.download_timeout),
-                    .patience = stream.patience.value_or(given.patience)};
+  opened_stream out{
+      .remote = std::move(stream.store),
+      .keep_zip = stream.keep_zip.value_or(given.keep_zip),
+      .allow_unsafe_types = stream.allow_unsafe_types.value_or(given.allow_unsafe_types),
+      .validate_hash = stream.validate_hash.value_or(given.validate_hash),
+      .download_retry = stream.download_retry.value_or(given.download_retry),
+      .download_timeout = stream.download_timeout.value_or(given.download_timeout),
+      .patience = stream.patience.value_or(given.patience)};
   out.budget = {retry_budget(), detail::tells_of_trouble(warn_, place.name, out.patience)};
   const bool is_raw = !stream.raw.format.empty() || !stream.raw.files.empty();
   if (out.download_retry == 0)

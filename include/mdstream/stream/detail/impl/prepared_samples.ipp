@@ -9,6 +9,7 @@ namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE void prepared_samples::begin(std::size_t samples, std::size_t workers) {
   places_.assign(samples, {});
+  instead_.assign(samples, std::nullopt);
   if (memory_.size() < workers) memory_.resize(workers);
   if (scratch_.size() < workers) scratch_.resize(workers);
   for (auto& each : memory_) each.clear();

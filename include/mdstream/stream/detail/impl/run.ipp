@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/stream/detail/bad_samples.hpp>
 #include <mdstream/stream/detail/run.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/version.hpp>
@@ -17,6 +18,12 @@ MDSTREAM_INLINE void batch_engine::hand_out::tell(const detail::watch::call& beg
   watched->end(began,
                {.epoch = got.epoch, .batch = got.number, .samples = got.samples, .queued = queued},
                sum);
+}
+
+MDSTREAM_INLINE void batch_engine::hand_out::count(const detail::untyped_batch& got) {
+  samples += got.samples;
+  ++batches;
+  add_bad_samples(bad, got.bad_samples);
 }
 
 MDSTREAM_INLINE dataset_options batch_engine::streams_of(const options& given,
@@ -42,16 +49,18 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       progress_(order_.begin_run()),
       bad_(corpus_.shards_of_streams()),
       substitute_(given.on_bad_shard == bad_shards::substitute),
+      substitute_samples_(given.on_bad_sample == mdstream::bad_samples::substitute),
       keeps_busy_(!given.predownload),
       builder_(std::move(policies.builder)),
-      prefetch_limit_(
-          detail::prefetch_limit_of(given, builder_->about.transforms || corpus_.has_rows())),
+      prefetch_limit_(0),
       next_(corpus_.threads(),
             [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
       held_(builder_->make()) {
+  corpus_.offer_common_columns();  // a batch has one set of them
+  prefetch_limit_ = detail::prefetch_limit_of(
+      given, builder_->about.transforms || corpus_.converts() || substitute_samples_);
   builder_->open(corpus_.layout());
   detail::check_block_size(given);
-  corpus_.require_equal_columns();  // a batch has one set of them
   if (handed_out_->hears_warnings()) handed_out_->watched->hear(corpus_.warnings());
 }
 
@@ -151,8 +160,7 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   look_beyond();
   if (!feed_->next(held_)) return false;
   warn_of_limit();
-  handed_out_->samples += held_->samples;
-  ++handed_out_->batches;
+  handed_out_->count(*held_);
   if (handed_out_->watched) handed_out_->tell(began, *held_, totals(), feed_->ready());
   return true;
 }
@@ -161,8 +169,7 @@ MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr&
                                                        const detail::untyped_batch* got) {
   if (admitted_) count_->outstanding = false;
   if (failure) return;
-  count_->samples += got->samples;
-  ++count_->batches;
+  count_->count(*got);
   if (count_->watched) count_->tell(began_, *got, sum_, 0);
 }
 
@@ -200,7 +207,10 @@ MDSTREAM_INLINE run_state batch_engine::state() const {
   const std::uint64_t samples = order_.reads_once() ? handed_out_->batches * global_batch_size()
                                                     : handed_out_->samples * position_.num_ranks();
   const resume_point at = progress_.state(samples, position_);
-  return {.at = at, .identity = identity(at), .substituted = excluded().bad()};
+  return {.at = at,
+          .identity = identity(at),
+          .substituted = excluded().bad(),
+          .bad_samples = handed_out_->bad};
 }
 
 MDSTREAM_INLINE std::string batch_engine::python_state() const {
@@ -239,6 +249,7 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved) {
   for (const std::uint32_t shard : saved.substituted) bad.add(shard);
   progress_ = loaded;
   bad_ = std::move(bad);
+  handed_out_->bad = saved.bad_samples;
 }
 
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::ready_feed(const epoch_key& key) {
@@ -259,7 +270,8 @@ MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
                        .horizon = std::max<std::uint64_t>({8 * predownload_, fetched, 65536}),
                        .requests = requests,
                        .substitute = substitute_},
-          .prefetch_limit = prefetch_limit_};
+          .prefetch_limit = prefetch_limit_,
+          .substitute_samples = substitute_samples_};
 }
 
 MDSTREAM_INLINE std::uint64_t batch_engine::samples_of(std::uint64_t shards) const noexcept {

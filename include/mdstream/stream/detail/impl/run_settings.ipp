@@ -42,6 +42,7 @@ MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
           .patience = from.patience,
           .validate_hash = from.validate_hash,
           .keep_zip = from.keep_zip,
+          .allow_unsafe_types = from.allow_unsafe_types,
           .warn = from.warn,
           .threads = threads_of(from),
           .shared_runtime = from.shared_runtime};
@@ -133,6 +134,8 @@ MDSTREAM_INLINE std::vector<stream_shards> weighted_shards(
     const loader_options& from, const std::vector<std::vector<std::uint64_t>>& shards) {
   if (from.subset && from.on_bad_shard == bad_shards::substitute)
     refuse("on_bad_shard = substitute would read samples that are not in the subset");
+  if (from.subset && from.on_bad_sample == mdstream::bad_samples::substitute)
+    refuse("on_bad_sample = substitute would read samples that are not in the subset");
   auto counted = from.subset ? shards_of_subset(*from.subset, shards) : shards;
   std::vector<stream_shards> out;
   for (std::size_t i = 0; i < shards.size(); ++i) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <mdstream/core/detail/mapped_files.hpp>
-#include <mdstream/format/detail/row_to_mds.hpp>
 #include <mdstream/stream/detail/sample_lookup.hpp>
 #include <mdstream/version.hpp>
 
@@ -38,26 +37,35 @@ MDSTREAM_INLINE void sample_lookup::async_find(std::uint64_t i,
 
 MDSTREAM_INLINE found_sample sample_lookup::found(shard_ref shard, sample_location at) const {
   const bytes_view bytes = corpus_.bytes(shard, at);
-  const sample_layout& layout = corpus_.layout(at.shard);
-  const shard_config* const config = corpus_.has_rows() ? corpus_.row_config(at.shard) : nullptr;
-  if (config == nullptr) return {std::move(shard), bytes, nullptr, &layout};
+  if (!corpus_.converts() || corpus_.form(at.shard).as_stored())
+    return {std::move(shard), bytes, nullptr, &corpus_.layout(at.shard)};
   auto row = std::make_shared<sample_row>();
   row->raw = bytes;
+  convert(*row, at);
+  return {std::move(shard), {}, std::move(row), &corpus_.layout(at.shard)};
+}
+
+MDSTREAM_INLINE void sample_lookup::convert(sample_row& row, sample_location at) const {
   try {
-    read_mapped([&] { append_row_as_mds(*config, layout, bytes, row->mds); });
+    read_mapped([&] { corpus_.form(at.shard).append(row.raw, row.mds); });
   } catch (const error& e) {
     diagnostics where = e.where();
     where.sample = at.index;
     throw error(e.code(), corpus_.placed(std::move(where), at.shard));
   }
-  return {std::move(shard), {}, std::move(row), &layout};
 }
 
 MDSTREAM_INLINE found_sample sample_lookup::found(const bytes_ptr& bytes,
                                                   sample_location at) const {
   auto row = std::make_shared<sample_row>();
-  row->mds = std::move(*bytes);
-  row->raw = row->mds;
+  if (corpus_.form(at.shard).as_stored()) {
+    row->mds = std::move(*bytes);
+    row->raw = row->mds;
+  } else {
+    row->alone = std::move(*bytes);
+    row->raw = row->alone;
+    convert(*row, at);
+  }
   return {shard_ref(), {}, std::move(row), &corpus_.layout(at.shard)};
 }
 

@@ -2,9 +2,11 @@
 
 #include <mdstream/core/detail/hex.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/stream/detail/bad_samples.hpp>
 #include <mdstream/stream/state.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -59,6 +61,23 @@ MDSTREAM_INLINE std::vector<std::uint32_t> parse_numbers(const json::value& from
   return out;
 }
 
+MDSTREAM_INLINE json::object bad_sample_members(const replaced_samples& of) {
+  json::array first;
+  for (const std::int64_t id : of.first) first.emplace_back(id);
+  return {{"count", of.count}, {"first", std::move(first)}};
+}
+
+MDSTREAM_INLINE replaced_samples parse_bad_samples(const json::value& from) {
+  replaced_samples out{.count = from.get<std::uint64_t>("count")};
+  for (const json::value& each : from.get<json::array>("first"))
+    out.first.push_back(each.as<std::int64_t>("first"));
+  if (out.first.size() > std::min<std::uint64_t>(out.count, most_kept_bad_samples))
+    throw error(errc::corrupt, "\"bad_samples\" of a state has " +
+                                   std::to_string(out.first.size()) + " samples of " +
+                                   std::to_string(out.count));
+  return out;
+}
+
 MDSTREAM_INLINE run_identity parse_identity(const json::value& from) {
   if (const auto version = from.get<int>("version"); version != state_version)
     throw error(errc::unsupported, "a state of version " + std::to_string(version) +
@@ -108,6 +127,8 @@ MDSTREAM_INLINE std::string to_text(const run_state& state) {
     json::object own = detail::identity_members(*state.identity);
     if (!state.substituted.empty())
       own.emplace_back("substituted", detail::numbers(state.substituted));
+    if (state.bad_samples.count != 0)
+      own.emplace_back("bad_samples", detail::bad_sample_members(state.bad_samples));
     members.emplace_back("mdstream", std::move(own));
   }
   std::string text = json::dump(std::move(members), json::key_order::sorted);
@@ -124,6 +145,8 @@ MDSTREAM_INLINE run_state parse_state(std::string_view text) {
     out.identity = detail::parse_identity(*own);
     if (const json::value* bad = own->find("substituted"))
       out.substituted = detail::parse_numbers(*bad, "substituted");
+    if (const json::value* bad = own->find("bad_samples"))
+      out.bad_samples = detail::parse_bad_samples(*bad);
   }
   return out;
 }

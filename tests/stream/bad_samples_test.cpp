@@ -1,0 +1,302 @@
+#include <mdstream/collate/dense.hpp>
+#include <mdstream/collate/none.hpp>
+#include <mdstream/mdstream.hpp>
+#include <mdstream/writer/row_writer.hpp>
+
+#include <algorithm>
+#include <asio/use_future.hpp>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <map>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+#include "support/plain_dataset.hpp"
+
+// Samples that no batch can be made of: an error that names them, or others in their place.
+
+namespace mds = mdstream;
+using namespace mds::literals;
+
+namespace bad_samples_test {
+
+using scratch_directory::scratch;
+using ids_list = std::vector<std::int64_t>;
+using bad_ids = std::set<std::int64_t>;
+using numbers = mds::schema<mds::column<"id", mds::int_>>;
+
+/// A decoder that cannot read some samples, after it drew random numbers.
+struct decode {
+  using output = mds::schema<mds::column<"id", mds::int_>, mds::column<"noise", std::uint64_t>>;
+  bad_ids bad;
+  void operator()(const mds::sample_view<numbers>& in, mds::sample_writer<output>& out,
+                  mds::sample_generator& random) const {
+    const std::uint64_t noise = random();
+    const auto id = in.get<"id">();
+    if (bad.contains(id)) throw std::runtime_error("not a picture: " + std::to_string(id));
+    out.write(id, noise);
+  }
+};
+
+struct policies : mds::default_policies {
+  using schema = numbers;
+  using collator = mds::collate::dense;
+  using transform = decode;
+};
+using loader = mds::loader<policies>;
+
+struct seen {
+  std::int64_t id = 0;
+  std::uint64_t noise = 0;
+  friend bool operator==(const seen&, const seen&) = default;
+};
+
+/// 12 shards of 10 samples.
+struct pictures {
+  scratch dir;
+  pictures() { support::write_plain_dataset(dir / "data", std::vector<std::uint64_t>(12, 10)); }
+  [[nodiscard]] mds::loader_options options(mds::world world = {}) const {
+    return {.remote = dir / "data",
+            .local = dir / "cache",
+            .global_batch_size = 16,
+            .num_canonical_nodes = 2,
+            .world = world,
+            .on_bad_sample = mds::bad_samples::substitute,
+            .warn = [](const std::string&) {}};
+  }
+};
+
+/// What the samples of an epoch's batches are, from batch `first` on.
+std::vector<std::vector<seen>> rest_of(loader& from) {
+  std::vector<std::vector<seen>> out;
+  for (const auto& batch : from.epoch()) {
+    auto& all = out.emplace_back();
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      CHECK(batch.get<"id">().span()[i] == batch.ids()[i]);
+      all.push_back({batch.ids()[i], batch.get<"noise">().span()[i]});
+    }
+  }
+  return out;
+}
+
+/// What is read for a sample of a shard of ten.
+std::int64_t instead_of(std::int64_t id, const bad_ids& bad) {
+  while (bad.contains(id)) id = id - id % 10 + (id + 1) % 10;
+  return id;
+}
+
+const bad_ids some{3, 40, 41, 42, 49, 77, 110, 111, 112, 113, 114, 115, 116, 117, 118};
+
+}  // namespace bad_samples_test
+
+TEST_CASE("the next good sample of its shard is read in place of a bad one, on any world") {
+  using namespace bad_samples_test;
+  const pictures data;
+  loader good(data.options(), decode{{}});
+  auto expected = rest_of(good);
+  CHECK(good.bad_samples().count == 0);
+  CHECK(good.state().find("bad_samples") == std::string::npos);
+  for (auto& batch : expected)
+    for (seen& each : batch) each.id = instead_of(each.id, some);
+
+  auto given = data.options();
+  std::vector<std::string> warnings;
+  given.warn = [&](const std::string& text) { warnings.push_back(text); };
+  given.threads = 3;
+  loader one(given, decode{some});
+  CHECK(rest_of(one) == expected);
+  CHECK(one.bad_samples().count == some.size());
+  const auto first = one.bad_samples().first;
+  CHECK(bad_ids(first.begin(), first.end()) == some);
+  REQUIRE(warnings.size() == 1);
+  INFO(warnings.front());
+  CHECK(warnings.front().find("not a picture") != std::string::npos);
+  CHECK(warnings.front().find("shard") != std::string::npos);
+  static_cast<void>(rest_of(one));
+  CHECK(one.bad_samples().count == 2 * some.size());
+  CHECK(warnings.size() == 2);  // once an epoch
+
+  std::uint64_t met = 0;
+  std::vector<std::vector<std::pair<std::int64_t, std::uint64_t>>> batches(expected.size());
+  for (std::uint64_t rank = 0; rank < 4; ++rank) {
+    loader part(data.options({.nodes = 2, .ranks_per_node = 2, .rank = rank}), decode{some});
+    std::size_t at = 0;
+    for (const auto& batch : rest_of(part)) {
+      for (const seen& each : batch) batches[at].emplace_back(each.id, each.noise);
+      ++at;
+    }
+    met += part.bad_samples().count;
+  }
+  CHECK(met == some.size());
+  for (std::size_t i = 0; i + 1 < expected.size(); ++i) {  // the last one is not full
+    std::vector<std::pair<std::int64_t, std::uint64_t>> of_one;
+    for (const seen& each : expected[i]) of_one.emplace_back(each.id, each.noise);
+    std::ranges::sort(of_one);
+    std::ranges::sort(batches[i]);
+    CHECK(batches[i] == of_one);
+  }
+}
+
+TEST_CASE("a state counts bad samples, and a resumed run reads the same") {
+  using namespace bad_samples_test;
+  const pictures data;
+  loader whole(data.options(), decode{some});
+  const auto expected = rest_of(whole);
+  auto given = data.options();
+  given.prefetch_limit = 1_MiB;  // what lies ready and was not handed out does not count
+  std::string state;
+  std::uint64_t before = 0;
+  {
+    loader first(given, decode{some});
+    auto epoch = first.epoch();
+    loader::batch_type batch;
+    ids_list met;
+    for (std::size_t i = 0; i < 4; ++i) {
+      if (i % 2 == 0)
+        REQUIRE(epoch.next(batch));
+      else
+        batch = epoch.async_next(asio::use_future).get();
+      REQUIRE(batch.size() == expected[i].size());
+      for (std::size_t k = 0; k < batch.size(); ++k) CHECK(batch.ids()[k] == expected[i][k].id);
+    }
+    state = first.state();
+    before = first.bad_samples().count;
+  }
+  const mds::run_state saved = mds::parse_state(state);
+  CHECK(saved.bad_samples.count == before);
+  CHECK(before > 0);
+  CHECK(before < some.size());
+  CHECK(saved.bad_samples.first.size() == before);
+  loader second(given, decode{some});
+  second.load_state(state);
+  CHECK(second.bad_samples().count == before);
+  const auto rest = rest_of(second);
+  CHECK(std::ranges::equal(rest, std::vector(expected.begin() + 4, expected.end())));
+  CHECK(second.bad_samples().count == some.size());
+  CHECK(second.python_state().find("bad") == std::string::npos);
+
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = state;
+    REQUIRE(text.find(from) != std::string::npos);
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string count = "\"count\": " + std::to_string(before);
+  for (const auto& text : {changed(count, "\"count\": 0"), changed(count, "\"count\": -1"),
+                           changed("\"first\": [", "\"first\": [\"x\", "),
+                           changed("\"bad_samples\": {", "\"bad_samples\": {\"first\": 1}, {")})
+    support::expect_error([&] { (void)mds::parse_state(text); }, mds::errc::corrupt);
+  mds::run_state many = saved;
+  many.bad_samples = {.count = ~std::uint64_t{0}, .first = ids_list(64, 1'000'000'000'000)};
+  CHECK(mds::parse_state(mds::to_text(many)).bad_samples.count == ~std::uint64_t{0});
+}
+
+TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
+  using namespace bad_samples_test;
+  const pictures data;
+  const auto fails = [&](const mds::loader_options& given, const bad_ids& bad, mds::errc code,
+                         std::initializer_list<std::string_view> pieces) {
+    loader one(given, decode{bad});
+    support::expect_error([&] { (void)rest_of(one); }, code, pieces);
+  };
+  bad_ids shard;
+  for (std::int64_t i = 50; i < 60; ++i) shard.insert(i);
+  fails(data.options(), shard, mds::errc::corrupt, {"all samples", "shard 5", "/data"});
+  auto strict = data.options();
+  strict.on_bad_sample = mds::bad_samples::fail;
+  fails(strict, {17}, mds::errc::transform_failed, {"sample 17", "not a picture: 17"});
+  // Where the limit does not hold a batch's shards, others of their samples are not at hand.
+  auto limited = data.options();
+  limited.cache_limit = std::filesystem::file_size(data.dir / "data/index.json") + 400;
+  fails(limited, {17}, mds::errc::cache_too_small, {"cache limit", "shard 1"});
+  auto part = data.options();
+  part.subset =
+      mds::dataset<>({.remote = data.dir / "data", .local = data.dir / "cache"}).subset({1, 2, 3});
+  support::expect_error([&] { loader one(part, decode{{}}); }, mds::errc::invalid_argument,
+                        {"on_bad_sample", "subset"});
+
+  struct failing : decode {
+    int how = 0;
+    void operator()(const mds::sample_view<numbers>& in, mds::sample_writer<output>& out,
+                    mds::sample_generator& random) const {
+      if (in.get<"id">() == 17 && how == 0) throw std::bad_alloc();
+      if (in.get<"id">() == 17) throw mds::error(mds::errc::unavailable, "no network");
+      decode::operator()(in, out, random);
+    }
+  };
+  struct of_failing : policies {
+    using transform = failing;
+  };
+  for (const int how : {0, 1}) {
+    failing transform;
+    transform.how = how;
+    mds::loader<of_failing> one(data.options(), transform);
+    support::expect_error(
+        [&] {
+          for (auto& batch : one.epoch()) static_cast<void>(batch);
+        },
+        how == 0 ? mds::errc::transform_failed : mds::errc::unavailable, {"sample 17"});
+    CHECK(one.bad_samples().count == 0);
+  }
+}
+
+TEST_CASE("samples without a transform: damaged bytes, and rows that cannot be read") {
+  using namespace bad_samples_test;
+  const scratch dir;
+  struct texts : mds::default_policies {
+    using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
+  };
+  const bool rows = GENERATE(false, true);
+  const std::string file = dir / (rows ? "data/shard.00000.json" : "data/shard.00000.mds");
+  if (rows) {
+    mds::row_writer<mds::default_policies> out({.out = dir / "data",
+                                                .format = mds::shard_format::json,
+                                                .columns = {{"id", "int"}, {"text", "str"}}});
+    for (std::int64_t i = 0; i < 20; ++i) out.write({{"id", i}, {"text", i == 7 ? "bad" : "good"}});
+    out.finish();
+  } else {
+    mds::writer<texts> out({.out = dir / "data"});
+    for (std::int64_t i = 0; i < 20; ++i) out.write(i, i == 7 ? "bad" : "good");
+    out.finish();
+  }
+  {  // the row loses a quote; the sample's text becomes longer than the sample
+    std::fstream shard(file, std::ios::in | std::ios::out | std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(shard)), {});
+    const std::size_t bad = rows ? bytes.find("\"bad\"") : bytes.find("bad") - 12;
+    shard.seekp(static_cast<std::streamoff>(bad));
+    shard.put('\x7f');
+  }
+  mds::loader_options given{.local = dir / "data",
+                            .batch_size = 20,
+                            .shuffle = false,
+                            .world = mds::world{},
+                            .warn = [](const std::string&) {}};
+  mds::loader<texts> strict(given);
+  support::expect_error(
+      [&] {
+        for (auto& batch : strict.epoch()) static_cast<void>(batch);
+      },
+      mds::errc::corrupt, {"shard 0", "sample 7"});
+  given.on_bad_sample = mds::bad_samples::substitute;
+  mds::loader<texts> one(given);
+  for (const auto& batch : one.epoch()) {
+    CHECK(batch.ids()[7] == 8);
+    CHECK(batch.get<"id">().span()[7] == 8);
+    for (std::size_t i = 0; i < 20; ++i) CHECK(batch.get<"text">()[i] == "good");
+  }
+  CHECK(one.bad_samples().first == ids_list{7});
+  struct whole : texts {
+    using collator = mds::collate::none;
+  };
+  mds::loader<whole> samples(given);
+  for (const auto& batch : samples.epoch()) CHECK(batch.sample(7).get<"id">() == 8);
+}
