@@ -74,6 +74,10 @@ macro(mdstream_find_openssl)
   mdstream_import(crypto_library openssl/evp.h crypto)
 endmacro()
 
+macro(mdstream_find_json)
+  mdstream_import(nlohmann_headers nlohmann/json.hpp)
+endmacro()
+
 macro(mdstream_find_jpeg)
   mdstream_import(jpeg_library jpeglib.h jpeg)
 endmacro()

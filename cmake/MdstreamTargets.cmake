@@ -62,6 +62,18 @@ endforeach()
 # Components that are no part of mdstream::full.
 set(mdstream_separate_components "")
 
+# Values of json columns as nlohmann::json, for interop/json.hpp.
+mdstream_find(json)
+if(mdstream_missing)
+  message(STATUS "mdstream: component json is left out, not found: ${mdstream_missing}")
+else()
+  add_library(mdstream_json INTERFACE)
+  add_library(mdstream::json ALIAS mdstream_json)
+  set_property(TARGET mdstream_json PROPERTY EXPORT_NAME json)
+  target_link_libraries(mdstream_json INTERFACE mdstream mdstream::nlohmann_headers)
+  list(APPEND mdstream_separate_components json)
+endif()
+
 # Parquet files, for raw/parquet.hpp: Arrow's C++ libraries, which Debian and Ubuntu have no packages of.
 mdstream_find(parquet)
 if(mdstream_missing)
