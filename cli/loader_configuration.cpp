@@ -102,7 +102,8 @@ mds::stream_options stream_of(const json& given) {
                 {"download_timeout", seconds(out.download_timeout)},
                 {"patience", seconds(out.patience)},
                 {"validate_hash", into(out.validate_hash)},
-                {"keep_zip", into(out.keep_zip)}});
+                {"keep_zip", into(out.keep_zip)},
+                {"allow_unsafe_types", into(out.allow_unsafe_types)}});
   return out;
 }
 
@@ -138,8 +139,7 @@ loader_configuration configuration_of(const json& given) {
                 {"shuffle_block_size", into(o.shuffle_block_size)},
                 {"batching_method", named(o.batching, mds::parse_batching_method)},
                 {"replication", into(o.replication)},
-                // Pickles are bytes here, which nothing executes.
-                {"allow_unsafe_types", [](const json& value) { (void)value.get<bool>(); }},
+                {"allow_unsafe_types", into(o.allow_unsafe_types)},
                 {"num_workers", into(o.num_workers)},
                 {"threads", into(o.threads)},
                 {"epochs", into(out.epochs)}});

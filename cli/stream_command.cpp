@@ -1,5 +1,6 @@
 // mdstream stream: runs the real loader, as a trainer on this rank would.
 
+#include <mdstream/collate/none.hpp>
 #include <mdstream/full.hpp>
 #include <mdstream/hash/xxhash.hpp>
 #include <mdstream/launch/environment.hpp>
@@ -23,7 +24,12 @@ namespace cli {
 
 namespace {
 
-using loader = mds::loader<policies>;
+// Samples as they are: collators do not take every column.
+struct uncollated : policies {
+  using collator = mds::collate::none;
+};
+
+using loader = mds::loader<uncollated>;
 using dataset = mds::dataset<policies>;
 
 struct stream_arguments {
@@ -33,7 +39,7 @@ struct stream_arguments {
   std::optional<std::chrono::milliseconds> patience;  // else the configuration's
 };
 
-// The samples once more, as they lie in their shards: a batch holds them collated.
+// The samples once more, as they lie in their shards: a batch may hold fewer of their columns.
 class digester {
  public:
   explicit digester(const loader::options& of)
@@ -42,6 +48,7 @@ class digester {
                   .local = of.local,
                   .split = of.split,
                   .cache_limit = of.cache_limit,
+                  .allow_unsafe_types = of.allow_unsafe_types,
                   .threads = of.threads}) {}
 
   std::string operator()(std::span<const std::int64_t> ids) {

@@ -1,6 +1,7 @@
 #include "values.hpp"
 
 #include <mdstream/core/detail/base64.hpp>
+#include <mdstream/format/pickle.hpp>
 #include <mdstream/image/jpeg.hpp>
 #include <mdstream/image/png.hpp>
 
@@ -11,7 +12,9 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 namespace cli {
 
@@ -77,7 +80,53 @@ json typed_image_file(mds::bytes_view file) {
           {"raw_b64", mds::detail::to_base64(image.pixels)}};
 }
 
+json typed_pickle(const mds::pickle_value& value);
+
+json typed_pickles(const std::vector<mds::pickle_value>& values) {
+  json out = json::array();
+  for (const mds::pickle_value& each : values) out.push_back(typed_pickle(each));
+  return out;
+}
+
+json typed_pickle(const mds::pickle_value& value) {
+  using kind = mds::detail::pickle_kind;
+  switch (value.type) {
+    case kind::none: return {{"t", "null"}};
+    case kind::boolean: return {{"t", "bool"}, {"v", value.flag}};
+    case kind::integer: return {{"t", "int"}, {"v", value.text}};
+    case kind::real: return typed_float({}, value.number);
+    case kind::text: return {{"t", "str"}, {"v", value.text}};
+    case kind::list: return {{"t", "list"}, {"v", typed_pickles(value.items)}};
+    case kind::tuple: return {{"t", "tuple"}, {"v", typed_pickles(value.items)}};
+    case kind::set: return {{"t", "set"}, {"v", typed_pickles(value.items)}};
+    case kind::dict: {
+      json pairs = json::array();
+      for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
+        pairs.push_back(
+            json::array({typed_pickle(value.items[i]), typed_pickle(value.items[i + 1])}));
+      return {{"t", "dict"}, {"v", std::move(pairs)}};
+    }
+    case kind::array:
+      return {{"t", "ndarray"},
+              {"dtype", std::string(to_string(value.elements))},
+              {"shape", value.shape},
+              {"b64", mds::detail::to_base64(mds::as_bytes(value.text))}};
+    default: return {{"t", "bytes"}, {"b64", mds::detail::to_base64(mds::as_bytes(value.text))}};
+  }
+}
+
+// Plain data; of what is more, the bytes, which nothing executes.
+json typed_pickle(mds::bytes_view bytes) {
+  try {
+    return typed_pickle(mds::read_pickle(bytes));
+  } catch (const mds::error& e) {
+    if (e.code() != mds::errc::unsupported) throw;
+    return {{"t", "pickle"}, {"b64", mds::detail::to_base64(bytes)}};
+  }
+}
+
 json typed_bytes(const mds::encoding& type, mds::bytes_view bytes) {
+  if (type.kind == mds::encoding_kind::pkl) return typed_pickle(bytes);
   if (type.kind == mds::encoding_kind::jpeg || type.kind == mds::encoding_kind::png) {
     return typed_image_file(bytes);
   }

@@ -214,3 +214,24 @@ TEST_CASE("warm fetches what the next batches of some ranks need, for any world"
   REQUIRE(from_cache.size() == 21);
   for (std::size_t i = 0; i < 20; ++i) CHECK(from_cache[i] == from_remote[i]);
 }
+
+TEST_CASE("stream streams every dataset that the reference wrote", "[cli]") {
+  const folder files;
+  std::size_t streamed = 0;
+  for (const auto& entry : fs::directory_iterator(golden + "mds")) {
+    const std::string data = (entry.path() / "data").string();
+    if (!fs::exists(data + "/index.json")) continue;  // it has splits
+    INFO(data);
+    const auto samples = json::parse(text_of((entry.path() / "samples.json").string())).size();
+    std::ofstream(files / "config.json") << json{{"local", data},
+                                                 {"batch_size", 8},
+                                                 {"num_canonical_nodes", 1},
+                                                 {"allow_unsafe_types", true}};
+    const auto got = run("stream --digest --config " + (files / "config.json"));
+    CHECK(got.err.empty());
+    REQUIRE(!got.lines().empty());
+    CHECK(got.lines().back()["summary"]["samples"] == samples);
+    ++streamed;
+  }
+  CHECK(streamed > 10);
+}
