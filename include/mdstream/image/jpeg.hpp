@@ -1,6 +1,7 @@
 #pragma once
 
-/// Pixels of JPEG files. Needs libjpeg (libjpeg-turbo): link mdstream::jpeg.
+/// JPEG files from pixels, and pixels of JPEG files. Needs libjpeg (libjpeg-turbo): link
+/// mdstream::jpeg.
 
 #if !__has_include(<jpeglib.h>)
 #error \
@@ -12,6 +13,9 @@
 
 #include <jpeglib.h>
 #include <csetjmp>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace mdstream::inline v0 {
 namespace detail {
@@ -58,7 +62,49 @@ class jpeg_decoder {
   errors_and_exit errors_{};
 };
 
+/// libjpeg's state for writing, as `jpeg_decoder` for reading.
+class jpeg_encoder {
+ public:
+  jpeg_encoder();
+  jpeg_encoder(const jpeg_encoder&) = delete;
+  jpeg_encoder& operator=(const jpeg_encoder&) = delete;
+  ~jpeg_encoder();
+
+  [[nodiscard]] bool encode(const image_view& image, int quality);
+
+  /// What `encode` made. Valid as long as this.
+  [[nodiscard]] bytes_view file() const noexcept;
+  [[nodiscard]] const char* message() const noexcept;
+
+ private:
+  struct errors_and_exit {
+    jpeg_error_mgr base;
+    std::jmp_buf exit;
+    char text[JMSG_LENGTH_MAX];
+  };
+
+  jpeg_compress_struct state_{};
+  errors_and_exit errors_{};
+  unsigned char* file_ = nullptr;  // from malloc
+  unsigned long size_ = 0;
+};
+
 }  // namespace detail
+
+/// How JPEG files are written.
+struct jpeg_options {
+  int quality = 75;  ///< 1 to 100; the default is Pillow's
+};
+
+/// Encodes pixels as a JPEG file: the bytes that Pillow's `save` gives with the same libjpeg. Gray
+/// or RGB of 8 bits. Lossy: decoding gives other pixels.
+///
+///     out.write(mds::col<"image">(mds::encode_jpeg(image)), mds::col<"class">(3));
+///
+/// Thread safety: any number of calls at a time. Throws errc::invalid_argument for pixels that are
+/// no such image, a quality outside its bounds, and sides above 65,500 pixels.
+[[nodiscard]] std::vector<std::byte> encode_jpeg(const image_view& image,
+                                                 const jpeg_options& options = {});
 
 /// Decodes a JPEG file: the pixels that Pillow gives with the same libjpeg.
 /// Throws errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Pixels of PNG files. Needs libpng: link mdstream::png.
+/// PNG files from pixels, and pixels of PNG files. Needs libpng: link mdstream::png.
 
 #if !__has_include(<png.h>)
 #error "mdstream/image/png.hpp needs <png.h>: install libpng's headers and link mdstream::png"
@@ -10,6 +10,8 @@
 #include <mdstream/image/image.hpp>
 
 #include <png.h>
+#include <cstddef>
+#include <vector>
 
 namespace mdstream::inline v0 {
 namespace detail {
@@ -48,7 +50,43 @@ class png_decoder {
   char message_[128] = {};
 };
 
+/// libpng's state for writing, as `png_decoder` for reading.
+class png_encoder {
+ public:
+  png_encoder();
+  png_encoder(const png_encoder&) = delete;
+  png_encoder& operator=(const png_encoder&) = delete;
+  ~png_encoder();
+
+  [[nodiscard]] bool encode(const image_view& image, int level);
+
+  [[nodiscard]] std::vector<std::byte>& file() noexcept;
+  [[nodiscard]] const char* message() const noexcept;
+
+ private:
+  [[noreturn]] static void on_error(png_structp state, png_const_charp text);
+  static void on_warning(png_structp, png_const_charp);
+  static void on_write(png_structp state, png_bytep bytes, std::size_t size);
+  static void on_flush(png_structp);
+
+  std::vector<std::byte> file_;
+  png_structp state_ = nullptr;
+  png_infop info_ = nullptr;
+  char message_[128] = {};
+};
+
 }  // namespace detail
+
+/// How PNG files are written.
+struct png_options {
+  int level = 6;  ///< of zlib, 0 (none) to 9 (smallest)
+};
+
+/// Encodes pixels as a PNG file: 1 to 4 channels of 8 or 16 bits. Decoding gives the same pixels.
+/// Thread safety: any number of calls at a time. Throws errc::invalid_argument for pixels that are
+/// no such image, a level outside its bounds, and sides above 1,000,000 pixels.
+[[nodiscard]] std::vector<std::byte> encode_png(const image_view& image,
+                                                const png_options& options = {});
 
 /// Decodes a PNG file. Palettes become RGB or RGBA, grays of less than 8 bits become 8; 16 bits
 /// stay. Colours are not converted. Throws errc::corrupt if it is none, is damaged or cut short, or

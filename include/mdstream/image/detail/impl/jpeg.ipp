@@ -4,6 +4,9 @@
 #include <mdstream/image/jpeg.hpp>
 #include <mdstream/version.hpp>
 
+#include <cstdlib>
+#include <string>
+
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
@@ -75,9 +78,68 @@ MDSTREAM_INLINE bool jpeg_decoder::is_unit(const jpeg_component_info& part) noex
   return part.h_samp_factor == 1 && part.v_samp_factor == 1;
 }
 
+MDSTREAM_INLINE jpeg_encoder::jpeg_encoder() {
+  state_.err = jpeg_std_error(&errors_.base);
+  errors_.base.error_exit = [](j_common_ptr state) {
+    auto* errors = reinterpret_cast<errors_and_exit*>(state->err);
+    state->err->format_message(state, errors->text);
+    std::longjmp(errors->exit, 1);
+  };
+  errors_.base.emit_message = [](j_common_ptr, int) {};
+  jpeg_create_compress(&state_);
+}
+
+MDSTREAM_INLINE jpeg_encoder::~jpeg_encoder() {
+  jpeg_destroy_compress(&state_);
+  std::free(file_);
+}
+
+MDSTREAM_INLINE bool jpeg_encoder::encode(const image_view& image, int quality) {
+  if (setjmp(errors_.exit) != 0) return false;
+  jpeg_mem_dest(&state_, &file_, &size_);
+  state_.image_width = image.width;
+  state_.image_height = image.height;
+  state_.input_components = static_cast<int>(image.channels);
+  state_.in_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&state_);
+  jpeg_set_quality(&state_, quality, TRUE);
+  jpeg_start_compress(&state_, TRUE);
+  const std::size_t row = std::size_t{image.width} * image.channels;
+  while (state_.next_scanline < state_.image_height) {
+    // libjpeg does not write to its input, though the type would let it.
+    auto* line = reinterpret_cast<JSAMPROW>(
+        const_cast<std::byte*>(image.pixels.data() + row * state_.next_scanline));
+    jpeg_write_scanlines(&state_, &line, 1);
+  }
+  jpeg_finish_compress(&state_);
+  return true;
+}
+
+MDSTREAM_INLINE bytes_view jpeg_encoder::file() const noexcept {
+  return {reinterpret_cast<const std::byte*>(file_), static_cast<std::size_t>(size_)};
+}
+
+MDSTREAM_INLINE const char* jpeg_encoder::message() const noexcept { return errors_.text; }
+
 }  // namespace mdstream::inline v0::detail
 
 namespace mdstream::inline v0 {
+
+MDSTREAM_INLINE std::vector<std::byte> encode_jpeg(const image_view& image,
+                                                   const jpeg_options& options) {
+  if (image.channels == 2)
+    throw error(errc::invalid_argument, "a JPEG file is gray or RGB, without alpha");
+  detail::check_pixels(image, 3, 8);
+  if (options.quality < 1 || options.quality > 100)
+    throw error(errc::invalid_argument,
+                "the quality of a JPEG file is 1 to 100, not " + std::to_string(options.quality));
+  detail::jpeg_encoder encoder;
+  if (!encoder.encode(image, options.quality))
+    throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as JPEG",
+                                                    .cause = encoder.message()});
+  const bytes_view file = encoder.file();
+  return {file.begin(), file.end()};
+}
 
 MDSTREAM_INLINE decoded_image decode_jpeg(bytes_view file, const image_limits& limits) {
   detail::jpeg_decoder decoder;

@@ -7,6 +7,8 @@
 #include <csetjmp>
 #include <cstring>
 #include <new>
+#include <string>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -80,9 +82,78 @@ MDSTREAM_INLINE void png_decoder::on_read(png_structp state, png_bytep out, std:
   self->rest_ = self->rest_.subspan(size);
 }
 
+MDSTREAM_INLINE png_encoder::png_encoder() {
+  state_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, this, &on_error, &on_warning);
+  if (state_ == nullptr) throw std::bad_alloc();
+  info_ = png_create_info_struct(state_);
+  if (info_ == nullptr) {
+    png_destroy_write_struct(&state_, nullptr);
+    throw std::bad_alloc();
+  }
+  png_set_write_fn(state_, this, &on_write, &on_flush);
+}
+
+MDSTREAM_INLINE png_encoder::~png_encoder() { png_destroy_write_struct(&state_, &info_); }
+
+MDSTREAM_INLINE bool png_encoder::encode(const image_view& image, int level) {
+  static constexpr int types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
+                                  PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
+  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  png_set_compression_level(state_, level);
+  png_set_IHDR(state_, info_, image.width, image.height, static_cast<int>(image.bits),
+               types[image.channels - 1], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
+  png_write_info(state_, info_);
+  if (image.bits == 16) png_set_swap(state_);
+  const std::size_t row = std::size_t{image.width} * image.channels * (image.bits / 8);
+  for (std::uint32_t y = 0; y < image.height; ++y)
+    png_write_row(state_, reinterpret_cast<png_const_bytep>(image.pixels.data() + row * y));
+  png_write_end(state_, nullptr);
+  return true;
+}
+
+MDSTREAM_INLINE std::vector<std::byte>& png_encoder::file() noexcept { return file_; }
+
+MDSTREAM_INLINE const char* png_encoder::message() const noexcept { return message_; }
+
+MDSTREAM_INLINE void png_encoder::on_error(png_structp state, png_const_charp text) {
+  auto* self = static_cast<png_encoder*>(png_get_error_ptr(state));
+  std::strncpy(self->message_, text, sizeof self->message_ - 1);
+  png_longjmp(state, 1);
+}
+
+MDSTREAM_INLINE void png_encoder::on_warning(png_structp, png_const_charp) {}
+
+MDSTREAM_INLINE void png_encoder::on_write(png_structp state, png_bytep bytes, std::size_t size) {
+  auto* self = static_cast<png_encoder*>(png_get_io_ptr(state));
+  const auto* data = reinterpret_cast<const std::byte*>(bytes);
+  bool stored = false;
+  try {
+    self->file_.insert(self->file_.end(), data, data + size);
+    stored = true;
+  } catch (const std::bad_alloc&) {  // no exception goes through C
+  }
+  if (!stored) png_error(state, "no memory for the file");
+}
+
+MDSTREAM_INLINE void png_encoder::on_flush(png_structp) {}
+
 }  // namespace mdstream::inline v0::detail
 
 namespace mdstream::inline v0 {
+
+MDSTREAM_INLINE std::vector<std::byte> encode_png(const image_view& image,
+                                                  const png_options& options) {
+  detail::check_pixels(image, 4, 16);
+  if (options.level < 0 || options.level > 9)
+    throw error(errc::invalid_argument,
+                "the level of a PNG file is 0 to 9, not " + std::to_string(options.level));
+  detail::png_encoder encoder;
+  if (!encoder.encode(image, options.level))
+    throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as PNG",
+                                                    .cause = encoder.message()});
+  return std::move(encoder.file());
+}
 
 MDSTREAM_INLINE decoded_image decode_png(bytes_view file, const image_limits& limits) {
   detail::png_decoder decoder(file);
