@@ -4,10 +4,13 @@
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "format/golden.hpp"
+#include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -49,21 +52,65 @@ TEST_CASE("a root's indexes are merged to the reference's text", "[merge_index]"
 
 TEST_CASE("a list of URLs is merged in its order, each once", "[merge_index]") {
   using namespace merge_index_test;
-  const memory store;
-  // the store of the URLs is local, as golden files are
-  struct local_or_memory : memory {
-    explicit local_or_memory(memory m) : memory(std::move(m)) {}
-    static local_or_memory open(std::string_view url) {
-      const mdstream::store::local directory{std::string(url)};
-      memory copy;
-      copy.write("index.json", mdstream::read_all(directory, "index.json"));
-      return local_or_memory(copy);
+  using local = mdstream::store::local;
+  const scratch_directory::scratch files;
+  const std::string root = files / "all/";
+  const local out{root};
+  for (const std::string part : {"0", "1", "10", "2"})
+    out.write(part + "/index.json",
+              mdstream::as_bytes(format_golden::read_text(golden + part + "/index.json")));
+  const std::vector<std::string> urls{root + "0", root + "1/index.json", root + "10/", root + "1",
+                                      root + "2/../2"};
+  CHECK(mdstream::merge_index(urls, out) == 4);
+  CHECK(std::string(mdstream::as_text(mdstream::read_all(out, "index.json"))) ==
+        format_golden::read_text(golden + "index.json"));
+}
+
+TEST_CASE("shards of datasets in directories of directories keep their paths", "[merge_index]") {
+  using namespace merge_index_test;
+  using local = mdstream::store::local;
+  const scratch_directory::scratch files;
+  const local out{files / "all"};
+  const std::string text = format_golden::read_text(golden + "0/index.json");
+  for (const char* key : {"a/000/index.json", "a/001/index.json", "b/000/index.json"})
+    out.write(key, mdstream::as_bytes(text));
+  const auto names = [&] {
+    const auto bytes = mdstream::read_all(out, "index.json");
+    const auto index = mdstream::dataset_index::parse(mdstream::as_text(bytes));
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < index.shards(); ++i) {
+      const std::string name = index.raw(i).name;
+      found.push_back(name.substr(0, name.rfind('/')));
     }
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
   };
-  const std::vector<std::string> urls{golden + "0", golden + "1/index.json", golden + "10/",
-                                      golden + "1", golden + "2"};
-  CHECK(mdstream::merge_index(urls, local_or_memory(store)) == 4);
-  CHECK(get(store, "index.json") == format_golden::read_text(golden + "index.json"));
+  CHECK(mdstream::merge_index(out) == 3);
+  CHECK(names() == std::vector<std::string>{"a/000", "a/001", "b/000"});
+  out.remove("index.json");
+  const std::vector<std::string> urls{files / "all/b/000", files / "all/a/001/index.json"};
+  CHECK(mdstream::merge_index(urls, out) == 2);
+  CHECK(names() == std::vector<std::string>{"b/000", "a/001"});
+  out.remove("index.json");
+  for (const std::string& url : {files / "other", files / "all", files / "all2/x", files.path()})
+    support::expect_error([&] { (void)mdstream::merge_index(std::vector{url}, out); },
+                          mdstream::errc::invalid_argument, {"does not lie below", files / "all"});
+  CHECK_FALSE(mdstream::exists(out, "index.json"));
+}
+
+TEST_CASE("a directory is seen from the one above, whichever way its URL is written",
+          "[merge_index]") {
+  using mdstream::detail::directory_below;
+  CHECK(directory_below("s3://bucket/c4", "s3://bucket/c4/a/b") == "a/b");
+  CHECK(directory_below("s3://bucket/c4/", "s3://bucket/c4/a/") == "a");
+  CHECK(directory_below("all", "./all/x/../a") == "a");
+  CHECK(directory_below("/", "/a/b") == "a/b");
+  for (const auto& [root, url] :
+       {std::pair{"s3://bucket/c4", "s3://bucket/c40/a"},
+        std::pair{"s3://bucket/c4", "s3://other/c4/a"},
+        std::pair{"s3://bucket/c4", "s3://bucket/c4"}, std::pair{"all", "s3://bucket/all/a"}})
+    support::expect_error([&] { (void)directory_below(root, url); },
+                          mdstream::errc::invalid_argument, {"does not lie below", url});
 }
 
 TEST_CASE("merging nothing writes nothing, and bad parts are refused", "[merge_index]") {

@@ -8,9 +8,11 @@
 #include <mdstream/store/any_store.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -110,6 +112,43 @@ TEST_CASE("typed values are written in the schema's order and read back", "[writ
   CHECK(schema::get<"text">(shard[0]) == "first");
   CHECK(schema::get<"id">(shard[1]) == -2);
   CHECK(schema::get<"tokens">(shard[0])[2] == 9);
+}
+
+TEST_CASE("values that name their columns are written in any order", "[writer]") {
+  using namespace writer_test;
+  using mdstream::col;
+  const memory in_order, named, dynamic;
+  mdstream::writer<typed_policies> a({.out = in_order}), b({.out = named});
+  mdstream::writer<dynamic_policies> c(
+      {.out = dynamic,
+       .columns = {{"text", "str"}, {"id", "int"}, {"tokens", "ndarray:uint16:3"}}});
+  const mdstream::array_shape three{3};
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<std::uint16_t> tokens(3, static_cast<std::uint16_t>(i));
+    const std::string text(static_cast<std::size_t>(i), 'x');
+    a.write(text, i, tokens);
+    b.write(col<"tokens">(tokens), col<"id">(i), col<"text">(text));
+    c.write(col<"id">(i), col<"text">(text),
+            col<"tokens">(mdstream::any_ndarray(mdstream::dtype::uint16, three,
+                                                std::as_bytes(std::span(tokens)))));
+  }
+  a.write("text", 7, std::array<std::uint16_t, 3>{1, 2, 3});
+  b.write(col<"id">(7), col<"tokens">(std::array<std::uint16_t, 3>{1, 2, 3}), col<"text">("text"));
+  c.write(col<"id">(7), col<"text">("text"),
+          col<"tokens">(
+              std::array<std::byte, 6>{std::byte{1}, {}, std::byte{2}, {}, std::byte{3}, {}}));
+  a.finish();
+  b.finish();
+  c.finish();
+  CHECK(index_of(in_order).samples() == 6);
+  CHECK((objects(named) == objects(in_order)));
+  CHECK((objects(dynamic) == objects(in_order)));
+  support::expect_error(
+      [&] {
+        mdstream::writer<typed_policies> out({.out = memory()});
+        out.write(col<"id">(1), col<"tokens">(std::vector<std::uint16_t>(2)), col<"text">("x"));
+      },
+      errc::invalid_argument, {"column \"tokens\""});
 }
 
 TEST_CASE("a writer that is not told otherwise records xxh64", "[writer]") {

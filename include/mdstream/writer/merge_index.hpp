@@ -46,6 +46,10 @@ inline void publish_merged(const opened_store& out, std::span<const index_part> 
   publish(out, index_file_name, as_bytes(text));
 }
 
+/// The path of the directory at `url` seen from the one at `root`: "group-1/000".
+/// Throws errc::invalid_argument where it does not lie below it.
+[[nodiscard]] std::string directory_below(std::string_view root, std::string_view url);
+
 }  // namespace detail
 
 /// Merges the indexes of all directories below `out` into `out/index.json`, in the order of their
@@ -64,10 +68,11 @@ inline std::size_t merge_index(const opened_store& out) {
 }
 
 /// Merges the indexes at `urls` into `out/index.json`. Each URL is that of an index or of its
-/// directory, which has to lie directly in `out`: of its path the last part is kept. Equal URLs
-/// count once. Returns how many were merged; with none, nothing is written. `open(url)` returns the
-/// store of a directory.
-/// Throws errc::invalid_argument if `out` has an index already.
+/// directory, which has to lie below `out`, in as many directories as you like: shards keep their
+/// paths. Equal directories count once. Returns how many were merged; with none, nothing is
+/// written. `open(url)` returns the store of a directory.
+/// Throws errc::invalid_argument if `out` has an index already, or a directory does not lie below
+/// it.
 template <object_store Store, class Open>
 std::size_t merge_index(const std::vector<std::string>& urls, const Store& out, Open open) {
   std::vector<std::string> seen;
@@ -76,10 +81,10 @@ std::size_t merge_index(const std::vector<std::string>& urls, const Store& out, 
     if (url.ends_with("/" + std::string(index_file_name)))
       url.resize(url.size() - index_file_name.size());
     while (url.size() > 1 && url.ends_with('/')) url.pop_back();
-    if (std::find(seen.begin(), seen.end(), url) != seen.end()) continue;
-    seen.push_back(url);
     const object_store auto store = open(url);
-    std::string directory = url.substr(url.rfind('/') + 1);
+    std::string directory = detail::directory_below(out.url(""), store.url(""));
+    if (std::find(seen.begin(), seen.end(), directory) != seen.end()) continue;
+    seen.push_back(directory);
     parts.push_back(detail::read_part(store, std::string(index_file_name), std::move(directory)));
   }
   if (!parts.empty()) detail::publish_merged(out, std::span<const index_part>(parts));

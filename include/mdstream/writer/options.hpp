@@ -11,6 +11,8 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -44,7 +46,28 @@ enum class existing_dataset {
   refuse,   ///< it is an error, and nothing is changed
   replace,  ///< deletes its index first, then its shards
   append,   ///< adds new shards; columns have to be the same
+  resume,   ///< goes on where a writer was killed: keeps its complete shards, see `kept_samples`
 };
+
+/// One part of a dataset that several processes write: this process's number and how many there
+/// are, such as rank and number of ranks. The default is the whole dataset.
+struct writer_part {
+  std::uint64_t number = 0;  ///< from 0 on
+  std::uint64_t of = 1;
+};
+
+/// What a writer has stored so far, shards that it kept included. Whatever is not yet in a stored
+/// shard is not counted.
+struct writer_progress {
+  std::uint64_t samples = 0;
+  std::uint64_t shards = 0;
+  std::uint64_t raw_bytes = 0;     ///< of the shards' files before compression
+  std::uint64_t stored_bytes = 0;  ///< of the files in the store
+};
+
+/// Gets the progress after each stored shard. From any thread, one call at a time. What it throws,
+/// the writer throws as the failure of that shard.
+using progress_function = std::function<void(const writer_progress&)>;
 
 /// Options of a writer; the names and defaults are those of Python's MDSWriter.
 struct writer_options {
@@ -65,6 +88,15 @@ struct writer_options {
   /// Replaces a dataset that exists: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
   existing_dataset existing = existing_dataset::refuse;
+  /// This process's part, where several write one dataset. Each part goes into a directory of its
+  /// own below `out`. The writer that finishes last also writes the index of the whole dataset,
+  /// part after part. `existing` has to be `refuse` or `resume`.
+  writer_part part{};
+  /// A local directory that gets a copy of all that is written, such as the cache of later runs;
+  /// empty: no copy. Of a part, its shards and index.
+  std::string keep_local{};
+  /// If set, called after each stored shard.
+  progress_function progress{};
   /// How long a store may be unavailable. A request that fails with a transient error is retried,
   /// with growing pauses or the pause that the store asks for, for this long. 0: no retries.
   std::chrono::milliseconds patience = default_patience;
@@ -90,6 +122,9 @@ struct row_writer_options {
   unsigned max_workers = 2;
   bool exist_ok = false;
   existing_dataset existing = existing_dataset::refuse;
+  writer_part part{};
+  std::string keep_local{};
+  progress_function progress{};
   std::chrono::milliseconds patience = default_patience;
   warning_function warn = &warn_on_stderr;
 };

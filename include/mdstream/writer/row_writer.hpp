@@ -49,7 +49,10 @@ class row_writer {
   /// Stores the last shard, waits for all, and writes the index. Afterwards nothing can be written.
   void finish() { out_.finish(); }
 
-  /// Rows written so far.
+  /// Rows that are there already and are kept: with `existing` as resume, what a killed writer
+  /// left in complete shards; write what comes after them. With an index also those of the index.
+  [[nodiscard]] std::uint64_t kept_samples() const noexcept { return out_.kept_samples(); }
+  /// Rows written by this writer so far.
   [[nodiscard]] std::uint64_t samples() const noexcept { return out_.samples(); }
   /// Shards completed so far.
   [[nodiscard]] std::uint64_t shards() const noexcept { return out_.shards(); }

@@ -3,6 +3,8 @@
 /// Writes MDS datasets, as Python's MDSWriter does: the same split into shards, the same bytes, the
 /// same index.
 
+#include <mdstream/format/column_argument.hpp>
+#include <mdstream/format/detail/encode_named.hpp>
 #include <mdstream/format/detail/encode_sample.hpp>
 #include <mdstream/format/detail/sample_encoder.hpp>
 #include <mdstream/format/detail/shard_config_json.hpp>
@@ -60,6 +62,23 @@ class writer {
                                   values...);
   }
 
+  /// Writes a sample: one value for each column, each with its column's name, in any order.
+  ///
+  ///     out.write(col<"label">(3), col<"tokens">(tokens));
+  ///
+  /// Throws as `write` of values in the schema's order does. With a schema, a name that it lacks
+  /// and a column without a value are errors of the compiler.
+  template <fixed_string... Names, class... Values>
+    requires(sizeof...(Names) > 0)
+  void write(const column_argument<Names, Values>&... values) {
+    if constexpr (schema::is_dynamic) {
+      write({named_value{Names.view(), column_value(values.value)}...});
+    } else {
+      detail::encode_named<schema>([this](std::uint64_t bytes) { return out_.place(bytes); },
+                                   values...);
+    }
+  }
+
   /// Writes a sample: values by column name, in any order. Values of other columns are ignored.
   void write(std::span<const named_value> values)
     requires(schema::is_dynamic)
@@ -81,7 +100,10 @@ class writer {
   /// Stores the last shard, waits for all, and writes the index. No sample can be written later.
   void finish() { out_.finish(); }
 
-  /// Samples written so far.
+  /// Samples that are there already and are kept: with `existing` as resume, what a killed writer
+  /// left in complete shards; write what comes after them. With an index also those of the index.
+  [[nodiscard]] std::uint64_t kept_samples() const noexcept { return out_.kept_samples(); }
+  /// Samples written by this writer so far.
   [[nodiscard]] std::uint64_t samples() const noexcept { return out_.samples(); }
   /// Shards completed so far.
   [[nodiscard]] std::uint64_t shards() const noexcept { return out_.shards(); }

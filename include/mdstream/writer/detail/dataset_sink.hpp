@@ -8,15 +8,20 @@
 #include <mdstream/policies/detail/storage.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
 #include <mdstream/writer/detail/shard_uploader.hpp>
+#include <mdstream/writer/detail/writer_place.hpp>
 #include <mdstream/writer/options.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -44,6 +49,8 @@ class growing_shard {
   virtual void fill(finished_shard& shard) = 0;
   /// Begins the next shard in the same memory.
   virtual void clear() = 0;
+  /// A `left_shard_check` for shards like this one. From any thread.
+  [[nodiscard]] virtual std::uint64_t check_left(bytes_view data, bytes_view meta) const = 0;
 };
 
 /// Shards into a store. Not for two threads at once.
@@ -55,18 +62,20 @@ class dataset_sink {
   dataset_sink(Options& opts, const storage_policies& storage, shard_format format,
                json::object config, const sample_layout& layout, maker make)
       : make_(std::move(make)),
-        uploader_(make_where_made<shard_uploader>(
-            patient_store(std::move(opts.out).open(storage.open_alone),
-                          patient_requests(opts.patience),
-                          {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}),
-            format, std::move(config), opts.compression, opts.hashes, opts.max_workers,
-            storage.codecs, storage.hashes)),
+        place_(place_of(opts, storage)),
+        uploader_(make_where_made<shard_uploader>(place_.store(), format, std::move(config),
+                                                  opts.compression, opts.hashes, opts.max_workers,
+                                                  storage.codecs, storage.hashes,
+                                                  upload_extras{place_.copy(), opts.progress})),
         shard_(make_()) {
-    if (opts.exist_ok && opts.existing == existing_dataset::append)
-      throw error(
-          errc::invalid_argument,
-          "exist_ok replaces the dataset that is there, existing = append keeps it: give one");
-    prepare(opts.exist_ok ? existing_dataset::replace : opts.existing, layout);
+    if (opts.exist_ok && opts.existing != existing_dataset::refuse &&
+        opts.existing != existing_dataset::replace)
+      throw error(errc::invalid_argument,
+                  "exist_ok replaces the dataset that is there, existing = append or resume keeps "
+                  "it: give one");
+    const existing_dataset mode = opts.exist_ok ? existing_dataset::replace : opts.existing;
+    place_.require_free(mode);
+    prepare(mode, layout);
   }
 
   /// The shard that is being written.
@@ -74,6 +83,11 @@ class dataset_sink {
   [[nodiscard]] const growing_shard& shard() const noexcept { return *shard_; }
   /// Shards completed so far, without those of before.
   [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
+  /// Samples of the shards that were there and are kept.
+  [[nodiscard]] std::uint64_t kept_samples() const noexcept { return kept_samples_; }
+  /// Whether the sample at hand is the first after shards that a killed writer left. The last of
+  /// those was cut for it.
+  [[nodiscard]] bool goes_on() const noexcept { return resumed_ && shards_ == 0; }
 
   void require_open() const {
     uploader_.get_deleter().made.require_here("writer");
@@ -100,29 +114,110 @@ class dataset_sink {
     if (shard_->samples() != 0) flush();
     uploader_->wait();
     uploader_->publish_index(before_);
+    place_.publish_whole();
     finished_ = true;
   }
 
  private:
+  template <class Options>
+  static writer_place place_of(Options& opts, const storage_policies& storage) {
+    return {std::move(opts.out).open(storage.open_alone),
+            opts.keep_local,
+            opts.part,
+            patient_requests(opts.patience),
+            {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}};
+  }
+
   void prepare(existing_dataset mode, const sample_layout& layout) {
-    const auto& target = uploader_->store();
-    const bool has_index = exists(target, index_file_name);
-    if (mode == existing_dataset::append && has_index) {
-      before_ = read_entries(layout);
-      return;
+    const bool keeps = mode == existing_dataset::append || mode == existing_dataset::resume;
+    const bool has_index = keeps && exists(uploader_->store(), index_file_name);
+    if (has_index) before_ = read_entries(layout);
+    if (mode == existing_dataset::resume) return adopt_left(has_index);
+    if (keeps) return;
+    for (const patient_store* each : {&uploader_->store(), uploader_->copy()}) {
+      if (each == nullptr) continue;
+      if (mode == existing_dataset::refuse)
+        refuse_dataset(*each);
+      else
+        remove_dataset(*each);
     }
-    const std::vector<object_info> shards = store_list(target, "shard.");
-    if (!has_index && (shards.empty() || mode == existing_dataset::append)) return;
-    if (mode == existing_dataset::refuse)
-      throw error(errc::invalid_argument,
-                  diagnostics{.what = has_index ? "a dataset is already there; \"existing\" says "
-                                                  "what becomes of it: replace, or append"
-                                                : "shards without an index are already there, of "
-                                                  "a writer that did not finish; with "
-                                                  "\"existing\" as replace they are deleted",
-                              .url = target.url("")});
-    if (has_index) store_remove(target, index_file_name);
-    for (const object_info& each : shards) store_remove(target, each.key);
+  }
+
+  /// Throws if there is a dataset, or what a writer left of one.
+  static void refuse_dataset(const patient_store& store) {
+    const bool has_index = exists(store, index_file_name);
+    if (!has_index && store_list(store, "shard.").empty()) return;
+    throw error(
+        errc::invalid_argument,
+        diagnostics{.what = has_index ? "a dataset is already there; \"existing\" says what "
+                                        "becomes of it: replace, append or resume"
+                                      : "shards without an index are already there, of a writer "
+                                        "that did not finish; with \"existing\" as resume they "
+                                        "are kept, as replace they are deleted",
+                    .url = store.url("")});
+  }
+
+  static void remove_dataset(const patient_store& store) {
+    if (exists(store, index_file_name)) store_remove(store, index_file_name);
+    remove_shards(store, 0);
+  }
+
+  /// Removes the shards whose number is `first` or larger.
+  static void remove_shards(const patient_store& store, std::uint64_t first) {
+    for (const object_info& each : store_list(store, "shard."))
+      if (number_of(each.key).value_or(0) >= first) store_remove(store, each.key);
+  }
+
+  /// The number in "shard.00017.mds".
+  static std::optional<std::uint64_t> number_of(std::string_view key) {
+    std::uint64_t number = 0;
+    key.remove_prefix(std::string_view("shard.").size());
+    const auto parsed = std::from_chars(key.data(), key.data() + key.size(), number);
+    return parsed.ec == std::errc{} ? std::optional(number) : std::nullopt;
+  }
+
+  /// Keeps the complete shards that a killed writer left, up to the first gap, and removes the
+  /// others: those behind the gap will be written again.
+  void adopt_left(bool has_index) {
+    const patient_store* const copy = uploader_->copy();
+    if (copy != nullptr && !has_index && exists(*copy, index_file_name))
+      store_remove(*copy, index_file_name);
+    std::vector<std::string> left;
+    for (const object_info& each : store_list(uploader_->store(), "shard."))
+      if (number_of(each.key).value_or(first_) >= first_) left.push_back(each.key);
+    std::sort(left.begin(), left.end());
+    const std::uint64_t count = count_left(left);
+    const writer_progress adopted = uploader_->adopt(
+        first_, count,
+        [this](bytes_view data, bytes_view meta) { return shard_->check_left(data, meta); });
+    kept_samples_ += adopted.samples;
+    first_ += adopted.shards;
+    resumed_ = adopted.shards > 0;
+    for (const patient_store* each : {&uploader_->store(), copy})
+      if (each != nullptr) remove_shards(*each, first_);
+  }
+
+  /// How many shards from `first_` on have all their files. Throws errc::schema_mismatch for files
+  /// of another format or compression.
+  [[nodiscard]] std::uint64_t count_left(const std::vector<std::string>& sorted) const {
+    const auto has = [&](std::uint64_t number, bool meta) {
+      return std::binary_search(sorted.begin(), sorted.end(), uploader_->stored_name(number, meta));
+    };
+    for (const std::string& key : sorted) {
+      const std::uint64_t number = number_of(key).value_or(0);
+      if (key == uploader_->stored_name(number, false) ||
+          (uploader_->has_meta() && key == uploader_->stored_name(number, true)))
+        continue;
+      throw error(errc::schema_mismatch,
+                  diagnostics{.what = "a writer can not resume with other options: its shards are "
+                                      "named like " +
+                                      uploader_->stored_name(0, false),
+                              .url = uploader_->store().url(key)});
+    }
+    std::uint64_t count = 0;
+    while (has(first_ + count, false) && (!uploader_->has_meta() || has(first_ + count, true)))
+      ++count;
+    return count;
   }
 
   /// The entries of the index that is there; shards are numbered on from its last.
@@ -130,6 +225,7 @@ class dataset_sink {
     const auto& target = uploader_->store();
     const std::vector<std::byte> bytes = read_all(target, index_file_name);
     const diagnostics where{.url = target.url(index_file_name)};
+    require_copy(as_text(bytes));
     const dataset_index index =
         dataset_index::parse(as_text(bytes), {.allow_unsafe_types = true, .where = where});
     for (std::size_t i = 0; i < index.shards(); ++i) {
@@ -144,7 +240,33 @@ class dataset_sink {
       if (const auto usual = parse_usual_name(name, suffix); usual && usual->directory.empty())
         first_ = std::max(first_, usual->number + 1);
     }
+    kept_samples_ = index.samples();
+    uploader_->count(size_of(index));
     return split_index_entries(as_text(bytes), where);
+  }
+
+  /// A copy has what is appended to already.
+  void require_copy(std::string_view index) const {
+    const patient_store* const copy = uploader_->copy();
+    if (copy == nullptr) return;
+    if (exists(*copy, index_file_name) && as_text(read_all(*copy, index_file_name)) == index)
+      return;
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "keep_local has no copy of the dataset that is added to: copy "
+                                    "it there first, or leave keep_local out",
+                            .url = copy->url(index_file_name)});
+  }
+
+  static writer_progress size_of(const dataset_index& index) {
+    writer_progress out{.samples = index.samples(), .shards = index.shards()};
+    for (std::size_t i = 0; i < index.shards(); ++i) {
+      const auto bytes = [&](file_role role) { return index.file_bytes(i, role); };
+      const std::uint64_t raw = bytes(file_role::raw_data) + bytes(file_role::raw_meta);
+      out.raw_bytes += raw;
+      out.stored_bytes +=
+          index.zip(i) ? bytes(file_role::zip_data) + bytes(file_role::zip_meta) : raw;
+    }
+    return out;
   }
 
   std::unique_ptr<growing_shard> take_spare() {
@@ -158,11 +280,14 @@ class dataset_sink {
   maker make_;
   std::mutex spare_mutex_;
   std::vector<std::unique_ptr<growing_shard>> spare_;
+  writer_place place_;
   unique_where_made<shard_uploader> uploader_;
   std::unique_ptr<growing_shard> shard_;
   std::vector<std::string> before_;  // entries of the index that is appended to
   std::uint64_t first_ = 0;
   std::uint64_t shards_ = 0;
+  std::uint64_t kept_samples_ = 0;
+  bool resumed_ = false;  // with shards that were read back
   bool finished_ = false;
 };
 

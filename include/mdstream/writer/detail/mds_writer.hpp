@@ -25,9 +25,11 @@ class mds_writer {
         encoder_(layout_),
         config_(mds_config(layout_, opts.compression, opts.hashes, opts.size_limit.value)),
         sink_(opts, storage, shard_format::mds, config_, layout_,
-              [text = json::dump(config_, json::key_order::sorted), limit = limit_] {
-                return std::make_unique<mds_shard>(text, limit);
+              [this, text = json::dump(config_, json::key_order::sorted)] {
+                return std::make_unique<mds_shard>(text, limit_, layout_);
               }) {}
+  mds_writer(const mds_writer&) = delete;
+  mds_writer& operator=(const mds_writer&) = delete;
 
   void write(std::span<const named_value> values) {
     encoder_.encode(values.data(), values.size());
@@ -42,7 +44,8 @@ class mds_writer {
   /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.
   std::byte* place(std::uint64_t bytes) {
     sink_.require_open();
-    if (limit_ != 0 && limit_ < builder().file_size() + 4 + bytes) sink_.flush();
+    if (limit_ != 0 && limit_ < builder().file_size() + 4 + bytes && !is_cut_already())
+      sink_.flush();
     std::byte* at = builder().add(bytes);
     ++samples_;
     return at;
@@ -55,21 +58,33 @@ class mds_writer {
 
   void finish() { sink_.finish(); }
 
+  [[nodiscard]] std::uint64_t kept_samples() const noexcept { return sink_.kept_samples(); }
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   [[nodiscard]] std::uint64_t shards() const noexcept { return sink_.shards(); }
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout_; }
 
  private:
   struct mds_shard final : growing_shard {
-    mds_shard(const std::string& config, std::uint64_t limit) : made(config, limit) {}
+    mds_shard(const std::string& text, std::uint64_t limit, const sample_layout& columns)
+        : config(text), layout(columns), made(text, limit) {}
     [[nodiscard]] std::uint64_t samples() const override { return made.samples(); }
     void fill(finished_shard& shard) override { shard.data = made.finish(); }
     void clear() override { made.clear(); }
+    [[nodiscard]] std::uint64_t check_left(bytes_view data, bytes_view) const override {
+      return check_left_mds(data, config, layout);
+    }
+    const std::string config;
+    const sample_layout& layout;
     mds_shard_builder made;
   };
 
   [[nodiscard]] mds_shard_builder& builder() noexcept {
     return static_cast<mds_shard&>(sink_.shard()).made;
+  }
+
+  /// The last shard of a killed writer was cut for the sample that is written first.
+  [[nodiscard]] bool is_cut_already() noexcept {
+    return sink_.goes_on() && builder().samples() == 0;
   }
 
   sample_layout layout_;

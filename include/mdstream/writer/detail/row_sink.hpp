@@ -34,7 +34,8 @@ class row_sink {
   void write(std::span<const named_value> values) {
     sink_.require_open();
     const std::string_view row = encoder_.encode(values.data(), values.size());
-    if (limit_ != 0 && limit_ < builder().row_bytes() + row.size() && !must_not_be_empty())
+    if (limit_ != 0 && limit_ < builder().row_bytes() + row.size() && !must_not_be_empty() &&
+        !is_cut_already())
       sink_.flush();
     builder().add(row);
     ++samples_;
@@ -42,13 +43,15 @@ class row_sink {
 
   void finish() { sink_.finish(); }
 
+  [[nodiscard]] std::uint64_t kept_samples() const noexcept { return sink_.kept_samples(); }
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   [[nodiscard]] std::uint64_t shards() const noexcept { return sink_.shards(); }
   [[nodiscard]] const sample_layout& layout() const noexcept { return config_.layout; }
 
  private:
   struct row_shard final : growing_shard {
-    row_shard(const std::string& head, const std::string& config) : made(head, config) {}
+    row_shard(const std::string& first, const std::string& text)
+        : head(first), config(text), made(first, text) {}
     [[nodiscard]] std::uint64_t samples() const override { return made.samples(); }
     void fill(finished_shard& shard) override {
       made.finish();
@@ -56,6 +59,10 @@ class row_sink {
       shard.meta = made.meta();
     }
     void clear() override { made.clear(); }
+    [[nodiscard]] std::uint64_t check_left(bytes_view data, bytes_view meta) const override {
+      return check_left_rows(data, meta, head, config);
+    }
+    const std::string head, config;
     row_shard_builder made;
   };
 
@@ -68,6 +75,11 @@ class row_sink {
   [[nodiscard]] bool must_not_be_empty() const {
     return sink_.shard().samples() == 0 && !config_.compression.empty() &&
            config_.layout.format() == shard_format::json;
+  }
+
+  /// The last shard of a killed writer was cut for the row that is written first.
+  [[nodiscard]] bool is_cut_already() const {
+    return sink_.goes_on() && sink_.shard().samples() == 0;
   }
 
   static shard_config make_config(const row_writer_options& opts) {

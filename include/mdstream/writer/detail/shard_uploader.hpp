@@ -12,7 +12,10 @@
 #include <mdstream/store/detail/patient_store.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/writer/detail/index_text.hpp>
+#include <mdstream/writer/detail/left_shards.hpp>
+#include <mdstream/writer/options.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +40,12 @@ struct finished_shard {
   unique_function<void()> release{};
 };
 
+/// What an uploader does beside storing.
+struct upload_extras {
+  std::optional<patient_store> copy{};  ///< gets all files, too
+  progress_function progress{};
+};
+
 /// Turns finished shards into objects of a store and entries of the index, on threads of its own.
 /// `submit`, `wait` and `publish_index` are for one thread.
 class shard_uploader {
@@ -44,12 +53,14 @@ class shard_uploader {
   /// `config`: the members of a shard's entry besides files and samples.
   shard_uploader(patient_store store, shard_format format, json::object config,
                  const std::string& compression, std::vector<std::string> hashes, unsigned workers,
-                 codec_set codecs, hash_set computes)
+                 codec_set codecs, hash_set computes, upload_extras extras = {})
       : store_(std::move(store)),
+        extras_(std::move(extras)),
         format_(format),
         config_(std::move(config)),
         hashes_(std::move(hashes)),
         computes_(computes),
+        codecs_(codecs),
         workers_(workers) {
     if (!compression.empty()) codec_ = codecs.open(compression);
     for (const std::string& name : hashes_) computes_.require(name);
@@ -66,6 +77,64 @@ class shard_uploader {
   }
 
   [[nodiscard]] const patient_store& store() const noexcept { return store_; }
+  /// The store of the copy, null if there is none.
+  [[nodiscard]] const patient_store* copy() const noexcept {
+    return extras_.copy ? &*extras_.copy : nullptr;
+  }
+
+  /// The name of the data or meta file that is stored of a shard.
+  [[nodiscard]] std::string stored_name(std::uint64_t number, bool meta) const {
+    return shard_file_name(number, format_, meta, codec_ ? codec_->extension() : "");
+  }
+  /// Whether shards have a meta file beside their data.
+  [[nodiscard]] bool has_meta() const noexcept { return format_ != shard_format::mds; }
+
+  /// Reads `count` shards from `first` on that an earlier writer stored, and enters those before
+  /// the first that is not complete into the index. Returns what these are.
+  /// Throws what `check` throws besides errc::corrupt, and what the store throws.
+  writer_progress adopt(std::uint64_t first, std::uint64_t count, const left_shard_check& check) {
+    std::uint64_t complete = count;  // guarded by the mutex, as all that follows
+    const auto take = [&](std::uint64_t i) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (failure_ || i >= complete) return;
+      }
+      bool taken = false;
+      try {
+        taken = adopt_one(first + i, check);
+      } catch (...) {
+        note_failure(std::current_exception());
+      }
+      const std::lock_guard lock(mutex_);
+      if (!taken) complete = std::min(complete, i);
+    };
+    if (pool_) {
+      {
+        const std::lock_guard lock(mutex_);
+        pending_ += static_cast<std::size_t>(count);
+      }
+      for (std::uint64_t i = 0; i < count; ++i)
+        pool_->post([this, &take, i] {
+          take(i);
+          const std::lock_guard lock(mutex_);
+          --pending_;
+          changed_.notify_all();
+        });
+    } else {
+      for (std::uint64_t i = 0; i < count; ++i) take(i);
+    }
+    wait();
+    const std::lock_guard lock(mutex_);
+    entries_.erase(entries_.lower_bound(first + complete), entries_.end());
+    writer_progress adopted;
+    for (const auto& [number, entry] : entries_) add(adopted, entry.adds);
+    add(progress_, adopted);
+    if (extras_.progress && complete > 0) extras_.progress(progress_);
+    return adopted;
+  }
+
+  /// Counts what an index has already, before any shard is adopted or submitted.
+  void count(const writer_progress& before) { add(progress_, before); }
 
   /// Takes a shard; waits while twice as many as there are workers are on their way.
   /// Throws what an earlier shard failed with.
@@ -106,23 +175,21 @@ class shard_uploader {
   /// `wait` before.
   void publish_index(const std::vector<std::string>& before) {
     std::vector<std::string> entries;
-    for (const auto& [number, entry] : entries_) entries.push_back(entry);
+    for (const auto& [number, entry] : entries_) entries.push_back(entry.text);
     std::string text = "{\"shards\": [";
     bool first = true;
     append_entries(text, before, first);
     append_entries(text, entries, first);
     text += "], \"version\": 2}";
+    // The copy first: whoever finds the dataset may rely on the copy, too.
+    if (extras_.copy) publish(*extras_.copy, index_file_name, as_bytes(text));
     publish(store_, index_file_name, as_bytes(text));
   }
 
  private:
   void process(finished_shard& shard) {
     try {
-      if (!stopped()) {
-        std::string entry = store_files(shard);
-        const std::lock_guard lock(mutex_);
-        entries_.emplace(shard.number, std::move(entry));
-      }
+      if (!stopped()) store_files(shard);
     } catch (const error& e) {
       diagnostics where = e.where();
       where.shard = shard.number;
@@ -145,28 +212,95 @@ class shard_uploader {
     changed_.notify_all();
   }
 
-  /// Stores the shard's files, data before meta, and returns its entry in the index.
-  std::string store_files(const finished_shard& shard) const {
-    json::object entry = config_;
-    entry.emplace_back("samples", shard.samples);
-    store_file(shard.number, shard.data, false, entry);
-    if (shard.meta) store_file(shard.number, *shard.meta, true, entry);
-    return json::dump(entry, json::key_order::sorted);
+  /// A shard's entry in the making, and what the shard adds to the progress.
+  struct shard_entry {
+    json::object members{};
+    writer_progress adds{};
+  };
+  struct index_entry {
+    std::string text{};
+    writer_progress adds{};
+  };
+
+  static void add(writer_progress& to, const writer_progress& more) noexcept {
+    to.samples += more.samples;
+    to.shards += more.shards;
+    to.raw_bytes += more.raw_bytes;
+    to.stored_bytes += more.stored_bytes;
   }
 
-  void store_file(std::uint64_t number, bytes_view raw, bool meta, json::object& entry) const {
-    const std::string raw_name = shard_file_name(number, format_, meta, "");
-    entry.emplace_back(meta ? "raw_meta" : "raw_data", describe(raw_name, raw));
-    json::value zip_info;
-    if (codec_) {
-      const std::vector<std::byte> zip = codec_->compress(raw);
-      const std::string name = shard_file_name(number, format_, meta, codec_->extension());
-      zip_info = describe(name, zip);
-      store_write(store_, name, zip);
-    } else {
-      store_write(store_, raw_name, raw);
+  [[nodiscard]] shard_entry begin_entry(std::uint64_t samples) const {
+    shard_entry out{config_, {.samples = samples, .shards = 1}};
+    out.members.emplace_back("samples", samples);
+    return out;
+  }
+
+  /// Stores the shard's files, data before meta, and enters it into the index.
+  void store_files(const finished_shard& shard) {
+    shard_entry entry = begin_entry(shard.samples);
+    store_file(shard.number, shard.data, false, entry);
+    if (shard.meta) store_file(shard.number, *shard.meta, true, entry);
+    enter(shard.number, entry);
+    const std::lock_guard lock(mutex_);
+    add(progress_, entry.adds);
+    if (extras_.progress) extras_.progress(progress_);
+  }
+
+  void store_file(std::uint64_t number, bytes_view raw, bool meta, shard_entry& entry) const {
+    std::vector<std::byte> zip;
+    if (codec_) zip = codec_->compress(raw);
+    const bytes_view stored = codec_ ? bytes_view(zip) : raw;
+    const std::string name = stored_name(number, meta);
+    if (extras_.copy) store_write(*extras_.copy, name, stored);
+    store_write(store_, name, stored);
+    add_file(number, raw, stored, meta, entry);
+  }
+
+  void add_file(std::uint64_t number, bytes_view raw, bytes_view stored, bool meta,
+                shard_entry& entry) const {
+    entry.members.emplace_back(meta ? "raw_meta" : "raw_data",
+                               describe(shard_file_name(number, format_, meta, ""), raw));
+    entry.members.emplace_back(
+        meta ? "zip_meta" : "zip_data",
+        codec_ ? describe(stored_name(number, meta), stored) : json::value());
+    entry.adds.raw_bytes += raw.size();
+    entry.adds.stored_bytes += stored.size();
+  }
+
+  void enter(std::uint64_t number, const shard_entry& entry) {
+    std::string text = json::dump(entry.members, json::key_order::sorted);
+    const std::lock_guard lock(mutex_);
+    entries_.emplace(number, index_entry{std::move(text), entry.adds});
+  }
+
+  /// False where a file of the shard is missing or not complete.
+  bool adopt_one(std::uint64_t number, const left_shard_check& check) try {
+    const std::vector<std::byte> data = read_all(store_, stored_name(number, false));
+    std::vector<std::byte> meta;
+    if (has_meta()) meta = read_all(store_, stored_name(number, true));
+    const std::vector<std::byte> raw_data = codec_ ? raw_of(data) : std::vector<std::byte>();
+    const std::vector<std::byte> raw_meta =
+        codec_ && has_meta() ? raw_of(meta) : std::vector<std::byte>();
+    const bytes_view plain_data = codec_ ? raw_data : data, plain_meta = codec_ ? raw_meta : meta;
+    shard_entry entry = begin_entry(check(plain_data, plain_meta));
+    add_file(number, plain_data, data, false, entry);
+    if (has_meta()) add_file(number, plain_meta, meta, true, entry);
+    if (extras_.copy) {
+      store_write(*extras_.copy, stored_name(number, false), data);
+      if (has_meta()) store_write(*extras_.copy, stored_name(number, true), meta);
     }
-    entry.emplace_back(meta ? "zip_meta" : "zip_data", std::move(zip_info));
+    enter(number, entry);
+    return true;
+  } catch (const error& e) {
+    if (e.code() == errc::corrupt || e.code() == errc::not_found) return false;
+    diagnostics where = e.where();
+    where.shard = number;
+    if (where.url.empty()) where.url = store_.url(stored_name(number, false));
+    throw error(e.code(), std::move(where));
+  }
+
+  [[nodiscard]] std::vector<std::byte> raw_of(bytes_view zip) const {
+    return decompress_left(codecs_.streams(), codec_->extension(), zip);
   }
 
   [[nodiscard]] json::value describe(const std::string& name, bytes_view bytes) const {
@@ -178,10 +312,12 @@ class shard_uploader {
   }
 
   patient_store store_;
+  upload_extras extras_;
   shard_format format_;
   json::object config_;
   std::vector<std::string> hashes_;
   hash_set computes_;
+  codec_set codecs_;
   unsigned workers_;
   std::unique_ptr<const opened_codec> codec_;  // null: shards are stored as they are
 
@@ -190,8 +326,9 @@ class shard_uploader {
   std::size_t pending_ = 0;
   bool abandoned_ = false;
   std::exception_ptr failure_;
-  std::map<std::uint64_t, std::string> entries_;  // of the index, by shard number
-  std::unique_ptr<thread_pool> pool_;             // last: joins before the rest goes
+  std::map<std::uint64_t, index_entry> entries_;  // of the index, by shard number
+  writer_progress progress_;
+  std::unique_ptr<thread_pool> pool_;  // last: joins before the rest goes
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -336,7 +336,8 @@ MDSTREAM_INLINE file_mapping cache_directory::name_file(temporary_file file,
                                                         cache_ledger::transaction& change) {
   const std::string directory = detail::parent_of(path);
   if (const int failure = detail::make_shared_directories(directory); failure != 0) {
-    throw system_failure(failure, "cannot make the directory", directory);
+    throw system_failure(failure, "the cache directory cannot be written: choose another local",
+                         directory);
   }
   change.remove_file(path);
   const std::uint64_t bytes = file.size();

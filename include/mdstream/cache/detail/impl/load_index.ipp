@@ -40,7 +40,8 @@ MDSTREAM_INLINE void drop_dead_indexes(const std::string& directory) {
 /// Puts an index there, whole or not at all.
 MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) {
   if (const int failure = make_shared_directories(directory); failure != 0)
-    throw system_failure(failure, "cannot make the directory", directory);
+    throw system_failure(failure, "the cache directory cannot be written: choose another local",
+                         directory);
   drop_dead_indexes(directory);
   std::string temporary;
   unique_fd fd;
@@ -258,7 +259,8 @@ MDSTREAM_INLINE void index_loading::settle() {
   try {
     const std::string own = source_.directory + "/.mdstream";
     if (const int failure = detail::make_directories(own); failure != 0)
-      throw system_failure(failure, "cannot make the directory", own);
+      throw system_failure(failure, "the cache directory cannot be written: choose another local",
+                           own);
     const std::string path = own + "/origin.lock";
     const unique_fd lock = detail::open_lock(path);
     detail::lock_file(lock.get(), path);

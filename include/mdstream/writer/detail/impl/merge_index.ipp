@@ -4,7 +4,10 @@
 #include <mdstream/version.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace mdstream::inline v0::detail {
 
@@ -34,6 +37,24 @@ MDSTREAM_INLINE void require_columns(const sample_layout& first, const dataset_i
                  first.describe() + ")";
     throw error(errc::schema_mismatch, std::move(about));
   }
+}
+
+/// A directory's URL in one form: without slashes at its end, of local paths the absolute one.
+MDSTREAM_INLINE std::string plain_url(std::string_view url) {
+  std::string out(url);
+  if (url_scheme(url).empty()) out = std::filesystem::absolute(out).lexically_normal().string();
+  while (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
+}
+
+MDSTREAM_INLINE std::string directory_below(std::string_view root, std::string_view url) {
+  const std::string above = plain_url(root), below = plain_url(url);
+  const std::string prefix = above.ends_with('/') ? above : above + '/';
+  if (below.size() > prefix.size() && below.starts_with(prefix)) return below.substr(prefix.size());
+  throw error(errc::invalid_argument,
+              diagnostics{.what = "the dataset does not lie below " + above +
+                                  ", from where the merged index would name its shards",
+                          .url = std::string(url)});
 }
 
 }  // namespace mdstream::inline v0::detail

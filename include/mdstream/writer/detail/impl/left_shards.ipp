@@ -1,0 +1,82 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
+#include <mdstream/format/detail/row_shard.hpp>
+#include <mdstream/format/mds_shard.hpp>
+#include <mdstream/version.hpp>
+#include <mdstream/writer/detail/left_shards.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace mdstream::inline v0::detail {
+
+[[noreturn]] MDSTREAM_INLINE void fail_left(const char* what) { throw error(errc::corrupt, what); }
+
+MDSTREAM_INLINE void require_same_options(std::string_view found, std::string_view config) {
+  if (found == config) return;
+  throw error(errc::schema_mismatch, "a writer can not resume with other options: the shard has " +
+                                         std::string(found) + ", this writer has " +
+                                         std::string(config));
+}
+
+MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, std::string_view config,
+                                             const sample_layout& layout) {
+  if (shard.size() < 8) fail_left("the shard has no header");
+  const std::uint64_t samples = load<std::uint32_t>(shard.data());
+  const mds_shard_view view(shard, samples);
+  const std::uint64_t header = 4 + 4 * (samples + 1);
+  const std::uint64_t first = view.offset(0);
+  if (view.offset(samples) != shard.size() || first < header || first > shard.size())
+    fail_left("the shard is cut short");
+  require_same_options(as_text(shard.subspan(static_cast<std::size_t>(header),
+                                             static_cast<std::size_t>(first - header))),
+                       config);
+  for (std::uint64_t i = 0; i < samples; ++i) layout.check(view[i]);
+  return samples;
+}
+
+MDSTREAM_INLINE std::uint64_t check_left_rows(bytes_view data, bytes_view meta,
+                                              std::string_view head, std::string_view config) {
+  if (meta.size() < 8) fail_left("the meta file has no header");
+  const std::uint64_t samples = load<std::uint32_t>(meta.data());
+  const row_shard_view view(data, meta, samples);
+  const auto header = static_cast<std::size_t>(4 + 4 * (samples + 1));
+  if (load<std::uint32_t>(meta.data() + header - 4) != data.size() ||
+      !as_text(data).starts_with(head))
+    fail_left("the rows are cut short");
+  require_same_options(as_text(meta.subspan(header)), config);
+  for (std::uint64_t i = 0; i < samples; ++i) (void)view[i];
+  return samples;
+}
+
+MDSTREAM_INLINE std::vector<std::byte> decompress_left(const stream_decoders& known,
+                                                       std::string_view extension, bytes_view zip) {
+  // Of zstd the decoder is called ".zst", as files usually are, the shards are called ".zstd".
+  const auto choice = std::ranges::find_if(known, [&](const stream_decoder_choice& each) {
+    return extension.starts_with(each.extension.substr(1));
+  });
+  if (choice == known.end())
+    throw error(errc::unsupported,
+                "a writer can not resume shards compressed by " + std::string(extension) +
+                    ", which do not tell how large they are: use zstd or gz, or existing = "
+                    "replace");
+  const auto decoder = choice->open();
+  std::vector<std::byte> out;
+  std::size_t size = 0;
+  while (true) {
+    if (size == out.size()) {
+      if (size > mds_shard_builder::max_bytes) fail_left("the shard is larger than any can be");
+      out.resize(std::max<std::size_t>(std::size_t{1} << 16, 2 * size));
+    }
+    const std::size_t made = decoder->decode(zip, mutable_bytes(out).subspan(size));
+    size += made;
+    if (zip.empty() && size < out.size()) break;
+  }
+  if (!decoder->may_end()) fail_left("the compressed shard is cut short");
+  out.resize(size);
+  return out;
+}
+
+}  // namespace mdstream::inline v0::detail

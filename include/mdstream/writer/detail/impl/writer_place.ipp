@@ -1,0 +1,87 @@
+#pragma once
+
+#include <mdstream/core/error.hpp>
+#include <mdstream/format/index.hpp>
+#include <mdstream/store/local.hpp>
+#include <mdstream/store/operations.hpp>
+#include <mdstream/version.hpp>
+#include <mdstream/writer/detail/part_of_store.hpp>
+#include <mdstream/writer/detail/writer_place.hpp>
+#include <mdstream/writer/merge_index.hpp>
+
+#include <cstdio>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE std::string part_directory(std::uint64_t number, std::uint64_t of) {
+  char text[64];
+  std::snprintf(text, sizeof text, "part-%05llu-of-%05llu", static_cast<unsigned long long>(number),
+                static_cast<unsigned long long>(of));
+  return text;
+}
+
+MDSTREAM_INLINE opened_store store_of_part(opened_store whole, writer_part part) {
+  if (part.of == 0 || part.number >= part.of)
+    throw error(errc::invalid_argument, "there is no part " + std::to_string(part.number) + " of " +
+                                            std::to_string(part.of) +
+                                            ": parts are numbered from 0 on");
+  if (part.of == 1) return whole;
+  return part_of_store(std::move(whole), part_directory(part.number, part.of));
+}
+
+MDSTREAM_INLINE writer_place::writer_place(opened_store out, const std::string& keep_local,
+                                           writer_part part, retry_policy policy,
+                                           const shared_retry_budget& budget)
+    : whole_(out, policy, budget),
+      part_(part),
+      store_(store_of_part(std::move(out), part), policy, budget) {
+  if (keep_local.empty()) return;
+  copy_.emplace(store_of_part(mdstream::store::local(keep_local), part), policy, budget);
+  if (copy_->url("") == store_.url(""))
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "keep_local is the directory that the dataset goes to",
+                            .url = store_.url("")});
+}
+
+MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
+  if (part_.of == 1) return;
+  if (mode == existing_dataset::replace || mode == existing_dataset::append)
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "a part replaces and appends nothing, as other processes may "
+                                    "write already: remove the old dataset before they start, or "
+                                    "resume it",
+                            .url = whole_.url("")});
+  if (mode == existing_dataset::refuse && exists(whole_, index_file_name))
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "a dataset is already there; processes that each write a part "
+                                    "resume it, but do not replace it",
+                            .url = whole_.url("")});
+}
+
+MDSTREAM_INLINE bool writer_place::all_parts_finished() const {
+  // The next part first: of parts that take equally long it is the one that is likely missing.
+  for (std::uint64_t i = 1; i < part_.of; ++i) {
+    const std::string directory = part_directory((part_.number + i) % part_.of, part_.of);
+    if (!exists(whole_, directory + '/' + std::string(index_file_name))) return false;
+  }
+  return true;
+}
+
+MDSTREAM_INLINE void writer_place::publish_whole() const {
+  if (part_.of == 1 || !all_parts_finished()) return;
+  std::vector<index_part> parts;
+  for (std::uint64_t i = 0; i < part_.of; ++i) {
+    std::string directory = part_directory(i, part_.of);
+    const std::string key = directory + '/' + std::string(index_file_name);
+    parts.push_back({std::move(directory),
+                     std::string(as_text(read_all(whole_, key))),
+                     {.url = whole_.url(key)}});
+  }
+  const std::string text = merge_indexes(std::span<const index_part>(parts));
+  publish(whole_, index_file_name, as_bytes(text));
+}
+
+}  // namespace mdstream::inline v0::detail

@@ -1,0 +1,42 @@
+#pragma once
+
+/// What a writer that was killed left behind: whether a shard is complete, and was written with the
+/// same options.
+
+#include <mdstream/codec/detail/stream_decoder.hpp>
+#include <mdstream/core/bytes.hpp>
+#include <mdstream/format/sample_layout.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace mdstream::inline v0::detail {
+
+/// Returns the number of samples of a complete shard, of its raw data and its meta file (empty
+/// where the format has none). Throws errc::corrupt if it is not complete, errc::schema_mismatch if
+/// it was written with other options.
+using left_shard_check = std::function<std::uint64_t(bytes_view data, bytes_view meta)>;
+
+/// A `left_shard_check` of MDS shards. `config`: the text that they embed.
+[[nodiscard]] std::uint64_t check_left_mds(bytes_view shard, std::string_view config,
+                                           const sample_layout& layout);
+
+/// The same of shards of rows, whose data begin with `head` and whose meta files embed `config`.
+[[nodiscard]] std::uint64_t check_left_rows(bytes_view data, bytes_view meta, std::string_view head,
+                                            std::string_view config);
+
+/// Decompresses a file whose raw size is not known, as no index tells it: `extension` is the
+/// codec's. Throws errc::corrupt for a file that is cut short, errc::unsupported for a codec that
+/// only decompresses what it knows the size of.
+[[nodiscard]] std::vector<std::byte> decompress_left(const stream_decoders& known,
+                                                     std::string_view extension, bytes_view zip);
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/writer/detail/impl/left_shards.ipp>
+#endif

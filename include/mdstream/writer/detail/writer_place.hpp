@@ -1,0 +1,52 @@
+#pragma once
+
+/// Where a writer writes: the whole dataset or one part of it, and a copy on a local disk.
+
+#include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/detail/patient_store.hpp>
+#include <mdstream/store/opened_store.hpp>
+#include <mdstream/writer/options.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mdstream::inline v0::detail {
+
+/// The directory of a part: "part-00003-of-00008". It names the number of parts, so that those of
+/// an earlier run of another size are never taken for this one's.
+[[nodiscard]] std::string part_directory(std::uint64_t number, std::uint64_t of);
+
+class writer_place {
+ public:
+  /// Throws errc::invalid_argument for a part that is none and a copy in the same place.
+  writer_place(opened_store out, const std::string& keep_local, writer_part part,
+               retry_policy policy, const shared_retry_budget& budget);
+
+  /// Where this writer's shards and index go.
+  [[nodiscard]] const patient_store& store() const noexcept { return store_; }
+  /// Gets the same files; empty: no copy.
+  [[nodiscard]] const std::optional<patient_store>& copy() const noexcept { return copy_; }
+
+  /// Throws errc::invalid_argument where parts are written and the whole dataset is there already,
+  /// or would have to change.
+  void require_free(existing_dataset mode) const;
+
+  /// Writes the index of the whole dataset if this part was the last to get its own. Two writers
+  /// that finish at the same time may both be the last: they write the same text.
+  void publish_whole() const;
+
+ private:
+  [[nodiscard]] bool all_parts_finished() const;
+
+  patient_store whole_;
+  writer_part part_;
+  patient_store store_;
+  std::optional<patient_store> copy_;
+};
+
+}  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/writer/detail/impl/writer_place.ipp>
+#endif

@@ -1,0 +1,18 @@
+// says: mdstream: the schema has no column of this name
+#include <mdstream/mdstream.hpp>
+
+namespace {
+namespace mds = mdstream;
+
+struct policies : mds::default_policies {
+  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
+};
+}  // namespace
+
+void use(mds::writer<policies>& writer) {
+#ifdef CORRECTED
+  writer.write(mds::col<"text">("one"), mds::col<"id">(1));
+#else
+  writer.write(mds::col<"id">(1), mds::col<"txt">("one"));
+#endif
+}

@@ -1,0 +1,297 @@
+// Copies on a local disk, progress, and parts that several processes write.
+
+#include <mdstream/codec/none.hpp>
+#include <mdstream/codec/zstd.hpp>
+#include <mdstream/format/mds_shard.hpp>
+#include <mdstream/hash/choice.hpp>
+#include <mdstream/hash/xxhash.hpp>
+#include <mdstream/store/local.hpp>
+#include <mdstream/store/memory.hpp>
+#include <mdstream/writer/writer.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/scratch.hpp"
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace places_test {
+
+using mdstream::errc;
+using mdstream::existing_dataset;
+using memory = mdstream::store::memory;
+using scratch = scratch_directory::scratch;
+
+struct policies {
+  using schema = mdstream::dynamic_schema;
+  using store = memory;
+  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
+  using hash = mdstream::any_xxhash;
+};
+
+using writer = mdstream::writer<policies>;
+using objects = std::vector<std::pair<std::string, std::string>>;
+
+template <class Store>
+std::string text_of(const Store& store, std::string_view key) {
+  return std::string(mdstream::as_text(mdstream::read_all(store, key)));
+}
+
+template <class Store>
+objects objects_of(const Store& store) {
+  objects out;
+  for (const auto& each : store.list("")) out.emplace_back(each.key, text_of(store, each.key));
+  return out;
+}
+
+mdstream::writer_options options(const memory& store) {
+  return {.out = store, .columns = {{"n", "int"}}, .size_limit = 300};
+}
+
+void write(writer& out, int from, int to) {
+  for (int i = from; i < to; ++i) out.write({{"n", i}});
+}
+
+/// Writes all and finishes.
+void write_all(mdstream::writer_options opts, int from, int to) {
+  writer out(std::move(opts));
+  write(out, from + static_cast<int>(out.kept_samples()), to);
+  out.finish();
+}
+
+std::vector<std::int64_t> values_of(const memory& store) {
+  std::vector<std::int64_t> out;
+  const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
+  for (std::size_t i = 0; i < index.shards(); ++i) {
+    const std::string bytes = text_of(store, index.raw(i).name);
+    const mdstream::mds_shard_view shard(mdstream::as_bytes(bytes), index.shard_samples(i));
+    for (std::size_t k = 0; k < shard.size(); ++k)
+      out.push_back(mdstream::read_column(index.layout(i), shard[k], "n").as<std::int64_t>());
+  }
+  return out;
+}
+
+std::vector<std::int64_t> numbers(int to) {
+  std::vector<std::int64_t> out;
+  for (int i = 0; i < to; ++i) out.push_back(i);
+  return out;
+}
+
+mdstream::writer_options part(const memory& store, std::uint64_t number, std::uint64_t of,
+                              existing_dataset mode = existing_dataset::refuse) {
+  auto out = options(store);
+  out.part = {number, of};
+  out.existing = mode;
+  return out;
+}
+
+}  // namespace places_test
+
+TEST_CASE("a copy on a local disk has the files that the store has", "[writer]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto first = options(store);
+  first.compression = GENERATE("", "zstd");
+  first.keep_local = files / "copy";
+  write_all(first, 0, 90);
+  CHECK(objects_of(store).size() > 4);
+  CHECK((objects_of(copy) == objects_of(store)));
+
+  auto again = first;
+  support::expect_error([&] { writer out(again); }, errc::invalid_argument, {"already there"});
+  again.out = memory();
+  support::expect_error([&] { writer out(again); }, errc::invalid_argument,
+                        {"already there", files / "copy"});
+  again.out = store;
+  again.existing = existing_dataset::append;
+  write_all(again, 0, 120);
+  CHECK((objects_of(copy) == objects_of(store)));
+  copy.write("index.json", mdstream::as_bytes("{}"));
+  support::expect_error([&] { writer out(again); }, errc::invalid_argument,
+                        {"keep_local has no copy", files / "copy"});
+  again.existing = existing_dataset::replace;
+  write_all(again, 0, 30);
+  CHECK((objects_of(copy) == objects_of(store)));
+}
+
+TEST_CASE("a writer that goes on completes its copy", "[writer][resume]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto opts = options(store);
+  opts.max_workers = GENERATE(0U, 2U);
+  opts.keep_local = files / "copy";
+  {
+    auto first = opts;
+    first.max_workers = 0;
+    writer out(first);
+    write(out, 0, 90);
+  }
+  REQUIRE(objects_of(store).size() > 3);
+  copy.remove("shard.00001.mds");
+  copy.write("shard.00000.mds", mdstream::as_bytes("other"));
+  copy.write("shard.00099.mds", mdstream::as_bytes("of another dataset"));
+  copy.write("index.json", mdstream::as_bytes("of another dataset"));
+  opts.existing = existing_dataset::resume;
+  write_all(opts, 0, 90);
+  CHECK((values_of(store) == numbers(90)));
+  CHECK((objects_of(copy) == objects_of(store)));
+}
+
+TEST_CASE("progress is told shard by shard, and what it throws ends the writer", "[writer]") {
+  using namespace places_test;
+  const memory store;
+  auto opts = options(store);
+  opts.max_workers = GENERATE(0U, 3U);
+  opts.compression = GENERATE("", "zstd");
+  std::vector<mdstream::writer_progress> told;
+  opts.progress = [&](const mdstream::writer_progress& now) { told.push_back(now); };
+  {
+    writer out(opts);
+    write(out, 0, 100);
+    out.finish();
+    REQUIRE(told.size() == out.shards());
+  }
+  const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
+  std::uint64_t raw = 0, stored = 0;
+  for (std::size_t i = 0; i < index.shards(); ++i) raw += index.raw(i).bytes;
+  for (const auto& each : store.list("shard.")) stored += each.bytes;
+  CHECK(told.back().samples == 100);
+  CHECK(told.back().shards == index.shards());
+  CHECK(told.back().raw_bytes == raw);
+  CHECK(told.back().stored_bytes == stored);
+  for (std::size_t i = 1; i < told.size(); ++i) {
+    CHECK(told[i].shards == told[i - 1].shards + 1);
+    CHECK(told[i].samples > told[i - 1].samples);
+  }
+  // What is kept counts from the first call on.
+  store.remove("index.json");
+  store.remove("shard.00002.mds");
+  store.remove("shard.00002.mds.zstd");
+  told.clear();
+  opts.existing = existing_dataset::resume;
+  write_all(opts, 0, 100);
+  REQUIRE(told.size() == index.shards() - 1);
+  CHECK(told.front().shards == 2);
+  CHECK(told.back().samples == 100);
+  CHECK(told.back().stored_bytes == stored);
+
+  auto fails = options(memory());
+  fails.progress = [](const mdstream::writer_progress&) { throw std::runtime_error("no more"); };
+  CHECK_THROWS_WITH(write_all(fails, 0, 100), "no more");
+}
+
+TEST_CASE("the writer of the last part writes the index of all", "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  std::vector<std::uint64_t> order{0, 1, 2};
+  SECTION("in their order") {}
+  SECTION("the other way round") { order = {2, 1, 0}; }
+  SECTION("in another") { order = {1, 2, 0}; }
+  for (const std::uint64_t number : order) {
+    CHECK_FALSE(mdstream::exists(store, "index.json"));
+    const int first = static_cast<int>(number) * 50;
+    write_all(part(store, number, 3), first, first + 50);
+  }
+  CHECK((values_of(store) == numbers(150)));
+  const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
+  CHECK(index.raw(0).name == "part-00000-of-00003/shard.00000.mds");
+  support::expect_error([&] { writer out(part(store, 1, 3)); }, errc::invalid_argument,
+                        {"already there"});
+  // A job that is started again although it was done changes nothing.
+  const auto whole = objects_of(store);
+  for (const std::uint64_t number : order)
+    write_all(part(store, number, 3, existing_dataset::resume), static_cast<int>(number) * 50,
+              static_cast<int>(number) * 50 + 50);
+  CHECK((objects_of(store) == whole));
+}
+
+TEST_CASE("parts that are written at the same time are one dataset", "[writer][parts]") {
+  using namespace places_test;
+  for (int round = 0; round < 20; ++round) {
+    const memory store;
+    std::vector<std::thread> writers;
+    for (std::uint64_t i = 0; i < 4; ++i)
+      writers.emplace_back([&store, i] {
+        const int first = static_cast<int>(i) * 30;
+        write_all(part(store, i, 4), first, first + 30);
+      });
+    for (std::thread& each : writers) each.join();
+    CHECK((values_of(store) == numbers(120)));
+  }
+}
+
+TEST_CASE("a part whose writer was killed keeps the dataset incomplete until it goes on",
+          "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  write_all(part(store, 0, 5), 0, 50);  // of a run with five, which is no part of this one
+  write_all(part(store, 0, 3), 0, 50);
+  {
+    auto killed = part(store, 1, 3);
+    killed.max_workers = 0;  // what is full is stored
+    writer out(killed);
+    write(out, 50, 90);
+  }
+  write_all(part(store, 2, 3), 100, 100);  // without samples
+  CHECK_FALSE(mdstream::exists(store, "index.json"));
+  support::expect_error([&] { writer out(part(store, 1, 3)); }, errc::invalid_argument,
+                        {"did not finish", "part-00001-of-00003"});
+  write_all(part(store, 1, 3, existing_dataset::resume), 50, 100);
+  CHECK((values_of(store) == numbers(100)));
+}
+
+TEST_CASE("parts that are none, and what a part cannot do, are refused", "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  support::expect_error([&] { writer out(part(store, 3, 3)); }, errc::invalid_argument,
+                        {"no part 3 of 3"});
+  support::expect_error([&] { writer out(part(store, 0, 0)); }, errc::invalid_argument,
+                        {"no part 0 of 0"});
+  for (const auto mode : {existing_dataset::replace, existing_dataset::append})
+    support::expect_error([&] { writer out(part(store, 0, 3, mode)); }, errc::invalid_argument,
+                          {"part", "resume"});
+  auto same = part(store, 0, 3);
+  same.exist_ok = true;
+  support::expect_error([&] { writer out(same); }, errc::invalid_argument, {"part", "resume"});
+  // One part is the whole, in the directory itself.
+  write_all(part(store, 0, 1), 0, 10);
+  CHECK(mdstream::exists(store, "shard.00000.mds"));
+  // Columns that differ are found by the last.
+  const memory mixed;
+  write_all(part(mixed, 0, 2), 0, 10);
+  auto other = part(mixed, 1, 2);
+  other.columns = {{"n", "uint8"}};
+  support::expect_error([&] { write_all(other, 0, 10); }, errc::schema_mismatch,
+                        {"n: uint8", "n: int"});
+  CHECK_FALSE(mdstream::exists(mixed, "index.json"));
+}
+
+TEST_CASE("a copy of a part is that part", "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  auto opts = part(store, 1, 2);
+  opts.keep_local = files / "copy";
+  write_all(opts, 0, 50);
+  CHECK((objects_of(mdstream::store::local(files / "copy")) == objects_of(store)));
+}
+
+TEST_CASE("the copy lies elsewhere than the dataset", "[writer]") {
+  using namespace places_test;
+  const scratch files;
+  auto opts = options(memory());
+  opts.out = mdstream::store::local(files / "d");
+  opts.keep_local = files / "d";
+  support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
+                        {"keep_local", files / "d"});
+}

@@ -1,0 +1,270 @@
+// Writers that go on where one was killed.
+
+#include <mdstream/codec/none.hpp>
+#include <mdstream/codec/zstd.hpp>
+#include <mdstream/format/mds_shard.hpp>
+#include <mdstream/hash/choice.hpp>
+#include <mdstream/hash/xxhash.hpp>
+#include <mdstream/store/memory.hpp>
+#include <mdstream/writer/row_writer.hpp>
+#include <mdstream/writer/writer.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/expect_error.hpp"
+
+namespace resume_test {
+
+using mdstream::errc;
+using mdstream::existing_dataset;
+using mdstream::shard_format;
+using memory = mdstream::store::memory;
+
+struct policies {
+  using schema = mdstream::dynamic_schema;
+  using store = memory;
+  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
+  using hash = mdstream::any_xxhash;
+};
+
+using objects = std::vector<std::pair<std::string, std::string>>;
+
+std::string text_of(const memory& store, std::string_view key) {
+  return std::string(mdstream::as_text(mdstream::read_all(store, key)));
+}
+
+objects objects_of(const memory& store) {
+  objects out;
+  for (const auto& each : store.list("")) out.emplace_back(each.key, text_of(store, each.key));
+  return out;
+}
+
+memory copy_of(const memory& store) {
+  memory out;
+  for (const auto& [key, text] : objects_of(store)) out.write(key, mdstream::as_bytes(text));
+  return out;
+}
+
+constexpr std::uint64_t samples = 40;
+
+/// Texts of some sizes, of which a few fill a shard of their own.
+std::string text(std::uint64_t i) { return std::string(i % 13 == 12 ? 500 : 3 * (i % 7), 'x'); }
+
+mdstream::writer_options mds(const memory& store, const std::string& compression = "",
+                             unsigned workers = 0) {
+  return {.out = store,
+          .columns = {{"s", "str"}, {"n", "int"}},
+          .compression = compression,
+          .size_limit = 320,
+          .max_workers = workers};
+}
+
+mdstream::row_writer_options rows(const memory& store, shard_format format,
+                                  const std::string& compression, unsigned workers) {
+  return {.out = store,
+          .format = format,
+          .columns = {{"s", "str"}, {"n", "int"}},
+          .compression = compression,
+          .size_limit = 120,
+          .max_workers = workers};
+}
+
+template <class Writer>
+void write(Writer& out, std::uint64_t from, std::uint64_t to) {
+  for (std::uint64_t i = from; i < to; ++i) out.write({{"n", i}, {"s", text(i)}});
+}
+
+template <class Writer, class Options>
+void write_all(Options options) {
+  Writer out(std::move(options));
+  write(out, 0, samples);
+  out.finish();
+}
+
+/// A writer that does not come to its end.
+template <class Writer, class Options>
+void write_some(Options options, std::uint64_t count) {
+  Writer out(std::move(options));
+  write(out, 0, count);
+}
+
+/// Goes on; returns how many samples were kept.
+template <class Writer, class Options>
+std::uint64_t go_on(Options options) {
+  options.existing = existing_dataset::resume;
+  Writer out(std::move(options));
+  const std::uint64_t kept = out.kept_samples();
+  write(out, kept, samples);
+  out.finish();
+  CHECK(out.samples() == samples - kept);
+  return kept;
+}
+
+using mds_writer = mdstream::writer<policies>;
+using row_writer = mdstream::row_writer<policies>;
+
+void truncate(const memory& store, const std::string& key, std::size_t bytes) {
+  store.write(key, mdstream::as_bytes(text_of(store, key).substr(0, bytes)));
+}
+
+}  // namespace resume_test
+
+TEST_CASE("a writer that goes on writes what one that was not killed had written, wherever it was",
+          "[writer][resume]") {
+  using namespace resume_test;
+  const std::string compression = GENERATE("", "zstd:3");
+  const unsigned workers = GENERATE(0U, 3U);
+  const memory whole;
+  write_all<mds_writer>(mds(whole, compression));
+  std::uint64_t most = 0;
+  for (std::uint64_t count = 0; count <= samples; ++count) {
+    const memory store;
+    write_some<mds_writer>(mds(store, compression, workers), count);
+    const std::uint64_t kept = go_on<mds_writer>(mds(store, compression, workers));
+    INFO(count << " samples were written, " << kept << " kept");
+    CHECK(kept <= count);
+    CHECK((objects_of(store) == objects_of(whole)));
+    if (kept > most) most = kept;
+  }
+  if (workers == 0) CHECK(most > samples / 2);
+}
+
+TEST_CASE("rows go on as samples do", "[row_writer][resume]") {
+  using namespace resume_test;
+  const auto format = GENERATE(shard_format::json, shard_format::csv, shard_format::tsv);
+  const std::string compression = GENERATE("", "zstd");
+  const unsigned workers = GENERATE(0U, 2U);
+  const memory whole;
+  write_all<row_writer>(rows(whole, format, compression, workers));
+  std::uint64_t most = 0;
+  for (std::uint64_t count = 0; count <= samples; ++count) {
+    const memory store;
+    write_some<row_writer>(rows(store, format, compression, workers), count);
+    const std::uint64_t kept = go_on<row_writer>(rows(store, format, compression, workers));
+    INFO(count << " rows were written, " << kept << " kept");
+    CHECK(kept <= count);
+    CHECK((objects_of(store) == objects_of(whole)));
+    if (kept > most) most = kept;
+  }
+  if (workers == 0) CHECK(most > samples / 2);
+}
+
+TEST_CASE("shards that are not complete are written again, with all behind them",
+          "[writer][resume]") {
+  using namespace resume_test;
+  const std::string compression = GENERATE("", "zstd");
+  const unsigned workers = GENERATE(0U, 2U);
+  const std::string extension = compression.empty() ? "" : ".zstd";
+  const memory whole;
+  write_all<mds_writer>(mds(whole, compression));
+  memory left = copy_of(whole);
+  left.remove("index.json");
+  const auto index = mdstream::dataset_index::parse(text_of(whole, "index.json"));
+  REQUIRE(index.shards() > 6);
+  std::uint64_t before_third = 0;
+  for (std::size_t i = 0; i < 3; ++i) before_third += index.shard_samples(i);
+  const std::string third = "shard.00003.mds" + extension;
+  const std::size_t size = text_of(left, third).size();
+
+  SECTION("one is missing") { left.remove(third); }
+  SECTION("one is cut short") {
+    const std::size_t cut = GENERATE_COPY(std::size_t{0}, std::size_t{3}, size / 2, size - 1);
+    truncate(left, third, cut);
+  }
+  SECTION("one has more bytes than it had") {
+    left.write(third, mdstream::as_bytes(text_of(left, third) + "x"));
+  }
+  SECTION("one is zeros, as after a loss of power") {
+    left.write(third, mdstream::as_bytes(std::string(size, '\0')));
+  }
+  const std::uint64_t kept = go_on<mds_writer>(mds(left, compression, workers));
+  CHECK(kept == before_third);
+  CHECK((objects_of(left) == objects_of(whole)));
+}
+
+TEST_CASE("meta files that are missing or cut short are no complete shard",
+          "[row_writer][resume]") {
+  using namespace resume_test;
+  const memory whole;
+  write_all<row_writer>(rows(whole, shard_format::csv, "", 2));
+  const memory left = copy_of(whole);
+  left.remove("index.json");
+  const auto index = mdstream::dataset_index::parse(text_of(whole, "index.json"));
+  const std::string key = GENERATE("shard.00001.csv.meta", "shard.00001.csv");
+  const int cut = GENERATE(-1, 0, 9);
+  INFO(key << " cut to " << cut);
+  if (cut < 0)
+    left.remove(key);
+  else
+    truncate(left, key, static_cast<std::size_t>(cut));
+  CHECK(go_on<row_writer>(rows(left, shard_format::csv, "", 2)) == index.shard_samples(0));
+  CHECK((objects_of(left) == objects_of(whole)));
+}
+
+TEST_CASE("a writer does not go on with other options, and removes nothing", "[writer][resume]") {
+  using namespace resume_test;
+  const memory store;
+  const std::string compression = GENERATE("", "zstd");
+  write_some<mds_writer>(mds(store, compression), 30);
+  const auto before = objects_of(store);
+  REQUIRE(before.size() > 2);
+  const auto refused = [&](mdstream::writer_options options, const std::string& says) {
+    options.existing = existing_dataset::resume;
+    support::expect_error([&] { mds_writer out(std::move(options)); }, errc::schema_mismatch,
+                          {"other options", says});
+    CHECK((objects_of(store) == before));
+  };
+  auto other = mds(store, compression);
+  other.size_limit = 300;
+  refused(other, "300");
+  other = mds(store, compression);
+  other.columns = {{"s", "str"}, {"n", "uint8"}};
+  refused(other, "uint8");
+  other = mds(store, compression);
+  other.hashes = {};
+  refused(other, "\"hashes\"");
+  refused(mds(store, compression.empty() ? "zstd" : ""), "shard.00000.mds");
+  auto twice = mds(store, compression);
+  twice.exist_ok = true;
+  twice.existing = existing_dataset::resume;
+  support::expect_error([&] { mds_writer out(std::move(twice)); }, errc::invalid_argument,
+                        {"exist_ok", "resume"});
+}
+
+TEST_CASE("a finished dataset has nothing left to write, and appending goes on, too",
+          "[writer][resume]") {
+  using namespace resume_test;
+  const memory store;
+  write_all<mds_writer>(mds(store));
+  const auto whole = objects_of(store);
+  CHECK(go_on<mds_writer>(mds(store)) == samples);
+  CHECK((objects_of(store) == whole));
+
+  // A writer that appends is killed; the next keeps what is in the index and what it left.
+  const auto append = [&](existing_dataset mode, std::uint64_t count, bool finish) {
+    auto options = mds(store);
+    options.existing = mode;
+    mds_writer out(std::move(options));
+    const std::uint64_t kept = out.kept_samples();
+    write(out, kept, samples + count);
+    if (finish) out.finish();
+    return kept;
+  };
+  CHECK(append(existing_dataset::append, 30, false) == samples);
+  const std::uint64_t kept = append(existing_dataset::resume, 30, true);
+  CHECK(kept > samples);
+  const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
+  CHECK(index.samples() == samples + 30);
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < index.shards(); ++i) {
+    const std::string bytes = text_of(store, index.raw(i).name);
+    const mdstream::mds_shard_view shard(mdstream::as_bytes(bytes), index.shard_samples(i));
+    for (std::size_t k = 0; k < shard.size(); ++k, ++next)
+      CHECK(mdstream::read_column(index.layout(i), shard[k], "n").as<std::int64_t>() ==
+            static_cast<std::int64_t>(next));
+  }
+}
