@@ -158,11 +158,13 @@ json parsed(const std::string& path) {
 
 std::string text_of_file(const std::string& path) {
   if (std::filesystem::is_directory(path)) {
-    throw mds::error(mds::errc::invalid_argument, {.what = "is a directory, no file", .url = path});
+    throw mds::error(mds::errc::invalid_argument,
+                     {.what = "cannot read the file: it is a directory", .url = path});
   }
   std::ifstream file(path, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (!file) throw mds::error(mds::errc::not_found, {.what = "cannot be read", .url = path});
+  if (!file)
+    throw mds::error(mds::errc::not_found, {.what = "the file cannot be read", .url = path});
   return text;
 }
 

@@ -9,9 +9,11 @@
 #include "command.hpp"
 #include "dataset_arguments.hpp"
 #include "formats.hpp"
+#include "progress_bar.hpp"
 #include "raw_source.hpp"
 #include "verification.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -54,7 +56,11 @@ void verify_files(const raw_source& source, const raw_arguments& given) {
   mds::detail::raw_rows rows(format, index, source.store(), decoders());
   const std::vector<mds::raw::detail::shard_place> places = index.places();
   std::size_t faults = 0;
-  for (std::size_t shard = 0; shard < places.size(); ++shard) {
+  std::atomic<std::size_t> done = 0;
+  std::optional<progress_bar> bar(std::in_place, [&](double) {
+    return std::to_string(done) + " of " + std::to_string(places.size()) + " shards";
+  });
+  for (std::size_t shard = 0; shard < places.size(); ++shard, ++done) {
     try {
       (void)rows.shard(shard);
     } catch (const mds::error& e) {
@@ -62,6 +68,7 @@ void verify_files(const raw_source& source, const raw_arguments& given) {
       std::printf("shard %zu: %s\n", shard, one_line(e.what()).c_str());
     }
   }
+  bar.reset();
   if (faults > 0) fail(faults, source.store().url(""));
   std::printf("%zu objects, %zu shards, %llu samples: all is well\n", index.objects.size(),
               places.size(), static_cast<unsigned long long>(index.samples()));

@@ -7,14 +7,19 @@
 #include "command.hpp"
 #include "input_sample.hpp"
 #include "patience.hpp"
+#include "progress_bar.hpp"
 
+#include <atomic>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,7 +29,7 @@ namespace {
 
 struct write_arguments {
   std::string out, format = "mds", compression, size_limit = "64mb", separator, newline = "\n",
-                   existing = "refuse";
+                   existing = "refuse", part = "0/1", keep_local;
   std::vector<std::string> columns, hashes{"xxh64"};
   unsigned threads = 2;
   bool typed = false;
@@ -66,13 +71,47 @@ mds::existing_dataset existing_of(const std::string& name) {
   static const std::map<std::string, existing_dataset> names = {
       {"refuse", existing_dataset::refuse},
       {"replace", existing_dataset::replace},
-      {"append", existing_dataset::append}};
+      {"append", existing_dataset::append},
+      {"resume", existing_dataset::resume}};
   if (const auto found = names.find(name); found != names.end()) return found->second;
-  throw usage_error("--existing " + name + ": there are refuse, replace and append");
+  throw usage_error("--existing " + name + ": there are refuse, replace, append and resume");
 }
 
+// "3/8"
+mds::writer_part part_of(const std::string& text) {
+  mds::writer_part out;
+  const char* const end = text.data() + text.size();
+  const auto number = std::from_chars(text.data(), end, out.number);
+  const bool has_slash = number.ec == std::errc() && number.ptr != end && *number.ptr == '/';
+  const auto of = has_slash ? std::from_chars(number.ptr + 1, end, out.of) : number;
+  if (!has_slash || of.ec != std::errc() || of.ptr != end || out.number >= out.of)
+    throw usage_error("--part " + text + ": a part is given as 0/8, 1/8, ... 7/8");
+  return out;
+}
+
+/// How far a writer is, for a terminal.
+class shown_progress {
+ public:
+  shown_progress() : bar_([this](double seconds) { return text(seconds); }) {}
+  void take(const mds::writer_progress& now) {
+    samples_ = now.samples;
+    shards_ = now.shards;
+    bytes_ = now.stored_bytes;
+  }
+
+ private:
+  [[nodiscard]] std::string text(double seconds) const {
+    const auto bytes = static_cast<double>(bytes_);
+    return std::to_string(samples_) + " samples, " + std::to_string(shards_) + " shards, " +
+           binary_size(bytes) + ", " + binary_size(seconds > 0 ? bytes / seconds : 0) + "/s";
+  }
+
+  std::atomic<std::uint64_t> samples_{0}, shards_{0}, bytes_{0};
+  progress_bar bar_;
+};
+
 template <class Options>
-Options common_options(const write_arguments& args) {
+Options common_options(const write_arguments& args, shown_progress& shown) {
   Options out;
   out.out = args.out;
   out.columns = columns_of(args);
@@ -82,6 +121,9 @@ Options common_options(const write_arguments& args) {
   out.size_limit = mds::byte_size(std::string_view(args.size_limit));
   out.max_workers = args.threads;
   out.existing = existing_of(args.existing);
+  out.part = part_of(args.part);
+  out.keep_local = args.keep_local;
+  out.progress = [&shown](const mds::writer_progress& now) { shown.take(now); };
   out.patience = args.patience.most;
   return out;
 }
@@ -133,39 +175,63 @@ class input_lines {
 };
 
 template <class Writer>
-void write_lines(Writer& out, bool typed) {
+void write_lines(Writer& out, const write_arguments& args) {
   input_lines in;
+  // The lines of a dataset that is resumed are those that it was begun with.
+  std::uint64_t skips = args.existing == "resume" ? out.kept_samples() : 0;
   while (in.next()) {
+    if (skips > 0) {
+      --skips;
+      continue;
+    }
     try {
-      out.write(input_sample(out.layout(), in.line(), typed).values());
+      out.write(input_sample(out.layout(), in.line(), args.typed).values());
     } catch (const mds::error& e) {
       mds::diagnostics where = e.where();
       if (where.url.empty()) where.url = in.place();
       throw mds::error(e.code(), std::move(where));
     }
   }
+  if (skips > 0)
+    throw mds::error(mds::errc::invalid_argument,
+                     {.what = "stdin has fewer lines than the dataset has samples already: resume "
+                              "with all the lines that it was begun with",
+                      .url = args.out});
   out.finish();
-  print({{"samples", out.samples()}, {"shards", out.shards()}});
+}
+
+template <class Writer>
+void print_result(const Writer& out, const write_arguments& args) {
+  json result{{"samples", out.samples()}, {"shards", out.shards()}};
+  if (args.existing == "resume") result["kept_samples"] = out.kept_samples();
+  print(result);
 }
 
 void write_mds(const write_arguments& args) {
   if (!args.separator.empty()) throw usage_error("--separator is for --format xsv");
   using writer = mds::writer<mds::full_policies>;
-  const auto out = checked(
-      [&] { return std::make_unique<writer>(common_options<typename writer::options>(args)); });
-  write_lines(*out, args.typed);
+  std::optional<shown_progress> shown(std::in_place);
+  const auto out = checked([&] {
+    return std::make_unique<writer>(common_options<typename writer::options>(args, *shown));
+  });
+  write_lines(*out, args);
+  shown.reset();
+  print_result(*out, args);
 }
 
 void write_rows(const write_arguments& args, mds::shard_format format) {
   using writer = mds::row_writer<mds::full_policies>;
+  std::optional<shown_progress> shown(std::in_place);
   const auto out = checked([&] {
-    auto options = common_options<typename writer::options>(args);
+    auto options = common_options<typename writer::options>(args, *shown);
     options.format = format;
     options.newline = unescaped(args.newline);
     options.separator = unescaped(args.separator);
     return std::make_unique<writer>(std::move(options));
   });
-  write_lines(*out, args.typed);
+  write_lines(*out, args);
+  shown.reset();
+  print_result(*out, args);
 }
 
 void write(const write_arguments& args) {
@@ -206,8 +272,17 @@ void add_write(CLI::App& program) {
   command->add_flag("--typed", args->typed, "The values are as cat --typed prints them");
   command
       ->add_option("--existing", args->existing,
-                   "What to do with a dataset that is there: refuse, replace or append")
+                   "What to do with a dataset that is there: refuse, replace, append, or resume: "
+                   "keep what a killed write has stored, and go on with the same lines")
       ->capture_default_str();
+  command
+      ->add_option("--part", args->part,
+                   "Which part of the dataset this is, where several processes write one: 0/8, "
+                   "1/8, ... The last to finish writes the index of all")
+      ->capture_default_str()
+      ->type_name("K/N");
+  command->add_option("--keep-local", args->keep_local, "A local directory that gets a copy")
+      ->type_name("DIR");
   command->add_option("--threads", args->threads, "Threads that hash, compress and store shards")
       ->capture_default_str();
   add_patience(*command, args->patience);

@@ -69,7 +69,7 @@ TEST_CASE("commands wait as long as --patience says", "[cli]") {
   const std::string url = server.web.url() + "/0";
   for (const std::string& command :
        {"cat " + url, "inspect " + url, "verify " + url, "copy " + url + ' ' + (to / "copy"),
-        "merge-index " + url + " --out " + to.path()}) {
+        "merge-index " + url + " --out " + server.web.url()}) {
     INFO(command);
     const answer patient = run(command + " --patience 0.3");
     INFO(patient.err);

@@ -132,6 +132,23 @@ inline std::vector<json> killed(const std::string& arguments, std::size_t after)
 
 }  // namespace cli_test
 
+TEST_CASE("a configuration that is none, and a cache that cannot be written, are told as such",
+          "[cli]") {
+  const folder files;
+  write_rows(files / "a", 0, 5);
+  check_error(run("stream --config " + files.path()), 1, {"it is a directory", files.path()});
+  check_error(run("stream --config " + (files / "absent")), 1, {"cannot be read", "absent"});
+  const auto told = [&](const json& config) {
+    std::ofstream(files / "config.json") << config;
+    return run("stream --config " + (files / "config.json"));
+  };
+  check_error(told({{"remote", files / "a"}, {"batch_size", "many"}}), 2,
+              {"option \"batch_size\" cannot be \"many\""});
+  // The process file system takes no directories, whoever asks.
+  check_error(told({{"remote", files / "a"}, {"local", "/proc/cache"}, {"batch_size", 1}}), 1,
+              {"the cache directory cannot be written: choose another local", "/proc/cache"});
+}
+
 TEST_CASE("a killed stream goes on from its saved state, on each rank, to the end of its epochs",
           "[cli]") {
   const folder files;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace cli_test;
@@ -170,6 +171,78 @@ TEST_CASE("members without a column, and shards of a writer that was killed, are
             .status == 0);
 }
 
+TEST_CASE("a write that was killed is resumed with the same lines", "[cli]") {
+  const folder files;
+  {
+    std::ofstream lines(files / "in");
+    for (int i = 0; i < 500; ++i) lines << "{\"x\": " << i << "}\n" << (i % 7 == 0 ? "\n" : "");
+  }
+  const std::string what = "write --column x=int --size-limit 600 --out ";
+  const auto write = [&](const std::string& out, const std::string& more) {
+    return run(what + (files / out) + more + " <" + (files / "in"));
+  };
+  CHECK(write("whole", "").status == 0);
+  fs::create_directory(files / "left");
+  for (int i = 0; i < 4; ++i)
+    fs::copy(files / ("whole/shard.0000" + std::to_string(i) + ".mds"), files / "left");
+  check_error(write("left", ""), 1, {"did not finish", "resume"});
+  const json told = write("left", " --existing resume").json();
+  CHECK(told["kept_samples"].get<int>() > 100);
+  CHECK(told["kept_samples"].get<int>() + told["samples"].get<int>() == 500);
+  check_same_files(files / "whole", files / "left");
+  CHECK(write("left", " --existing resume").json()["samples"] == 0);
+  check_same_files(files / "whole", files / "left");
+  CHECK_FALSE(write("new", "").json().contains("kept_samples"));
+
+  check_error(run(what + (files / "left") + " --existing resume </dev/null"), 1,
+              {"fewer lines", files / "left"});
+  check_error(run("write --column x=int --size-limit 700 --out " + (files / "left") +
+                  " --existing append --part 0/2 </dev/null"),
+              1, {"part", "resume"});
+  check_error(write("left", " --existing renew"), 2, {"refuse, replace, append and resume"});
+}
+
+TEST_CASE("processes that each write a part make one dataset", "[cli]") {
+  const folder files;
+  const std::string what =
+      "write --column x=int --size-limit 300 --out " + (files / "all") + " --part ";
+  std::vector<std::thread> processes;
+  for (int part = 0; part < 4; ++part) {
+    std::ofstream lines(files / std::to_string(part));
+    for (int i = 0; i < 50; ++i) lines << "{\"x\": " << 50 * part + i << "}\n";
+  }
+  for (int part = 0; part < 4; ++part)
+    processes.emplace_back([&, part] {
+      const std::string number = std::to_string(part);
+      (void)run(what + number + "/4 <" + (files / number));
+    });
+  for (std::thread& each : processes) each.join();
+  const auto rows = run("cat " + (files / "all")).lines();
+  REQUIRE(rows.size() == 200);
+  for (int i = 0; i < 200; ++i) CHECK(rows[static_cast<std::size_t>(i)]["x"] == i);
+  for (const std::string part : {"4/4", "0/0", "1", "1/", "/4", "-1/4", "1/4x"})
+    check_error(run(what + part + " </dev/null"), 2, {"--part " + part, "0/8"});
+}
+
+TEST_CASE("a copy of what was written is the cache of a loader", "[cli]") {
+  const folder files;
+  {
+    std::ofstream lines(files / "in");
+    for (int i = 0; i < 100; ++i) lines << "{\"x\": " << i << "}\n";
+  }
+  CHECK(run("write --column x=int --size-limit 300 --out " + (files / "remote") + " --keep-local " +
+            (files / "kept") + " <" + (files / "in"))
+            .status == 0);
+  check_same_files(files / "remote", files / "kept");
+  for (const auto& each : fs::directory_iterator(files / "remote"))
+    if (each.path().extension() == ".mds") fs::remove(each.path());
+  std::ofstream(files / "config.json") << json{
+      {"streams", {{{"remote", files / "remote"}, {"local", files / "kept"}}}}, {"batch_size", 10}};
+  const answer streamed = run("stream --config " + (files / "config.json"));
+  INFO(streamed.err);
+  CHECK(streamed.status == 0);
+}
+
 TEST_CASE("merge-index refuses datasets of different columns, and finding none", "[cli]") {
   const folder files;
   check_error(run("merge-index " + files.path()), 1, {"nothing to merge", files.path()});
@@ -201,6 +274,9 @@ TEST_CASE("merge-index puts one index over datasets side by side", "[cli]") {
   const auto got = json::parse(text_of(files / "all/index.json"));
   CHECK(got["shards"].front()["raw_data"]["basename"] == "10/shard.00000.mds");
   CHECK(got["shards"].back()["raw_data"]["basename"].get<std::string>().rfind("2/", 0) == 0);
+
+  check_error(run("merge-index --out " + (files / "all/10") + " " + (files / "all/2")), 1,
+              {"does not lie below", files / "all/10"});
 
   check_error(run("merge-index"), 2, {"urls"});
   check_error(run("merge-index a b"), 2, {"--out"});
