@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "cache/fault_store.hpp"
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -60,7 +61,7 @@ TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cach
   } guard{root.path()};
   const bool zipped = GENERATE(false, true);
   const dataset data({.shards = 8, .bytes = 50'000, .zipped = zipped});
-  const memory remote;
+  const fault_store::store remote;
   data.put(remote);
   mds::runtime threads(2);
   std::vector<std::string> told;
@@ -71,6 +72,8 @@ TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cach
     for (std::uint32_t round = 0; round < 2; ++round)
       for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
     CHECK(shards.counters().shards_evicted > 0);
+    // The disk is asked for room before the store for bytes.
+    CHECK(remote.reads() == shards.counters().shards_fetched);
     REQUIRE(told.size() == 1);
     CHECK(told[0].find("is full: shards are evicted") != std::string::npos);
     CHECK(*shards.usage() == bytes_in(root.path()));

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -150,6 +151,30 @@ TEST_CASE("a transfer that hangs goes on behind its last byte, on another connec
     if (each.target == "/data/shard.00003.mds") ranges.push_back(each.header("range"));
   CHECK(ranges == std::vector<std::string>{"bytes=0-" + size,
                                            "bytes=" + std::to_string(128 - 50) + "-" + size});
+}
+
+TEST_CASE("an index whose requests hang is asked for again, and goes on behind its last byte") {
+  using namespace patience_test;
+  setting here;
+  std::atomic<int> hung = 0;
+  here.trouble = [&](connection& to, const scripted_request& request, const std::string& answer) {
+    if (!request.target.ends_with("index.json") || hung++ > 1) return false;
+    if (request.method == "GET") to.send(answer.substr(0, answer.size() - 50));
+    to.wait(5s);
+    return request.method == "GET" ? to.close(), true : false;
+  };
+  auto options = here.options();
+  options.download_timeout = 300ms;
+  loader one = here.open(options);
+  read_epoch(one);
+  std::vector<std::string> asked;
+  for (const scripted_request& each : here.server.requests())
+    if (each.target == "/data/index.json") asked.push_back(each.method + each.header("range"));
+  const auto size = std::filesystem::file_size(here.dir / "data/index.json");
+  const auto range = [&](std::uintmax_t from) {
+    return "GETbytes=" + std::to_string(from) + "-" + std::to_string(size - 1);
+  };
+  CHECK(asked == std::vector<std::string>{"HEAD", "HEAD", range(0), range(size - 50)});
 }
 
 TEST_CASE("a server that stays out of order is an error of the loop when the patience is spent") {

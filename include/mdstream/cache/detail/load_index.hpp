@@ -9,11 +9,13 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/schedule/retry.hpp>
+#include <mdstream/store/any_async_store.hpp>
 #include <mdstream/store/detail/shared_retry_budget.hpp>
 #include <mdstream/store/opened_store.hpp>
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/store.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -35,6 +37,8 @@ struct index_source {
   std::string prefix{};     ///< put before `index.json` in the remote: the split
   retry_policy retry = patient_requests(default_patience, 2);
   shared_retry_budget budget{};
+  /// A request that brings nothing for so long is given up, and repeated.
+  std::chrono::nanoseconds timeout = std::chrono::seconds(60);
   /// The index, where it is not an object of the remote: it has to record hashes.
   std::optional<std::string> made{};
   bool allow_unsafe_types = false;
@@ -126,10 +130,14 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   void told(const object_version& found);
 
+  /// A store that hands out bytes as they come is asked for those that are missing; others, whose
+  /// silence nobody can tell from a large index, are waited for.
+  void read_index();
+
   /// Whether the index of the remote is the one that lies there.
   [[nodiscard]] bool has_known_tag() const;
 
-  void came(std::size_t got);
+  void came(std::uint64_t got);
 
   /// What was fetched before serves where the remote does not.
   void without_remote(const error& why);
@@ -166,7 +174,9 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   static constexpr std::uint64_t probe_bytes = std::uint64_t{64} << 10;
 
   runtime& threads_;
-  retrying remote_;
+  const any_async_store store_;
+  const any_async_store calls_;  // of the store, each given up when it is silent
+  retrying remote_;              // the calls, repeated
   index_source source_;
   std::string key_;
   detail::offered_dataset offered_;
@@ -180,7 +190,8 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   std::vector<file_info> probes_;
   std::vector<std::byte> bytes_of_probe_;
   std::string notice_;
-  unsigned cut_short_ = 0;  // times that the index was shorter than its size
+  std::uint64_t read_ = 0;   // bytes of the index
+  unsigned begun_anew_ = 0;  // times that the index was not what the store had said of it
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -132,6 +132,9 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch> {
   /// A new temporary file, as memory to write to.
   [[nodiscard]] mutable_bytes make_mapped(std::optional<temporary_file>& file, std::uint64_t size);
 
+  /// The file that the compressed one is unzipped into.
+  void reserve_raw();
+
   void download_zip();
 
   /// Reads the object `name` of `size` bytes, then runs `use` on the pool. Memory has one byte to

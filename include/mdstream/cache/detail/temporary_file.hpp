@@ -27,8 +27,7 @@ class temporary_file {
  public:
   /// Creates `path`, which must not exist, with `size` bytes.
   temporary_file(std::string path, std::size_t size);
-  /// The same, and the file as memory to write to, which stays where it is while the file is moved,
-  /// until it is cut off, published or deleted.
+  /// The same, and its `memory`.
   [[nodiscard]] static std::pair<temporary_file, mutable_bytes> mapped(std::string path,
                                                                        std::size_t size);
   temporary_file(temporary_file&& other) noexcept;
@@ -36,6 +35,10 @@ class temporary_file {
   ~temporary_file();
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+  /// The file as memory to write to, once; it stays where it is while the file is moved, until it
+  /// is cut off, published or deleted.
+  [[nodiscard]] mutable_bytes memory();
 
   /// Writes `bytes` at `offset`; together they end within the file. Different places may be written
   /// from several threads at a time.

@@ -6,7 +6,9 @@
 #include <mdstream/cache/detail/load_index.hpp>
 #include <mdstream/cache/detail/shard_facts.hpp>
 #include <mdstream/core/detail/descriptors.hpp>
+#include <mdstream/store/detail/bounded_calls.hpp>
 #include <mdstream/store/detail/file.hpp>
+#include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/version.hpp>
 
 #include <sys/stat.h>
@@ -101,7 +103,9 @@ MDSTREAM_INLINE index_loading::index_loading(access, runtime& threads, any_async
                                              index_source source, std::stop_token stop,
                                              handler done)
     : threads_(threads),
-      remote_(threads, std::move(remote), requests_of(source), source.budget),
+      store_(std::move(remote)),
+      calls_(bounded_calls(threads, store_, make_gate(threads, store_), source.timeout, nullptr)),
+      remote_(threads, calls_, requests_of(source), source.budget),
       source_(std::move(source)),
       key_(join_key(source_.prefix, index_file_name)),
       offered_{.remote = place_of(remote_.url(source_.prefix))},
@@ -164,10 +168,31 @@ MDSTREAM_INLINE void index_loading::told(const object_version& found) {
   } catch (const error& e) {
     return without_remote(e);
   }
-  remote_.async_read_version(key_, found, 0, bytes(), stop_, where_,
-                             [self = shared_from_this()](std::error_code code, std::size_t got) {
-                               self->go_on(code, [self = self.get(), got] { self->came(got); });
-                             });
+  read_index();
+}
+
+MDSTREAM_INLINE void index_loading::read_index() {
+  if (!store_.streams()) {
+    return retrying(threads_, store_, requests_of(source_), source_.budget)
+        .async_read_version(key_, found_, 0, bytes(), stop_, where_,
+                            [self = shared_from_this()](std::error_code code, std::size_t got) {
+                              self->go_on(code, [self = self.get(), got] { self->came(got); });
+                            });
+  }
+  read_ = 0;
+  async_stream_resumed(
+      threads_, calls_, key_, bytes().size(),
+      [self = shared_from_this()](const object_version&, bytes_view part) {
+        std::ranges::copy(part, self->bytes().begin() + static_cast<std::ptrdiff_t>(self->read_));
+        self->read_ += part.size();
+      },
+      requests_of(source_), source_.budget, stop_, where_,
+      [self = shared_from_this()](std::error_code code, const object_version&) {
+        if (code == errc::corrupt && ++self->begun_anew_ < self->source_.retry.attempts)
+          return self->go_on({}, [self = self.get()] { self->begin(); });
+        self->go_on(code, [self = self.get()] { self->came(self->read_); });
+      },
+      found_);
 }
 
 MDSTREAM_INLINE bool index_loading::has_known_tag() const {
@@ -175,9 +200,9 @@ MDSTREAM_INLINE bool index_loading::has_known_tag() const {
          held_.origin->tagged_bytes == found_.bytes;
 }
 
-MDSTREAM_INLINE void index_loading::came(std::size_t got) {
+MDSTREAM_INLINE void index_loading::came(std::uint64_t got) {
   const std::string url = remote_.url(key_);
-  if (got != bytes().size() && ++cut_short_ < source_.retry.attempts) return begin();
+  if (got != bytes().size() && ++begun_anew_ < source_.retry.attempts) return begin();
   try {
     if (got != bytes().size())
       throw error(errc::corrupt,

@@ -69,6 +69,7 @@ MDSTREAM_INLINE bool shard_fetch::use_local_zip() {
   const std::uint64_t size = detail::file_size(fd.get(), zip_path);
   try {
     if (size != request_.files.zip_bytes) fail_size(zip_path, size, request_.files.zip_bytes);
+    reserve_raw();
     const file_mapping zip = file_mapping::of(fd.get(), static_cast<std::size_t>(size), zip_path);
     unzip(zip.bytes(), zip_path);
   } catch (const error& e) {
@@ -148,7 +149,12 @@ MDSTREAM_INLINE mutable_bytes shard_fetch::make_mapped(std::optional<temporary_f
   return bytes;
 }
 
+MDSTREAM_INLINE void shard_fetch::reserve_raw() {
+  raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes));
+}
+
 MDSTREAM_INLINE void shard_fetch::download_zip() {
+  reserve_raw();  // a full disk is met before anything is fetched
   const std::size_t room = static_cast<std::size_t>(request_.files.zip_bytes) + 1;
   mutable_bytes into;
   if (request_.rules->keep_zip) {
@@ -259,8 +265,7 @@ MDSTREAM_INLINE void shard_fetch::unzip(bytes_view zip, const std::string& url) 
 MDSTREAM_INLINE std::error_code shard_fetch::unzip_with(const detail::opened_codec& codec,
                                                         bytes_view zip, diagnostics& where) {
   const auto size = static_cast<std::size_t>(request_.files.raw_bytes);
-  if (!codec.gives_blocks()) return codec.decompress(zip, make_mapped(raw_, size), where);
-  raw_.emplace(request_.temporary_name(), size);
+  if (!codec.gives_blocks()) return codec.decompress(zip, raw_->memory(), where);
   std::uint64_t at = 0;
   return codec.decompress_blocks(
       zip, size,

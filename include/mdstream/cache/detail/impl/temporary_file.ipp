@@ -27,9 +27,7 @@ MDSTREAM_INLINE temporary_file::temporary_file(std::string path, std::size_t siz
 MDSTREAM_INLINE std::pair<temporary_file, mutable_bytes> temporary_file::mapped(std::string path,
                                                                                 std::size_t size) {
   temporary_file made(std::move(path), size);
-  made.fill();
-  made.map(PROT_READ | PROT_WRITE);
-  const mutable_bytes bytes(made.base_, size);
+  const mutable_bytes bytes = made.memory();
   return {std::move(made), bytes};
 }
 
@@ -50,6 +48,12 @@ MDSTREAM_INLINE temporary_file& temporary_file::operator=(temporary_file&& other
 MDSTREAM_INLINE temporary_file::~temporary_file() {
   if (base_ != nullptr) ::munmap(base_, size_);
   if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+MDSTREAM_INLINE mutable_bytes temporary_file::memory() {
+  fill();
+  map(PROT_READ | PROT_WRITE);
+  return {base_, size_};
 }
 
 MDSTREAM_INLINE bytes_view temporary_file::view() {

@@ -15,7 +15,8 @@ class streamed_read : public std::enable_shared_from_this<streamed_read> {
  public:
   streamed_read(runtime& threads, any_async_store store, std::string key, std::uint64_t most,
                 byte_taker take, retry_policy retry, shared_retry_budget budget,
-                std::stop_token stop, diagnostics& where, store_handler<object_version> done)
+                std::stop_token stop, diagnostics& where, store_handler<object_version> done,
+                std::optional<object_version> held)
       : threads_(threads),
         store_(std::move(store)),
         key_(std::move(key)),
@@ -24,7 +25,8 @@ class streamed_read : public std::enable_shared_from_this<streamed_read> {
         made_(retry, std::move(budget)),
         stop_(std::move(stop)),
         where_(where),
-        done_(std::move(done)) {}
+        done_(std::move(done)),
+        held_(std::move(held)) {}
 
   void attempt() {
     where_ = {};
@@ -78,7 +80,7 @@ class streamed_read : public std::enable_shared_from_this<streamed_read> {
   diagnostics& where_;
   store_handler<object_version> done_;
 
-  std::optional<object_version> held_{};
+  std::optional<object_version> held_;
   std::uint64_t got_ = 0;
   bool gave_ = false;  // bytes, in this attempt
   bool refused_ = false;
@@ -87,9 +89,11 @@ class streamed_read : public std::enable_shared_from_this<streamed_read> {
 MDSTREAM_INLINE void async_stream_resumed(runtime& threads, any_async_store store, std::string key,
                                           std::uint64_t most, byte_taker take, retry_policy retry,
                                           shared_retry_budget budget, std::stop_token stop,
-                                          diagnostics& where, store_handler<object_version> done) {
+                                          diagnostics& where, store_handler<object_version> done,
+                                          std::optional<object_version> held) {
   std::make_shared<streamed_read>(threads, std::move(store), std::move(key), most, std::move(take),
-                                  retry, std::move(budget), std::move(stop), where, std::move(done))
+                                  retry, std::move(budget), std::move(stop), where, std::move(done),
+                                  std::move(held))
       ->attempt();
 }
 

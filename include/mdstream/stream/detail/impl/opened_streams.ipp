@@ -172,6 +172,7 @@ MDSTREAM_INLINE index_source opened_streams::source_of(const opened_stream& stre
           .prefix = stream.place.split,
           .retry = stream.requests(),
           .budget = stream.budget,
+          .timeout = stream.download_timeout,
           .allow_unsafe_types = stream.allow_unsafe_types};
 }
 
