@@ -20,7 +20,9 @@ namespace soak {
 
 class bad_line {
  public:
-  // `server` is http://host:port. Of a hundred requests, so many fail, until `mend`.
+  // `server` is http://host:port. Of a hundred requests, so many fail, until `mend`, but no more
+  // than three in a row of one object: the pauses between the attempts of a request grow, and a run
+  // that waits for the longest of them meets few faults.
   bad_line(const std::string& server, unsigned percent, std::uint64_t seed)
       : server_(server),
         percent_(percent),
@@ -68,13 +70,20 @@ class bad_line {
       "cut",           "cut by reset",  "stalled",     "corrupted", "version",
       "promised more", "less",          "lied of size"};
 
+  static constexpr unsigned most_in_a_row = 3;
+
   struct chance {
     fault what;
     std::uint64_t where;  // anything
   };
-  chance draw(bool shard) {
+  chance draw(const std::string& object, bool shard) {
     const std::lock_guard lock(mutex_);
-    const bool fails = random_() % 100 < percent_;
+    unsigned& failed = in_a_row_[object];
+    // All processes ask for an index, so that what is in a row for the object is not for each: one
+    // that starts has to wait for others' luck, and all others for it.
+    const unsigned percent = shard ? percent_.load() : percent_ / 3;
+    const bool fails = random_() % 100 < percent && failed < most_in_a_row;
+    failed = fails ? failed + 1 : 0;
     const std::uint64_t kinds = static_cast<unsigned>(shard ? fault::none : fault::corrupt);
     const chance out{fails ? static_cast<fault>(random_() % kinds) : fault::none, random_()};
     if (fails) {
@@ -88,7 +97,7 @@ class bad_line {
     line_.forget_requests();
     const bool shard =
         request.method == "GET" && request.target.find("shard.") != std::string::npos;
-    const auto [what, where] = draw(shard);
+    const auto [what, where] = draw(request.target.substr(0, request.target.find('?')), shard);
     switch (what) {
       case fault::throttled: return void(to.answer("503 Slow Down", "", "Retry-After: 0\r\n"));
       case fault::asked_to_wait: return void(to.answer("429 Later", "", "Retry-After: 1\r\n"));
@@ -176,6 +185,7 @@ class bad_line {
   mutable std::mutex mutex_;
   std::mt19937_64 random_;
   std::map<fault, std::size_t> counts_{};
+  std::map<std::string, unsigned> in_a_row_{};
   std::atomic<std::size_t> faults_{0}, good_ends_{0};
   support::scripted_server line_;  // last: its threads use what stands above
 };

@@ -25,8 +25,8 @@ struct policies : mds::default_policies {
 using loader = mds::loader<policies>;
 
 constexpr int ranks = 8;
-constexpr std::int64_t samples_in_bucket = 576, samples_in_gs = 384;
-constexpr std::uint64_t global_batch = 32;
+constexpr std::int64_t samples_in_bucket = 1'728, samples_in_gs = 1'152;
+constexpr std::uint64_t global_batch = 96;
 constexpr std::uint64_t batches_in_epoch =
     static_cast<std::uint64_t>(samples_in_bucket + samples_in_gs) / global_batch;
 static_assert(batches_in_epoch * global_batch == samples_in_bucket + samples_in_gs);
@@ -45,7 +45,7 @@ inline std::string text_of(std::int64_t id) {
 inline void write(const std::string& url, std::int64_t first, std::int64_t count,
                   const std::string& compression) {
   mds::writer<policies> out(
-      {.out = url, .compression = compression, .size_limit = mds::byte_size(10'000)});
+      {.out = url, .compression = compression, .size_limit = mds::byte_size(7'000)});
   for (std::int64_t id = first; id < first + count; ++id) out.write(id, text_of(id));
   out.finish();
 }
@@ -55,9 +55,9 @@ inline loader::options options_of(const std::string& bucket, const std::string& 
   return {.streams = {{.remote = bucket}, {.remote = gs}},
           .global_batch_size = global_batch,
           .seed = 11,
-          .shuffle_block_size = 150,
+          .shuffle_block_size = 450,
           .num_canonical_nodes = 1,
-          .predownload = 30};
+          .predownload = 90};
 }
 
 /// A number for the samples of a batch, every byte of which is checked here; the sum over ranks
