@@ -71,6 +71,40 @@ TEST_CASE("an upload to Google goes on with the keys where its session is the se
   }
 }
 
+TEST_CASE("the project that pays is named in each request to a bucket", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const scripted_request& request) {
+    if (request.method == "GET" && request.target.find("alt=media") != std::string::npos)
+      return (void)to.answer("200 OK", "abc");
+    if (request.method == "GET" && request.target.find("prefix=") != std::string::npos)
+      return (void)to.answer("200 OK", R"({"items": []})");
+    if (request.method == "GET")
+      return (void)to.answer("200 OK", R"({"size": "3", "generation": "1"})");
+    to.answer("200 OK", "{}");
+  });
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.endpoint = bucket.url();
+  options.credentials = mds::net::explicit_access(mds::net::bearer_access("hush", "the test"));
+  if (GENERATE(true, false)) {
+    options.user_project = "my project";
+  } else {
+    options.variables = keys::variables({{"GOOGLE_CLOUD_QUOTA_PROJECT", "my project"}});
+  }
+  const mds::store::gs store(threads, "gs://box", options);
+  CHECK(mds::store_size(store, "a") == 3);
+  std::vector<std::byte> into(3);
+  CHECK(mds::store_read(store, "a", 0, into) == 3);
+  CHECK(mds::store_list(store, "").empty());
+  mds::store_write(store, "a", mds::as_bytes(std::string_view("abc")));
+  mds::store_remove(store, "a");
+  const auto requests = bucket.requests();
+  CHECK(requests.size() == 5);
+  for (const scripted_request& each : requests) {
+    INFO(each.method << ' ' << each.target);
+    CHECK(each.target.find("userProject=my%20project") != std::string::npos);
+  }
+}
+
 TEST_CASE("who is refused without keys looks for them once more", "[clouds]") {
   support::scripted_server bucket([](auto& to, const scripted_request& request) {
     if (request.header("authorization").empty()) return (void)to.answer("403 Forbidden", "");

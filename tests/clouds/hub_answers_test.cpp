@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -47,6 +48,22 @@ struct hub {
 };
 
 std::string to(const std::string& place) { return "Location: " + place + "\r\n"; }
+
+TEST_CASE("the Hub's token may have its older name", "[clouds]") {
+  support::scripted_server server([](auto& out, const scripted_request&) {
+    out.answer("200 OK", "abc", "X-Repo-Commit: c\r\n");
+  });
+  mds::runtime threads(1);
+  for (const bool both : {false, true}) {
+    std::map<std::string, std::string> names{{"HUGGING_FACE_HUB_TOKEN", "older"}};
+    if (both) names["HF_TOKEN"] = "newer";
+    const mds::store::hf store(threads, "hf://datasets/o/n",
+                               {{.endpoint = server.url(), .variables = keys::variables(names)}});
+    CHECK(mds::store_size(store, "x") == 3);
+    CHECK(server.requests().back().header("authorization") ==
+          (both ? "Bearer newer" : "Bearer older"));
+  }
+}
 
 TEST_CASE("a redirect within the Hub is followed with the token", "[clouds]") {
   std::string origin;

@@ -89,6 +89,18 @@ TEST_CASE("a URL that names a blob service is sent there", "[clouds]") {
           .endpoint == "https://b.blob.core.windows.net");
 }
 
+TEST_CASE("a connection string may name Microsoft's emulator", "[clouds]") {
+  const auto here = resolved("azure://box/x",
+                             {{"AZURE_STORAGE_CONNECTION_STRING", "UseDevelopmentStorage=true"}});
+  CHECK(here.account == "devstoreaccount1");
+  CHECK(here.endpoint == "http://127.0.0.1:10000/devstoreaccount1");
+  CHECK(here.account_key.starts_with("Eby8vdM02xNO"));
+  CHECK(resolved("azure://box/x", {{"AZURE_STORAGE_CONNECTION_STRING",
+                                    "UseDevelopmentStorage=true;"
+                                    "DevelopmentStorageProxyUri=http://azurite/"}})
+            .endpoint == "http://azurite:10000/devstoreaccount1");
+}
+
 TEST_CASE("the variables' account and keys are not those of another account's URL", "[clouds]") {
   const std::map<std::string, std::string> of_a = {{"AZURE_ACCOUNT_NAME", "a"},
                                                    {"AZURE_ACCOUNT_ACCESS_KEY", "aHVzaA=="},

@@ -55,6 +55,12 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
   refused("{\"type\":\n hush", "line 2");
   refused(R"({"type": "authorized_user", "client_id": "c"})", "\"client_secret\"");
   refused(R"({"type": "external_account", "credential_source": {"hush": 1}})", "credential_source");
+  refused(R"({"type": "external_account", "credential_source": {"environment_id": "aws1", )"
+          R"("url": "http://169.254.169.254/latest/meta-data/iam/security-credentials"}})",
+          "credential_source");
+  refused(R"({"type": "impersonated_service_account"})", "source_credentials");
+  refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": "hush"}})",
+          "source_credentials");
   refused(R"({"type": "service_account", "client_email": "me", "private_key": )"
           R"("-----BEGIN PRIVATE KEY-----\nhu sh\n"})",
           "\"private_key\" of ");
@@ -102,6 +108,30 @@ TEST_CASE("an impersonated account's token expires by the clock of who gave it",
   INFO(said.text());
   REQUIRE(said.keys);
   check_an_hour_left(said.keys->expires);
+}
+
+TEST_CASE("a login that impersonates a service account gets its token", "[net]") {
+  const server service([](const scripted_request& asked) {
+    if (asked.target == "/token")
+      return reply{200, R"({"access_token": "of-me", "expires_in": 3600})"};
+    return reply{200, R"({"accessToken": "of-it", "expireTime": "2040-01-02T03:04:05Z"})"};
+  });
+  google_home here(R"({"type": "impersonated_service_account", "source_credentials": {)"
+                   R"("type": "authorized_user", "client_id": "c", "client_secret": "hush", )"
+                   R"("refresh_token": "hush", "token_uri": ")" +
+                   service.url() + R"(/token"}, "service_account_impersonation_url": ")" +
+                   service.url() + "/it:generateAccessToken\"}");
+  const auto said = here.ask();
+  INFO(said.text());
+  REQUIRE(said.keys);
+  net::http_request request;
+  said.keys->authorize(request, net::wall_clock::now());
+  REQUIRE(request.headers.size() == 1);
+  CHECK(request.headers[0].value == "Bearer of-it");
+  const auto asked = service.requests();
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[1].target == "/it:generateAccessToken");
+  CHECK(asked[1].header("authorization") == "Bearer of-me");
 }
 
 }  // namespace google_access_test

@@ -20,6 +20,9 @@ namespace mdstream::inline v0::net {
 namespace detail {
 
 inline constexpr const char* google_scope = "https://www.googleapis.com/auth/devstorage.read_write";
+/// Of a token by which another account's is asked for.
+inline constexpr const char* google_platform_scope =
+    "https://www.googleapis.com/auth/cloud-platform";
 
 /// A file of credentials and what it says. Errors name the file and quote nothing of it.
 class google_file {
@@ -42,7 +45,8 @@ class google_file {
   json::value content_;
 };
 
-/// Another provider's token exchanged for Google's: workload identity federation.
+/// Another provider's token exchanged for Google's: workload identity federation; or one account's
+/// token exchanged for another's.
 class google_federation : public std::enable_shared_from_this<google_federation> {
  public:
   google_federation(fetcher from, google_file file, std::string source, std::stop_token stop,
@@ -50,6 +54,9 @@ class google_federation : public std::enable_shared_from_this<google_federation>
 
   /// Throws what is wrong with the file.
   void begin();
+
+  /// Impersonates a service account by the credentials that lie in the file, instead.
+  void begin_impersonation();
 
  private:
   template <class F>
@@ -80,8 +87,8 @@ class google_federation : public std::enable_shared_from_this<google_federation>
 
 }  // namespace detail
 
-/// A file of credentials: a service account's key, a user's login, a federated workload. It is read
-/// each time.
+/// A file of credentials: a service account's key, a user's login, either of them that impersonates
+/// a service account, a federated workload. It is read each time.
 class google_file_access {
  public:
   /// `needed`: that there is no such file is an error.

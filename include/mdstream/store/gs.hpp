@@ -21,7 +21,11 @@
 namespace mdstream::inline v0::store {
 
 /// Options of `store::gs`.
-struct gs_options : detail::cloud_options {};
+struct gs_options : detail::cloud_options {
+  /// The project that pays for requests, where not the bucket's owner does (requester pays).
+  /// Default: GOOGLE_CLOUD_QUOTA_PROJECT. Not with HMAC keys.
+  std::string user_project{};
+};
 
 /// Reads and writes objects under `gs://bucket/prefix`. If GCS_KEY and GCS_SECRET are set, it uses
 /// the S3 protocol with these HMAC keys. Otherwise it uses the JSON API with Google's application

@@ -37,6 +37,15 @@ struct azure_settings {
 
 namespace mdstream::inline v0::detail::azure {
 
+/// The account and key that Microsoft publishes for its emulators.
+inline constexpr const char* emulator_account = "devstoreaccount1";
+inline constexpr const char* emulator_key =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// Puts account, key and endpoint of an emulator into a connection string that has
+/// `UseDevelopmentStorage=true`.
+void use_emulator(std::map<std::string, std::string>& connection);
+
 /// `Name=value;…` of AZURE_STORAGE_CONNECTION_STRING. Values may hold `=`.
 [[nodiscard]] std::map<std::string, std::string> parse_connection_string(std::string_view text);
 

@@ -8,6 +8,7 @@
 #include <mdstream/version.hpp>
 
 #include <chrono>
+#include <functional>
 #include <system_error>
 
 namespace mdstream::inline v0::net::detail {
@@ -35,12 +36,13 @@ MDSTREAM_INLINE void google_file::refuse(const std::string& why) const {
 
 /// A service account's key: a token that it signs is exchanged for one of the service.
 MDSTREAM_INLINE token_request google_service_account_question(const google_file& file,
+                                                              const char* scope,
                                                               wall_clock::time_point now) {
   const std::string service =
       file.find({"token_uri"}).value_or("https://oauth2.googleapis.com/token");
   const auto begin = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch());
   const json::value claims = json::object{{"iss", file.get("client_email")},
-                                          {"scope", google_scope},
+                                          {"scope", scope},
                                           {"aud", service},
                                           {"iat", begin.count()},
                                           {"exp", begin.count() + 3600}};
@@ -61,6 +63,19 @@ MDSTREAM_INLINE token_request google_user_question(const google_file& file) {
                            {"refresh_token", file.get("refresh_token")}})};
 }
 
+/// What a key or a login is exchanged for a token with; none for other kinds of files.
+MDSTREAM_INLINE std::function<token_request(wall_clock::time_point)> google_question(
+    const google_file& file, const char* scope) {
+  const std::string kind = file.get("type");
+  if (kind == "service_account")
+    return [file, scope](wall_clock::time_point now) {
+      return google_service_account_question(file, scope, now);
+    };
+  if (kind == "authorized_user")
+    return [ask = google_user_question(file)](wall_clock::time_point) { return ask; };
+  return {};
+}
+
 MDSTREAM_INLINE google_federation::google_federation(fetcher from, google_file file,
                                                      std::string source, std::stop_token stop,
                                                      diagnostics& where, access_handler done)
@@ -78,7 +93,7 @@ MDSTREAM_INLINE void google_federation::begin() {
     return exchange(subject_of(*text, *path));
   }
   const auto url = file_.find({"credential_source", "url"});
-  if (!url) {
+  if (!url || file_.find({"credential_source", "environment_id"})) {
     file_.refuse("its credential_source is neither a file nor a URL, which are all that is taken");
   }
   http_request ask{.url = *url};
@@ -123,8 +138,7 @@ MDSTREAM_INLINE void google_federation::exchange(const std::string& subject) {
       .url = file_.get("token_url"),
       .form = form_of({{"grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"},
                        {"audience", file_.get("audience")},
-                       {"scope", impersonated ? "https://www.googleapis.com/auth/cloud-platform"
-                                              : google_scope},
+                       {"scope", impersonated ? google_platform_scope : google_scope},
                        {"requested_token_type", "urn:ietf:params:oauth:token-type:access_token"},
                        {"subject_token_type", file_.get("subject_token_type")},
                        {"subject_token", subject}})};
@@ -134,6 +148,19 @@ MDSTREAM_INLINE void google_federation::exchange(const std::string& subject) {
         if (code || !impersonated) return self->done_(code, std::move(keys));
         self->impersonate(*impersonated, *keys);
       });
+}
+
+MDSTREAM_INLINE void google_federation::begin_impersonation() {
+  const json::value* const held = file_.content().find("source_credentials");
+  if (held == nullptr) file_.refuse("it has no \"source_credentials\"");
+  auto ask = google_question(google_file(file_.path(), json::dump(*held)), google_platform_scope);
+  if (!ask) file_.refuse("its source_credentials are neither a service account's nor a user's");
+  ask_token(from_, std::move(ask), source_, stop_, where_,
+            [self = shared_from_this(), url = file_.get("service_account_impersonation_url")](
+                std::error_code code, std::optional<access> keys) {
+              if (code || !keys) return self->done_(code, std::move(keys));
+              self->impersonate(url, *keys);
+            });
 }
 
 MDSTREAM_INLINE void google_federation::impersonate(const std::string& url, const access& keys) {
@@ -214,23 +241,18 @@ MDSTREAM_INLINE void google_file_access::find(std::stop_token stop, diagnostics&
   };
   const std::string kind = file.get("type");
   const std::string source = "the " + kind + " of " + path_;
-  if (kind == "service_account") {
-    ask_token(
-        from_,
-        [file](wall_clock::time_point now) {
-          return detail::google_service_account_question(file, now);
-        },
-        source, std::move(stop), where, tell);
-  } else if (kind == "authorized_user") {
-    ask_token(
-        from_, [ask = detail::google_user_question(file)](auto) { return ask; }, source,
-        std::move(stop), where, tell);
-  } else if (kind == "external_account") {
-    std::make_shared<detail::google_federation>(from_, file, source, std::move(stop), where, tell)
-        ->begin();
-  } else {
-    file.refuse("its type is none of service_account, authorized_user and external_account");
+  if (auto ask = detail::google_question(file, detail::google_scope)) {
+    return ask_token(from_, std::move(ask), source, std::move(stop), where, tell);
   }
+  const auto exchange = [&] {
+    return std::make_shared<detail::google_federation>(from_, file, source, std::move(stop), where,
+                                                       tell);
+  };
+  if (kind == "external_account") return exchange()->begin();
+  if (kind == "impersonated_service_account") return exchange()->begin_impersonation();
+  file.refuse(
+      "its type is none of service_account, authorized_user, external_account and "
+      "impersonated_service_account");
 }
 
 MDSTREAM_INLINE access_chain default_google_access(runtime& threads,

@@ -24,6 +24,7 @@ struct gs_settings {
   std::string bucket{};
   std::string root{};
   std::string endpoint = "https://storage.googleapis.com";
+  std::string user_project{};  ///< who pays for requests; empty: who owns the bucket
 };
 
 }  // namespace mdstream::inline v0::detail
@@ -111,6 +112,9 @@ class gs_api final : public cloud_api {
                                           const std::stop_token& stop);
 
   [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const;
+
+  /// The URL of a request that the settings' project pays for.
+  [[nodiscard]] std::string paid(std::string url) const;
 
   static void require_crc(const net::http_response& answer, const std::string& crc);
 

@@ -50,6 +50,9 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
     return by_s3(threads, parts, endpoint, *id, *secret, options);
   detail::gs_settings settings{.bucket = parts.place, .root = parts.prefix};
   if (!endpoint.empty()) settings.endpoint = detail::cloud::checked_endpoint(endpoint, "gs://");
+  settings.user_project = options.user_project.empty()
+                              ? options.variables("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("")
+                              : options.user_project;
   const detail::upload_plan plan{.part_bytes = options.part_bytes.value,
                                  .retry = options.part_retry};
   const net::detail::token_bounds bounds{.service = "Google",

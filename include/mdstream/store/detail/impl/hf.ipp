@@ -92,19 +92,22 @@ MDSTREAM_INLINE hf::hf(runtime& threads, const detail::hf_settings& settings,
                .setting = "HF_ENDPOINT"}))) {}
 
 MDSTREAM_INLINE net::any_access hf::default_keys(const hf_options& options) {
-  return net::computed_access([variables = options.variables,
-                               warn = net::detail::each_once(
-                                   options.warn)]() -> std::optional<net::access> {
-    if (const auto token = variables("HF_TOKEN")) {
-      return net::bearer_access(net::detail::header_token(*token), "the environment (HF_TOKEN)");
-    }
-    const std::string home = variables("HF_HOME").value_or("~/.cache/huggingface");
-    const std::string file =
-        net::detail::in_home(variables, variables("HF_TOKEN_PATH").value_or(home + "/token"));
-    const auto token = net::detail::read_secret(file, warn);
-    if (!token || net::detail::header_token(*token).empty()) return std::nullopt;
-    return net::bearer_access(net::detail::token_of_file(*token, file), "the login in " + file);
-  });
+  return net::computed_access(
+      [variables = options.variables,
+       warn = net::detail::each_once(options.warn)]() -> std::optional<net::access> {
+        for (const char* const name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
+          if (const auto token = variables(name)) {
+            return net::bearer_access(net::detail::header_token(*token),
+                                      "the environment (" + std::string(name) + ")");
+          }
+        }
+        const std::string home = variables("HF_HOME").value_or("~/.cache/huggingface");
+        const std::string file =
+            net::detail::in_home(variables, variables("HF_TOKEN_PATH").value_or(home + "/token"));
+        const auto token = net::detail::read_secret(file, warn);
+        if (!token || net::detail::header_token(*token).empty()) return std::nullopt;
+        return net::bearer_access(net::detail::token_of_file(*token, file), "the login in " + file);
+      });
 }
 
 }  // namespace mdstream::inline v0::store

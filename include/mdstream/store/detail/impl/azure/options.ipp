@@ -19,7 +19,19 @@ MDSTREAM_INLINE std::map<std::string, std::string> parse_connection_string(std::
     }
     out.emplace(one.substr(0, equals), one.substr(equals + 1));
   }
+  use_emulator(out);
   return out;
+}
+
+MDSTREAM_INLINE void use_emulator(std::map<std::string, std::string>& connection) {
+  const auto wanted = connection.find("UseDevelopmentStorage");
+  if (wanted == connection.end() || wanted->second != "true") return;
+  const auto proxy = connection.find("DevelopmentStorageProxyUri");
+  std::string host = proxy == connection.end() ? "http://127.0.0.1" : proxy->second;
+  while (host.ends_with('/')) host.pop_back();
+  connection["AccountName"] = emulator_account;
+  connection["AccountKey"] = emulator_key;
+  connection["BlobEndpoint"] = host + ":10000/" + emulator_account;
 }
 
 MDSTREAM_INLINE bool is_account_name(std::string_view name) noexcept {

@@ -114,9 +114,9 @@ MDSTREAM_INLINE void gs_api::remove(const cloud_client& client, std::string key,
 }
 
 MDSTREAM_INLINE cloud_call gs_api::list(const std::string& prefix) const {
-  return {.url = objects_ +
-                 "?fields=items(name,size,generation,md5Hash,crc32c),nextPageToken&prefix=" +
-                 net::percent_encode(prefix),
+  return {.url = paid(objects_ +
+                      "?fields=items(name,size,generation,md5Hash,crc32c),nextPageToken&prefix=" +
+                      net::percent_encode(prefix)),
           .key = prefix};
 }
 
@@ -205,7 +205,7 @@ MDSTREAM_INLINE cloud_call gs_api::with_metadata(const std::string& key, bytes_v
       "\r\nContent-Type: application/octet-stream\r\n\r\n");
   text->append(as_text(bytes)).append("\r\n" + line + "--\r\n");
   return {.method = "POST",
-          .url = uploads_ + "?uploadType=multipart&fields=crc32c",
+          .url = paid(uploads_ + "?uploadType=multipart&fields=crc32c"),
           .key = key,
           .headers = {{"Content-Type", "multipart/related; boundary=" + line.substr(2)}},
           .text = std::move(text)};
@@ -222,7 +222,13 @@ MDSTREAM_INLINE std::string gs_api::crc_of(const cloud_client& client, bytes_vie
 }
 
 MDSTREAM_INLINE cloud_call gs_api::object(const std::string& key, const std::string& query) const {
-  return {.url = objects_ + '/' + net::percent_encode(key) + query, .key = key};
+  return {.url = paid(objects_ + '/' + net::percent_encode(key) + query), .key = key};
+}
+
+MDSTREAM_INLINE std::string gs_api::paid(std::string url) const {
+  if (settings_.user_project.empty()) return url;
+  url += url.find('?') == std::string::npos ? '?' : '&';
+  return url + "userProject=" + net::percent_encode(settings_.user_project);
 }
 
 MDSTREAM_INLINE void gs_api::require_crc(const net::http_response& answer, const std::string& crc) {
@@ -236,7 +242,7 @@ MDSTREAM_INLINE gs_upload gs_api::by_session(const std::string& key, std::uint64
                                              const std::string& crc) const {
   return {.key = key,
           .open = {.method = "POST",
-                   .url = uploads_ + "?uploadType=resumable&fields=crc32c",
+                   .url = paid(uploads_ + "?uploadType=resumable&fields=crc32c"),
                    .key = key,
                    .headers = {{"Content-Type", "application/json; charset=UTF-8"},
                                {"X-Upload-Content-Type", "application/octet-stream"},
