@@ -390,11 +390,11 @@ TEST_CASE("a run among faults has the batches of an undisturbed one, and fetches
     CHECK(batch.ranks == ranks);
     CHECK(batch.sum == expected.at(at).sum);
   }
-  // Nothing came twice in an epoch, of which the next one begins before it is asked for, and hardly
-  // a shard that was sent whole did not come: one for each process that was killed, and those that
-  // a full disk refused.
+  // Nothing came twice in an epoch, and of the next one, which is got ready before it is asked for,
+  // less than half. Hardly a shard that was sent whole did not come: one for each process that was
+  // killed, and those that a full disk refused.
   const std::size_t good = s3.good_ends() + gs.good_ends();
-  CHECK(disk.came() <= (end / batches_in_epoch + 1) * shards);
+  CHECK(disk.came() <= end / batches_in_epoch * shards + shards / 2);
   CHECK(good <= disk.came() + trained.kills() + ranks * trained.fills());
   std::printf(
       "soak: %zu faults in %lld s: at the S3 server %s; at the GCS server %s; %zu kills, %zu "
