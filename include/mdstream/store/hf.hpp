@@ -31,10 +31,10 @@ struct hf_options : detail::cloud_options {
 /// Reads and writes files under `hf://datasets/<org>/<name>/<path>`, of a dataset, or
 /// `hf://<org>/<name>/<path>`, of a model. `<name>@<revision>`, or `?revision=`, is a branch, tag
 /// or commit other than `main`. `refs/convert/parquet`, or `~parquet` for short, has the Parquet
-/// files that the Hub makes of datasets. The token is that of HF_TOKEN or of a login
-/// (`huggingface-cli login`). It is only sent to the Hub, not to servers that the Hub redirects to
-/// or that large objects are uploaded to. Thread-safe; copies share connections, credentials and
-/// commits. The runtime has to outlive the calls.
+/// files that the Hub makes of datasets. The token is that of HF_TOKEN, HUGGING_FACE_HUB_TOKEN or a
+/// login (`huggingface-cli login`). It is only sent to the Hub, not to servers that the Hub
+/// redirects to or that large objects are uploaded to. Thread-safe; copies share connections,
+/// credentials and commits. The runtime has to outlive the calls.
 ///
 /// A write or a `remove` is a commit. A store and its copies make one commit at a time; writes
 /// meanwhile go together into the next one. If the commit of another process comes first, it is
