@@ -47,7 +47,7 @@ void convert_until(const std::stop_token& stop, const convert_arguments& args) {
   if (options.hashes == std::vector<std::string>{"none"}) options.hashes.clear();
   const bool keep = args.cuts == "keep";
   options.size_limit = keep ? mds::byte_size() : mds::byte_size(std::string_view(args.size_limit));
-  options.existing = args.replace ? mds::existing_dataset::replace : mds::existing_dataset::refuse;
+  options.existing = args.replace ? mds::existing_dataset::replace : mds::existing_dataset::error;
   options.patience = args.patience.most;
   mds::writer<mds::full_policies> out(std::move(options));
   std::uint64_t bytes = 0;

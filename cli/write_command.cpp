@@ -29,7 +29,7 @@ namespace {
 
 struct write_arguments {
   std::string out, format = "mds", compression, size_limit = "64mb", separator, newline = "\n",
-                   existing = "refuse", part = "0/1", keep_local;
+                   existing = "error", part = "0/1", keep_local;
   std::vector<std::string> columns, hashes{"xxh64"};
   unsigned threads = 2;
   bool typed = false;
@@ -69,12 +69,12 @@ mds::shard_format format_of(const std::string& name) {
 mds::existing_dataset existing_of(const std::string& name) {
   using mds::existing_dataset;
   static const std::map<std::string, existing_dataset> names = {
-      {"refuse", existing_dataset::refuse},
+      {"error", existing_dataset::error},
       {"replace", existing_dataset::replace},
       {"append", existing_dataset::append},
       {"resume", existing_dataset::resume}};
   if (const auto found = names.find(name); found != names.end()) return found->second;
-  throw usage_error("--existing " + name + ": there are refuse, replace, append and resume");
+  throw usage_error("--existing " + name + ": there are error, replace, append and resume");
 }
 
 // "3/8"
@@ -272,7 +272,7 @@ void add_write(CLI::App& program) {
   command->add_flag("--typed", args->typed, "The values are as cat --typed prints them");
   command
       ->add_option("--existing", args->existing,
-                   "What to do with a dataset that is there: refuse, replace, append, or resume: "
+                   "What to do with a dataset that is there: error, replace, append, or resume: "
                    "keep what a killed write has stored, and go on with the same lines")
       ->capture_default_str();
   command

@@ -199,7 +199,7 @@ TEST_CASE("a write that was killed is resumed with the same lines", "[cli]") {
   check_error(run("write --column x=int --size-limit 700 --out " + (files / "left") +
                   " --existing append --part 0/2 </dev/null"),
               1, {"part", "resume"});
-  check_error(write("left", " --existing renew"), 2, {"refuse, replace, append and resume"});
+  check_error(write("left", " --existing renew"), 2, {"error, replace, append and resume"});
 }
 
 TEST_CASE("processes that each write a part make one dataset", "[cli]") {

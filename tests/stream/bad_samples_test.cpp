@@ -212,7 +212,7 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
   for (std::int64_t i = 50; i < 60; ++i) shard.insert(i);
   fails(data.options(), shard, mds::errc::corrupt, {"all samples", "shard 5", "/data"});
   auto strict = data.options();
-  strict.on_bad_sample = mds::bad_samples::fail;
+  strict.on_bad_sample = mds::bad_samples::error;
   fails(strict, {17}, mds::errc::transform_failed, {"sample 17", "not a picture: 17"});
   // Where the limit does not hold a batch's shards, others of their samples are not at hand.
   auto limited = data.options();

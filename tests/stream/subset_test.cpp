@@ -250,7 +250,7 @@ TEST_CASE("subsets that cannot be meant are refused") {
     support::expect_error([&] { (void)data.split(wrong, 1); }, errc::invalid_argument, {"split"});
 
   const auto refused = [&](const mds::sample_subset& of, std::string_view why,
-                           mds::bad_shards bad = mds::bad_shards::fail) {
+                           mds::bad_shards bad = mds::bad_shards::error) {
     support::expect_error(
         [&] {
           const mds::loader<> loader({.streams = {{.local = dir / "a"}, {.local = dir / "b"}},

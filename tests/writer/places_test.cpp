@@ -84,7 +84,7 @@ std::vector<std::int64_t> numbers(int to) {
 }
 
 mdstream::writer_options part(const memory& store, std::uint64_t number, std::uint64_t of,
-                              existing_dataset mode = existing_dataset::refuse) {
+                              existing_dataset mode = existing_dataset::error) {
   auto out = options(store);
   out.part = {number, of};
   out.existing = mode;

@@ -106,14 +106,14 @@ struct dataset_options {
 /// What to do with a bad shard: its bytes are wrong, also after a second download, or the remote
 /// does not have it.
 enum class bad_shards : std::uint8_t {
-  fail,        ///< the batch that needs it fails, and the error names the shard
+  error,       ///< the batch that needs it fails, and the error names the shard
   substitute,  ///< read the next shard of the stream in its place; the saved state records it
 };
 
 /// What to do with a bad sample: the transform or the collator throws for it, or its bytes are none
 /// of its columns' encodings. For example a JPEG file that is cut off.
 enum class bad_samples : std::uint8_t {
-  fail,        ///< its batch fails, and the error names the sample
+  error,       ///< its batch fails, and the error names the sample
   substitute,  ///< read the next good sample of its shard in its place, with the same random
                ///< numbers
 };
@@ -165,10 +165,10 @@ struct loader_options {
   std::optional<std::uint64_t> num_workers{};
   /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
   std::uint64_t replication = 1;
-  bad_shards on_bad_shard = bad_shards::fail;
+  bad_shards on_bad_shard = bad_shards::error;
   /// `substitute` counts in `loader.bad_samples()` and in the state, warns of the first bad sample
   /// of an epoch, and builds batches on the thread pool, which copies each sample once more.
-  bad_samples on_bad_sample = bad_samples::fail;
+  bad_samples on_bad_sample = bad_samples::error;
   /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. The
   /// default is 256 MiB with a transform or with rows of text to parse. Otherwise it is 0: the
   /// thread that asks for a batch builds it.

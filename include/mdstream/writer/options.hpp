@@ -43,7 +43,7 @@ class store_target {
 
 /// What a writer does with a dataset that already exists.
 enum class existing_dataset {
-  refuse,   ///< it is an error, and nothing is changed
+  error,    ///< the writer throws, and nothing is changed
   replace,  ///< deletes its index first, then its shards
   append,   ///< adds new shards; columns have to be the same
   resume,   ///< goes on where a writer was killed: keeps its complete shards, see `kept_samples`
@@ -87,10 +87,10 @@ struct writer_options {
   unsigned max_workers = 2;
   /// Replaces a dataset that exists: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
-  existing_dataset existing = existing_dataset::refuse;
+  existing_dataset existing = existing_dataset::error;
   /// This process's part, where several write one dataset. Each part goes into a directory of its
   /// own below `out`. The writer that finishes last also writes the index of the whole dataset,
-  /// part after part. `existing` has to be `refuse` or `resume`.
+  /// part after part. `existing` has to be `error` or `resume`.
   writer_part part{};
   /// A local directory that gets a copy of all that is written, such as the cache of later runs;
   /// empty: no copy. Of a part, its shards and index.
@@ -121,7 +121,7 @@ struct row_writer_options {
   byte_size size_limit{std::uint64_t{1} << 26};
   unsigned max_workers = 2;
   bool exist_ok = false;
-  existing_dataset existing = existing_dataset::refuse;
+  existing_dataset existing = existing_dataset::error;
   writer_part part{};
   std::string keep_local{};
   progress_function progress{};

@@ -79,7 +79,7 @@ class group_packer {
 
 /// Packs sequences of these lengths and returns the number of rows; `out` gets the segments in the
 /// order of the block. Groups share no row. Sequences without elements have no segment; of those
-/// that are too long, `refuse` and `truncate` take the first row's worth.
+/// that are too long, `error` and `truncate` take the first row's worth.
 inline std::uint64_t pack_rows(std::span<const std::uint64_t> lengths, const packing_rules& rules,
                                std::vector<pack_segment>& out) {
   out.clear();

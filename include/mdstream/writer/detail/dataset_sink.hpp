@@ -68,7 +68,7 @@ class dataset_sink {
                                                   storage.codecs, storage.hashes,
                                                   upload_extras{place_.copy(), opts.progress})),
         shard_(make_()) {
-    if (opts.exist_ok && opts.existing != existing_dataset::refuse &&
+    if (opts.exist_ok && opts.existing != existing_dataset::error &&
         opts.existing != existing_dataset::replace)
       throw error(errc::invalid_argument,
                   "exist_ok replaces the dataset that is there, existing = append or resume keeps "
@@ -136,7 +136,7 @@ class dataset_sink {
     if (keeps) return;
     for (const patient_store* each : {&uploader_->store(), uploader_->copy()}) {
       if (each == nullptr) continue;
-      if (mode == existing_dataset::refuse)
+      if (mode == existing_dataset::error)
         refuse_dataset(*each);
       else
         remove_dataset(*each);

@@ -54,7 +54,7 @@ MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
                                     "write already: remove the old dataset before they start, or "
                                     "resume it",
                             .url = whole_.url("")});
-  if (mode == existing_dataset::refuse && exists(whole_, index_file_name))
+  if (mode == existing_dataset::error && exists(whole_, index_file_name))
     throw error(errc::invalid_argument,
                 diagnostics{.what = "a dataset is already there; processes that each write a part "
                                     "resume it, but do not replace it",
