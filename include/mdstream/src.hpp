@@ -293,6 +293,7 @@
 #include <mdstream/async/detail/impl/socket_watch.ipp>
 #include <mdstream/async/detail/impl/start_thread.ipp>
 #include <mdstream/async/detail/impl/strand.ipp>
+#include <mdstream/async/detail/impl/work_count.ipp>
 #include <mdstream/codec/detail/impl/codec.ipp>
 #include <mdstream/codec/detail/impl/codec_set.ipp>
 #include <mdstream/codec/detail/impl/none.ipp>

@@ -139,7 +139,8 @@ TEST_CASE("a limit is kept and the farthest next use goes first", "[cache]") {
   mds::runtime threads(1);
   const std::uint64_t limit = data.text().size() + 3 * 4112;
   cache shards(threads, options_of(root.path(), limit), {stream_of(data, root.path(), remote)});
-  shards.set_next_use([](std::uint32_t shard) { return shard == 1 ? mds::detail::never : shard; });
+  shards.set_next_use(
+      [](std::uint32_t shard, std::uint64_t) { return shard == 1 ? mds::detail::never : shard; });
   for (std::uint32_t i = 0; i < 4; ++i) (void)shards.acquire(i);
   CHECK(files_in(root.path()) ==
         std::vector<std::string>{"shard.00000.mds", "shard.00002.mds", "shard.00003.mds"});
@@ -194,7 +195,7 @@ TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]
   mds::runtime threads(1);
   cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
                {stream_of(data, root.path(), remote)});
-  shards.set_next_use([](std::uint32_t shard) { return shard; });
+  shards.set_next_use([](std::uint32_t shard, std::uint64_t) { return shard; });
   const auto prefetch = [&](std::uint32_t shard) {
     answer done;
     shards.async_prefetch(shard, {}, done.where, done.prefetch_handler());
@@ -218,7 +219,7 @@ TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") 
                {stream_of(data, root.path(), remote)});
   // Shard 0 is needed at 1 and never again, shard 1 at 9, shard 2, which is to come, at 5.
   std::atomic<std::uint64_t> now{0};
-  shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
+  shards.set_next_use([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
     const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 5;
     return use >= std::max(from, now.load()) ? use : mds::detail::never;
   });
@@ -246,7 +247,7 @@ TEST_CASE("a prefetch does not take the room for which one before it was refused
   // Shard 0 is needed at 1 and never again, shard 1 at 9. Shards 2 and 3 are to come, at 5 and 6:
   // when the second one is looked at, shard 0 is no longer needed.
   std::atomic<std::uint64_t> now{0};
-  shards.set_next_use_from([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
+  shards.set_next_use([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
     if (shard == 3) now = 2;
     const std::uint64_t use = shard == 0 ? 1 : shard == 1 ? 9 : 3 + shard;
     return use >= std::max(from, now.load()) ? use : mds::detail::never;
@@ -316,7 +317,7 @@ TEST_CASE("a request ahead that becomes urgent is not refused", "[cache]") {
   mds::runtime threads(2);
   cache shards(threads, options_of(root.path(), data.text().size() + 4112),
                {stream_of(data, root.path(), remote)});
-  shards.set_next_use([](std::uint32_t shard) { return shard; });
+  shards.set_next_use([](std::uint32_t shard, std::uint64_t) { return shard; });
   for (int round = 0; round < 50; ++round) {
     (void)shards.acquire(0);
     answer ahead;

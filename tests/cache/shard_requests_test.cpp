@@ -226,30 +226,4 @@ TEST_CASE("every event in every state of the requests for a shard", "[cache]") {
   }
 }
 
-TEST_CASE("work that ends tells who does not wait", "[cache]") {
-  mds::detail::work_count work;
-  int told = 0;
-  work.when_idle([&told] { ++told; });  // nothing is in progress
-  CHECK(told == 1);
-  for (int i = 0; i < 3; ++i) work.begin();
-  work.when_idle([&told] { ++told; });
-  work.end();
-  work.begin();
-  for (int i = 0; i < 2; ++i) work.end();
-  CHECK(told == 1);
-  work.end();
-  CHECK(told == 2);
-  work.begin();
-  work.end();
-  CHECK(told == 2);
-  work.wait_idle();
-
-  auto owned = std::make_unique<mds::detail::work_count>();
-  mds::detail::work_count& it = *owned;
-  it.begin();
-  it.when_idle([&owned] { owned.reset(); });
-  it.end();  // which destroys it
-  CHECK(owned == nullptr);
-}
-
 }  // namespace shard_requests_test

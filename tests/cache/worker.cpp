@@ -50,7 +50,7 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
   std::mt19937 random(given.seed);
   std::vector<std::uint64_t> next(data.shards());
   for (std::uint64_t& each : next) each = random() % 1000;
-  shards.set_next_use([&](std::uint32_t shard) { return next[shard]; });
+  shards.set_next_use([&](std::uint32_t shard, std::uint64_t) { return next[shard]; });
   mds::detail::shard_ref before;
   for (int i = 0; i < given.rounds; ++i) {
     const auto shard = static_cast<std::uint32_t>(random() % data.shards());

@@ -41,11 +41,11 @@ TEST_CASE("refused is what some refusal since the asking was before", "[schedule
   INFO("seed " << seed);
   std::mt19937 random(seed);
   struct refusal {
-    claim_order::turn of, last;
+    claim_order::ticket of, last;
   };
   claim_order order;
   std::vector<refusal> refusals;
-  std::vector<claim_order::turn> under_way;
+  std::vector<claim_order::ticket> under_way;
   for (int step = 0; step < 3000; ++step) {
     const auto any = [&] { return under_way[random() % under_way.size()]; };
     if (under_way.size() < 2 || random() % 3 == 0) {
@@ -58,7 +58,7 @@ TEST_CASE("refused is what some refusal since the asking was before", "[schedule
       order.leave(under_way[static_cast<std::size_t>(at)]);
       under_way.erase(under_way.begin() + at);
     }
-    const claim_order::turn looked_at = any();
+    const claim_order::ticket looked_at = any();
     bool expected = false;
     for (const refusal& each : refusals)
       expected = expected || (each.of < looked_at && looked_at <= each.last);

@@ -27,9 +27,9 @@ struct setting {
 };
 
 TEST_CASE("calls wait in the order of need", "[store]") {
-  const auto at = [](std::uint64_t turn) {
+  const auto at = [](std::uint64_t ticket) {
     auto place = std::make_shared<call_place>();
-    place->turn = turn;
+    place->ticket = ticket;
     return place;
   };
   setting here;

@@ -20,23 +20,23 @@ namespace mdstream::inline v0::detail {
 /// Thread-safe.
 class claims_in_order {
  public:
-  using turn = claim_order::turn;
+  using ticket = claim_order::ticket;
 
   /// `threads` has to outlive this.
-  explicit claims_in_order(runtime& threads) : threads_(threads), in_turn_(threads) {}
+  explicit claims_in_order(runtime& threads) : threads_(threads), in_order_(threads) {}
 
   /// A request begins, of whatever urgency: that may change on its way.
-  [[nodiscard]] turn ask();
+  [[nodiscard]] ticket ask();
   /// It ends.
-  void leave(turn of);
+  void leave(ticket of);
 
-  /// Runs a step on the pool, in turn or at once. It must not throw.
-  void post(bool in_turn, unique_function<void()> step);
+  /// Runs a step on the pool, in the order of tickets or at once. It must not throw.
+  void post(bool in_order, unique_function<void()> step);
 
   /// What `claim_room` returns; it is not called for what is refused. Of requests whose limit came
   /// between two steps one may be claiming while another is refused, which it does not hear of.
   template <class Claim>
-  [[nodiscard]] claim_result claim(turn of, urgency why, const Claim& claim_room) {
+  [[nodiscard]] claim_result claim(ticket of, urgency why, const Claim& claim_room) {
     if (why == urgency::now) return claim_room();
     if (is_refused(of)) return claim_result::no_room;
     const claim_result result = claim_room();
@@ -48,10 +48,10 @@ class claims_in_order {
   }
 
  private:
-  [[nodiscard]] bool is_refused(turn of) const;
+  [[nodiscard]] bool is_refused(ticket of) const;
 
   runtime& threads_;
-  strand in_turn_;
+  strand in_order_;
   mutable std::mutex mutex_;
   claim_order order_;
 };
@@ -61,14 +61,14 @@ class claims_in_order {
 class waits_for_room {
  public:
   /// A token that is stopped when this request is to look again. Until `leave`.
-  [[nodiscard]] std::stop_token wait(claim_order::turn of);
-  void leave(claim_order::turn of);
+  [[nodiscard]] std::stop_token wait(claim_order::ticket of);
+  void leave(claim_order::ticket of);
   void wake_first();
   void wake_all();
 
  private:
   std::mutex mutex_;
-  std::map<claim_order::turn, std::stop_source> waiting_;
+  std::map<claim_order::ticket, std::stop_source> waiting_;
 };
 
 }  // namespace mdstream::inline v0::detail

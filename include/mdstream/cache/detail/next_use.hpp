@@ -12,7 +12,7 @@ namespace mdstream::inline v0::detail {
 /// A rule that may be replaced while others ask it. Thread-safe; the rule has to be, too.
 class next_use_rule {
  public:
-  /// The place of the first use of `shard` at or after `from`, as `shard_cache::set_next_use_from`
+  /// The place of the first use of `shard` at or after `from`, as `shard_cache::set_next_use`
   /// has it.
   using function = std::function<std::uint64_t(std::uint32_t shard, std::uint64_t from)>;
 

@@ -2,6 +2,7 @@
 
 /// One copy of each shard on a node, for all its processes.
 
+#include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/cache/detail/catalog.hpp>
@@ -111,17 +112,13 @@ class shard_cache {
   /// and it stays, where it has no remote, and while anybody holds it.
   bool drop(std::uint32_t shard);
 
-  /// Tells when a shard is needed next: the number of a batch, smaller is sooner, `never` when it
-  /// is not. Called from any thread, often; it must not call the cache. Without it the shard that
-  /// was mapped first goes first. Processes with a limit tell each other, twenty times a second,
-  /// and what one reads soon another evicts last. When this returns, the function that was set
-  /// before is no longer called.
-  void set_next_use(std::function<std::uint64_t(std::uint32_t)> next_use);
-
-  /// The same with the first use at or after a given place, 0 being now. Who can tell that gets as
-  /// few downloads as is possible at all: what is fetched ahead then waits until what has to go for
-  /// it is no longer needed.
-  void set_next_use_from(next_use_rule::function next_use) { next_use_.set(std::move(next_use)); }
+  /// Tells when a shard is needed first at or after a given place, 0 being now: the number of a
+  /// batch, smaller is sooner, `never` when it is not. Called from any thread, often; it must not
+  /// call the cache. Without it the shard that was mapped first goes first. What is prefetched
+  /// waits until what has to go for it is no longer needed. Processes with a limit tell each other,
+  /// twenty times a second, and what one reads soon another evicts last. When this returns, the
+  /// function that was set before is no longer called.
+  void set_next_use(next_use_rule::function next_use) { next_use_.set(std::move(next_use)); }
 
   /// Whether shards of so many bytes (see `footprint`) may be held while others of them are waited
   /// for. Where not, a process that waits for a shard holds no other: so processes never wait in a
@@ -163,11 +160,11 @@ class shard_cache {
     bool in_place = false;
   };
 
-  /// One way from a request to a mapped shard; its steps run one after the other on the pool.
-  struct journey {
+  /// From a request to a mapped shard; its steps run one after the other on the pool.
+  struct fetch_operation {
     std::uint32_t shard;
     std::shared_ptr<shard_requests::entry> entry;
-    claims_in_order::turn turn;
+    claims_in_order::ticket ticket;
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point looked{};  // who holds its lock
@@ -195,52 +192,52 @@ class shard_cache {
 
   // The way of one shard.
 
-  void go_on(const std::shared_ptr<journey>& trip);
+  void go_on(const std::shared_ptr<fetch_operation>& op);
 
-  void step(const std::shared_ptr<journey>& trip);
+  void step(const std::shared_ptr<fetch_operation>& op);
 
   /// Whether it has waited long for a process that is stopped; looked at once a second.
-  [[nodiscard]] bool waits_for_stopped(journey& trip) const;
+  [[nodiscard]] bool waits_for_stopped(fetch_operation& op) const;
 
   /// Within a handler of an exception: whether that was a want of descriptors, which are waited
   /// for.
-  [[nodiscard]] bool waits_for_descriptors(const std::shared_ptr<journey>& trip);
+  [[nodiscard]] bool waits_for_descriptors(const std::shared_ptr<fetch_operation>& op);
 
-  [[nodiscard]] bool waited_long(const journey& trip) const;
+  [[nodiscard]] bool waited_long(const fetch_operation& op) const;
 
   [[nodiscard]] diagnostics no_room_text() const;
 
   /// Checks what lies there from before. What is not right is fetched again.
-  void check(const std::shared_ptr<journey>& trip, shard_claim claim);
+  void check(const std::shared_ptr<fetch_operation>& op, shard_claim claim);
 
   /// Whether a raw file holds what the index says. A disk that does not give it is as bad.
   [[nodiscard]] bool has_right_bytes(const catalog_stream& owner, const shard_file& file) const;
 
   /// Looks again after a pause, because another process may have changed something, or at once when
   /// something happens here.
-  void again(const std::shared_ptr<journey>& trip, std::stop_token something);
+  void again(const std::shared_ptr<fetch_operation>& op, std::stop_token something);
 
-  void fetch(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim);
+  void fetch(const std::shared_ptr<fetch_operation>& op, std::optional<shard_claim> claim);
 
   /// What was fetched for a shard in one or two files.
-  [[nodiscard]] static std::optional<fetched_shard> joined(journey& trip,
+  [[nodiscard]] static std::optional<fetched_shard> joined(fetch_operation& op,
                                                            std::optional<fetched_shard> got);
 
-  void fetched(const std::shared_ptr<journey>& trip, std::optional<shard_claim> claim,
+  void fetched(const std::shared_ptr<fetch_operation>& op, std::optional<shard_claim> claim,
                std::error_code code, std::optional<fetched_shard> got);
 
-  void fail(journey& trip, const std::exception_ptr& failure);
+  void fail(fetch_operation& op, const std::exception_ptr& failure);
 
   /// A full disk is made room on as a full limit is. False: nothing may go, or it took too long.
-  [[nodiscard]] bool made_room_on_disk(const journey& trip);
+  [[nodiscard]] bool made_room_on_disk(const fetch_operation& op);
 
   /// Completes everybody who waits.
-  void finish(const journey& trip, std::error_code code, shard_ref ref);
+  void finish(const fetch_operation& op, std::error_code code, shard_ref ref);
 
   /// Nothing of the cache is touched after the last line: its destructor waits for exactly that.
-  void end(const journey& trip);
+  void end(const fetch_operation& op);
 
-  [[nodiscard]] bool dismiss_ahead(journey& trip);
+  [[nodiscard]] bool dismiss_ahead(fetch_operation& op);
 
   /// Unpins what nobody has used for a while, so that other processes can evict it, and tells them
   /// what will be. Takes a twentieth of a thread's time at most.

@@ -8,8 +8,6 @@
 #include <mdstream/schedule/detail/eviction.hpp>
 #include <mdstream/store/detail/call_gate.hpp>
 
-#include <condition_variable>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -19,23 +17,6 @@
 #include <unordered_map>
 
 namespace mdstream::inline v0::detail {
-
-/// Counts work in progress, so that its owner can wait for the end of all of it.
-class work_count {
- public:
-  void begin();
-  void end();
-  void wait_idle();
-  /// Instead of waiting: calls `then`, which may destroy this, at once where nothing is in
-  /// progress, else when the last of it ends. Nothing begins any more, but by what is in progress.
-  void when_idle(unique_function<void()> then);
-
- private:
-  std::mutex mutex_;
-  std::condition_variable idle_;
-  unique_function<void()> then_;
-  std::size_t count_ = 0;
-};
 
 /// The requests for shards that are on their way, joined by shard. Thread-safe; handlers are called
 /// without a lock, exactly once each.

@@ -84,32 +84,7 @@ class basic_permutation {
     return x;
   }
 
-  /// What the permutation takes to `y`. Precondition: y < size().
-  [[nodiscard]] MDSTREAM_HOST_DEVICE constexpr std::uint64_t inverse(
-      std::uint64_t y) const noexcept {
-    do y = backward(y);
-    while (y >= size_);
-    return y;
-  }
-
  private:
-  /// The shift is at least half of the bits, so that it undoes itself.
-  [[nodiscard]] MDSTREAM_HOST_DEVICE constexpr std::uint64_t backward(
-      std::uint64_t x) const noexcept {
-    for (unsigned r = Rounds; r > 0; --r) {
-      x ^= x >> shift_;
-      x = (x * reciprocal(multiply_[r - 1]) - add_[r - 1]) & mask_;
-    }
-    return x;
-  }
-  /// The number whose product with an odd one is 1 modulo 2^64, by Newton's iteration.
-  [[nodiscard]] MDSTREAM_HOST_DEVICE static constexpr std::uint64_t reciprocal(
-      std::uint64_t odd) noexcept {
-    std::uint64_t x = odd;
-    for (int correct_bits = 3; correct_bits < 64; correct_bits *= 2) x *= 2 - odd * x;
-    return x;
-  }
-
   std::uint64_t size_ = 1;
   std::uint64_t mask_ = 0;
   unsigned shift_ = 0;

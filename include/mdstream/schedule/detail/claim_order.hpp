@@ -14,22 +14,22 @@ namespace mdstream::inline v0::detail {
 class claim_order {
  public:
   /// The place of a request in the order of asking.
-  using turn = std::uint64_t;
+  using ticket = std::uint64_t;
 
   /// A request is under way from here on, until it leaves. O(1), amortized.
-  [[nodiscard]] turn ask();
+  [[nodiscard]] ticket ask();
   /// Its way is over. O(log n) of those under way.
-  void leave(turn of) noexcept { under_way_.erase(of); }
+  void leave(ticket of) noexcept { under_way_.erase(of); }
 
   /// There was no room for it. Linear in those behind it.
-  void refuse(turn of) noexcept;
+  void refuse(ticket of) noexcept;
 
   /// Whether one before it was refused while it was under way. O(log n).
-  [[nodiscard]] bool is_refused(turn of) const noexcept;
+  [[nodiscard]] bool is_refused(ticket of) const noexcept;
 
  private:
-  std::map<turn, bool> under_way_;
-  turn last_ = 0;
+  std::map<ticket, bool> under_way_;
+  ticket last_ = 0;
 };
 
 }  // namespace mdstream::inline v0::detail

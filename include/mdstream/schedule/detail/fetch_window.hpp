@@ -69,17 +69,17 @@ class fetch_window {
   };
 
   struct need {
-    std::uint64_t turn;  // ascends with the deadline
+    std::uint64_t deadline;  // the later, the higher
     std::uint32_t shard;
   };
 
   need land(std::uint32_t shard) noexcept;
 
   large_vector<state> shards_;
-  std::deque<need> queue_;  // ascending turns
+  std::deque<need> queue_;  // in the order of deadlines
   std::vector<need> in_flight_;
   std::size_t most_in_flight_;
-  std::uint64_t next_turn_ = 0;
+  std::uint64_t next_deadline_ = 0;
   bool paused_ = false;
 };
 

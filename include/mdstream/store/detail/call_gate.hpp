@@ -23,9 +23,9 @@
 namespace mdstream::inline v0::detail {
 
 /// Where calls stand that wait: those that are needed now come first, then those of the lowest
-/// turn. Shared by the calls of one fetch; `now` may change while they wait.
+/// ticket. Shared by the calls of one fetch; `now` may change while they wait.
 struct call_place {
-  std::uint64_t turn = 0;
+  std::uint64_t ticket = 0;
   std::atomic<bool> now{false};
 };
 

@@ -7,31 +7,31 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE claims_in_order::turn claims_in_order::ask() {
+MDSTREAM_INLINE claims_in_order::ticket claims_in_order::ask() {
   const std::lock_guard lock(mutex_);
   return order_.ask();
 }
 
-MDSTREAM_INLINE void claims_in_order::leave(turn of) {
+MDSTREAM_INLINE void claims_in_order::leave(ticket of) {
   const std::lock_guard lock(mutex_);
   order_.leave(of);
 }
 
-MDSTREAM_INLINE void claims_in_order::post(bool in_turn, unique_function<void()> step) {
-  in_turn ? in_turn_.post(std::move(step)) : threads_.post(std::move(step));
+MDSTREAM_INLINE void claims_in_order::post(bool in_order, unique_function<void()> step) {
+  in_order ? in_order_.post(std::move(step)) : threads_.post(std::move(step));
 }
 
-MDSTREAM_INLINE bool claims_in_order::is_refused(turn of) const {
+MDSTREAM_INLINE bool claims_in_order::is_refused(ticket of) const {
   const std::lock_guard lock(mutex_);
   return order_.is_refused(of);
 }
 
-MDSTREAM_INLINE std::stop_token waits_for_room::wait(claim_order::turn of) {
+MDSTREAM_INLINE std::stop_token waits_for_room::wait(claim_order::ticket of) {
   const std::lock_guard lock(mutex_);
   return waiting_[of].get_token();
 }
 
-MDSTREAM_INLINE void waits_for_room::leave(claim_order::turn of) {
+MDSTREAM_INLINE void waits_for_room::leave(claim_order::ticket of) {
   const std::lock_guard lock(mutex_);
   waiting_.erase(of);
 }
@@ -47,12 +47,12 @@ MDSTREAM_INLINE void waits_for_room::wake_first() {
 }
 
 MDSTREAM_INLINE void waits_for_room::wake_all() {
-  std::map<claim_order::turn, std::stop_source> all;
+  std::map<claim_order::ticket, std::stop_source> all;
   {
     const std::lock_guard lock(mutex_);
     all.swap(waiting_);
   }
-  for (auto& [turn, each] : all) each.request_stop();
+  for (auto& [ticket, each] : all) each.request_stop();
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -30,9 +30,7 @@ MDSTREAM_INLINE shard_cache::shard_cache(runtime& threads, cache_options options
 }
 
 MDSTREAM_INLINE shard_cache::~shard_cache() {
-  stop_.request_stop();
-  requests_.stop_all();
-  room_.wake_all();
+  async_end([] {});
   work_.wait_idle();
 }
 
@@ -94,14 +92,6 @@ MDSTREAM_INLINE void shard_cache::async_read_remote(std::uint32_t shard, std::ui
 
 MDSTREAM_INLINE bool shard_cache::drop(std::uint32_t shard) {
   return directory_ && catalog_.stream_of(shard).has_remote && directory_->drop(shard);
-}
-
-MDSTREAM_INLINE void shard_cache::set_next_use(
-    std::function<std::uint64_t(std::uint32_t)> next_use) {
-  if (!next_use) return set_next_use_from(nullptr);
-  set_next_use_from([next_use = std::move(next_use)](std::uint32_t shard, std::uint64_t) {
-    return next_use(shard);
-  });
 }
 
 MDSTREAM_INLINE bool shard_cache::may_hold(std::uint64_t bytes) {
@@ -218,61 +208,61 @@ MDSTREAM_INLINE void shard_cache::request(std::uint32_t shard, urgency why, std:
       requests_.add(shard, why, std::move(stop), where, std::move(done));
   if (!begun) return;
   work_.begin();
-  go_on(std::make_shared<journey>(
-      journey{.shard = shard, .entry = std::move(begun), .turn = claims_.ask()}));
+  go_on(std::make_shared<fetch_operation>(
+      fetch_operation{.shard = shard, .entry = std::move(begun), .ticket = claims_.ask()}));
 }
 
-MDSTREAM_INLINE void shard_cache::go_on(const std::shared_ptr<journey>& trip) {
-  claims_.post(limited() && !requests_.wanted_now(*trip->entry), [this, trip] { step(trip); });
+MDSTREAM_INLINE void shard_cache::go_on(const std::shared_ptr<fetch_operation>& op) {
+  claims_.post(limited() && !requests_.wanted_now(*op->entry), [this, op] { step(op); });
 }
 
-MDSTREAM_INLINE void shard_cache::step(const std::shared_ptr<journey>& trip) {
+MDSTREAM_INLINE void shard_cache::step(const std::shared_ptr<fetch_operation>& op) {
   try {
-    if (trip->entry->stop.stop_requested())
-      throw error(errc::canceled, "the request was cancelled");
-    if (std::optional<shard_ref> ready = here_.find(trip->shard)) {
-      return finish(*trip, {}, *std::move(ready));
+    if (op->entry->stop.stop_requested()) throw error(errc::canceled, "the request was cancelled");
+    if (std::optional<shard_ref> ready = here_.find(op->shard)) {
+      return finish(*op, {}, *std::move(ready));
     }
-    if (const source& from = sources_[catalog_.stream_number(trip->shard)]; from.in_place)
-      return finish(*trip, {}, here_.map_in_place(trip->shard, *from.maker));
-    if (!directory_ || !catalog_.stream_of(trip->shard).has_remote) {
-      return fetch(trip, std::nullopt);
+    if (const source& from = sources_[catalog_.stream_number(op->shard)]; from.in_place)
+      return finish(*op, {}, here_.map_in_place(op->shard, *from.maker));
+    if (!directory_ || !catalog_.stream_of(op->shard).has_remote) {
+      return fetch(op, std::nullopt);
     }
     if (under_way_.load(std::memory_order_relaxed) >= most_under_way_) {
-      trip->pause = std::chrono::milliseconds(250);  // the end of each wakes one of those
-      return again(trip, room_.wait(trip->turn));
+      op->pause = std::chrono::milliseconds(250);  // the end of each wakes one of those
+      return again(op, room_.wait(op->ticket));
     }
     shard_claim claim;
-    const urgency why = requests_.wanted_now(*trip->entry) ? urgency::now : urgency::ahead;
+    const urgency why = requests_.wanted_now(*op->entry) ? urgency::now : urgency::ahead;
     const auto claim_room = [&] {
-      return directory_->claim(trip->shard, footprint(trip->shard), why, claim);
+      return directory_->claim(op->shard, footprint(op->shard), why, claim);
     };
-    switch (claims_.claim(trip->turn, why, claim_room)) {
-      case claim_result::claimed: return fetch(trip, std::move(claim));
-      case claim_result::check: return check(trip, std::move(claim));
+    switch (claims_.claim(op->ticket, why, claim_room)) {
+      case claim_result::claimed: return fetch(op, std::move(claim));
+      case claim_result::check: return check(op, std::move(claim));
       case claim_result::there:
       case claim_result::busy:
-        if (waits_for_stopped(*trip)) return fetch(trip, shard_claim{});
-        return again(trip, trip->entry->stop.get_token());
+        if (waits_for_stopped(*op)) return fetch(op, shard_claim{});
+        return again(op, op->entry->stop.get_token());
       case claim_result::no_room:
-        if (waited_long(*trip)) throw error(errc::cache_too_small, no_room_text());
-        if (why == urgency::ahead && dismiss_ahead(*trip)) return end(*trip);
-        return again(trip, room_.wait(trip->turn));
+        if (waited_long(*op)) throw error(errc::cache_too_small, no_room_text());
+        if (why == urgency::ahead && dismiss_ahead(*op)) return end(*op);
+        return again(op, room_.wait(op->ticket));
     }
   } catch (...) {
-    if (!waits_for_descriptors(trip)) fail(*trip, std::current_exception());
+    if (!waits_for_descriptors(op)) fail(*op, std::current_exception());
   }
 }
 
-MDSTREAM_INLINE bool shard_cache::waits_for_stopped(journey& trip) const {
+MDSTREAM_INLINE bool shard_cache::waits_for_stopped(fetch_operation& op) const {
   const auto now = std::chrono::steady_clock::now();
-  if (now < std::max(trip.began + options_.peer_timeout, trip.looked + std::chrono::seconds(1)))
+  if (now < std::max(op.began + options_.peer_timeout, op.looked + std::chrono::seconds(1)))
     return false;
-  trip.looked = now;
-  return directory_->is_held_by_stopped(trip.shard);
+  op.looked = now;
+  return directory_->is_held_by_stopped(op.shard);
 }
 
-MDSTREAM_INLINE bool shard_cache::waits_for_descriptors(const std::shared_ptr<journey>& trip) {
+MDSTREAM_INLINE bool shard_cache::waits_for_descriptors(
+    const std::shared_ptr<fetch_operation>& op) {
   if (code_of(std::current_exception()) != errc::unavailable) return false;
   if (options_.warn && !told_of_descriptors_.exchange(true)) {
     struct rlimit most{};
@@ -281,14 +271,14 @@ MDSTREAM_INLINE bool shard_cache::waits_for_descriptors(const std::shared_ptr<jo
                   " file descriptors of this process are in use: shards wait for free ones, "
                   "which is slow; raise the limit (ulimit -n)");
   }
-  if (waited_long(*trip)) return false;
+  if (waited_long(*op)) return false;
   here_.unmap_idle();
-  again(trip, trip->entry->stop.get_token());
+  again(op, op->entry->stop.get_token());
   return true;
 }
 
-MDSTREAM_INLINE bool shard_cache::waited_long(const journey& trip) const {
-  return std::chrono::steady_clock::now() - trip.began > options_.room_timeout;
+MDSTREAM_INLINE bool shard_cache::waited_long(const fetch_operation& op) const {
+  return std::chrono::steady_clock::now() - op.began > options_.room_timeout;
 }
 
 MDSTREAM_INLINE diagnostics shard_cache::no_room_text() const {
@@ -297,19 +287,19 @@ MDSTREAM_INLINE diagnostics shard_cache::no_room_text() const {
           .url = options_.root};
 }
 
-MDSTREAM_INLINE void shard_cache::check(const std::shared_ptr<journey>& trip, shard_claim claim) {
-  const catalog_stream& owner = catalog_.stream_of(trip->shard);
-  const shard_files files = catalog_.files(trip->shard);
+MDSTREAM_INLINE void shard_cache::check(const std::shared_ptr<fetch_operation>& op,
+                                        shard_claim claim) {
+  const catalog_stream& owner = catalog_.stream_of(op->shard);
+  const shard_files files = catalog_.files(op->shard);
   const std::optional<detail::shard_stamp> stamp = cache_directory::stamp_of(owner, files);
   const bool is_right = stamp && has_right_bytes(owner, files) &&
                         (!files.meta || has_right_bytes(owner, *files.meta));
-  directory_->checked(trip->shard, std::move(claim), stamp.value_or(detail::shard_stamp{}),
-                      is_right);
+  directory_->checked(op->shard, std::move(claim), stamp.value_or(detail::shard_stamp{}), is_right);
   if (!is_right) failed_.fetch_add(1, std::memory_order_relaxed);
   if (is_right)
-    if (std::optional<shard_ref> ready = here_.find(trip->shard, true))
-      return finish(*trip, {}, *std::move(ready));
-  go_on(trip);
+    if (std::optional<shard_ref> ready = here_.find(op->shard, true))
+      return finish(*op, {}, *std::move(ready));
+  go_on(op);
 }
 
 MDSTREAM_INLINE bool shard_cache::has_right_bytes(const catalog_stream& owner,
@@ -326,113 +316,110 @@ MDSTREAM_INLINE bool shard_cache::has_right_bytes(const catalog_stream& owner,
   }
 }
 
-MDSTREAM_INLINE void shard_cache::again(const std::shared_ptr<journey>& trip,
+MDSTREAM_INLINE void shard_cache::again(const std::shared_ptr<fetch_operation>& op,
                                         std::stop_token something) {
-  const std::chrono::milliseconds pause = trip->pause;
-  trip->pause = std::min<std::chrono::milliseconds>(pause * 2, poll_longest);
+  const std::chrono::milliseconds pause = op->pause;
+  op->pause = std::min<std::chrono::milliseconds>(pause * 2, poll_longest);
   // From here on it may go on in another thread.
-  threads_.after(pause, std::move(something), [this, trip](std::error_code) {
-    room_.leave(trip->turn);
-    go_on(trip);
+  threads_.after(pause, std::move(something), [this, op](std::error_code) {
+    room_.leave(op->ticket);
+    go_on(op);
   });
 }
 
-MDSTREAM_INLINE void shard_cache::fetch(const std::shared_ptr<journey>& trip,
+MDSTREAM_INLINE void shard_cache::fetch(const std::shared_ptr<fetch_operation>& op,
                                         std::optional<shard_claim> claim) {
-  const std::size_t number = catalog_.stream_number(trip->shard);
+  const std::size_t number = catalog_.stream_number(op->shard);
   const source& from = sources_[number];
-  const shard_files files = catalog_.files(trip->shard);
+  const shard_files files = catalog_.files(op->shard);
   auto held = std::make_shared<std::optional<shard_claim>>(std::move(claim));
-  if (!trip->data) under_way_.fetch_add(1, std::memory_order_relaxed);
+  if (!op->data) under_way_.fetch_add(1, std::memory_order_relaxed);
   shard_fetch::start(
       threads_,
       {.remote = from.remote ? &*from.remote : nullptr,
        .rules = &from.rules,
        .codecs = codecs_,
        .hashes = hashes_,
-       .files = trip->data ? *files.meta : files,
+       .files = op->data ? *files.meta : files,
        .maker = from.maker.get(),
-       .number = trip->shard - catalog_.streams()[number].first,
+       .number = op->shard - catalog_.streams()[number].first,
        .directory = catalog_.streams()[number].directory,
        .temporary_name = [this, number] { return here_.temporary_name(number); },
        .discard = [this](const std::string& path) { here_.discard(path); },
        .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); },
-       .place = trip->entry->place},
-      trip->entry->stop.get_token(), trip->where,
-      [this, trip, held, more = files.meta && !trip->data](std::error_code code,
-                                                           std::optional<fetched_shard> got) {
-        if (code || !more)
-          return fetched(trip, std::move(*held), code, joined(*trip, std::move(got)));
-        trip->data = std::move(got);
-        fetch(trip, std::move(*held));
+       .place = op->entry->place},
+      op->entry->stop.get_token(), op->where,
+      [this, op, held, more = files.meta && !op->data](std::error_code code,
+                                                       std::optional<fetched_shard> got) {
+        if (code || !more) return fetched(op, std::move(*held), code, joined(*op, std::move(got)));
+        op->data = std::move(got);
+        fetch(op, std::move(*held));
       });
 }
 
-MDSTREAM_INLINE std::optional<fetched_shard> shard_cache::joined(journey& trip,
+MDSTREAM_INLINE std::optional<fetched_shard> shard_cache::joined(fetch_operation& op,
                                                                  std::optional<fetched_shard> got) {
-  std::optional<fetched_shard> data = std::exchange(trip.data, std::nullopt);
+  std::optional<fetched_shard> data = std::exchange(op.data, std::nullopt);
   if (!got || !data) return got;
   data->bytes_fetched += got->bytes_fetched;
   data->meta = std::make_unique<fetched_shard>(*std::move(got));
   return data;
 }
 
-MDSTREAM_INLINE void shard_cache::fetched(const std::shared_ptr<journey>& trip,
+MDSTREAM_INLINE void shard_cache::fetched(const std::shared_ptr<fetch_operation>& op,
                                           std::optional<shard_claim> claim, std::error_code code,
                                           std::optional<fetched_shard> got) {
   under_way_.fetch_sub(1, std::memory_order_relaxed);
   try {
     if (code) {
-      if (claim) directory_->abandon(trip->shard, *std::move(claim));
-      if (code == errc::no_space && made_room_on_disk(*trip)) return go_on(trip);
-      return fail(*trip, std::make_exception_ptr(error(code, trip->where)));
+      if (claim) directory_->abandon(op->shard, *std::move(claim));
+      if (code == errc::no_space && made_room_on_disk(*op)) return go_on(op);
+      return fail(*op, std::make_exception_ptr(error(code, op->where)));
     }
     if (got->bytes_fetched > 0) {
       fetched_.fetch_add(1, std::memory_order_relaxed);
       bytes_.fetch_add(got->bytes_fetched, std::memory_order_relaxed);
     }
     if (!claim) {
-      return finish(*trip, {},
-                    here_.hold(trip->shard, here_.publish(trip->shard, *std::move(got)), {}));
+      return finish(*op, {}, here_.hold(op->shard, here_.publish(op->shard, *std::move(got)), {}));
     }
-    auto [mapping, pin] = directory_->publish(trip->shard, *std::move(claim), *std::move(got));
-    finish(*trip, {}, here_.hold(trip->shard, std::move(mapping), std::move(pin)));
+    auto [mapping, pin] = directory_->publish(op->shard, *std::move(claim), *std::move(got));
+    finish(*op, {}, here_.hold(op->shard, std::move(mapping), std::move(pin)));
   } catch (const error& e) {
     // Somebody deleted the cache while the shard was on its way.
-    if (e.code() == errc::not_found && ++trip->publishes < publish_attempts)
-      return again(trip, trip->entry->stop.get_token());
-    if (!waits_for_descriptors(trip)) fail(*trip, std::current_exception());
+    if (e.code() == errc::not_found && ++op->publishes < publish_attempts)
+      return again(op, op->entry->stop.get_token());
+    if (!waits_for_descriptors(op)) fail(*op, std::current_exception());
   } catch (...) {
-    fail(*trip, std::current_exception());
+    fail(*op, std::current_exception());
   }
 }
 
-MDSTREAM_INLINE void shard_cache::fail(journey& trip, const std::exception_ptr& failure) {
-  const std::error_code code =
-      detail::describe_failure(failure, trip.where, here_.path(trip.shard));
-  catalog_.locate(trip.shard, trip.where);
+MDSTREAM_INLINE void shard_cache::fail(fetch_operation& op, const std::exception_ptr& failure) {
+  const std::error_code code = detail::describe_failure(failure, op.where, here_.path(op.shard));
+  catalog_.locate(op.shard, op.where);
   const auto explain = [&](std::string what) {
-    if (!trip.where.cause.empty()) what += "\n";
-    trip.where.cause = trip.where.what + std::exchange(trip.where.cause, {});
-    trip.where.what = std::move(what);
+    if (!op.where.cause.empty()) what += "\n";
+    op.where.cause = op.where.what + std::exchange(op.where.cause, {});
+    op.where.what = std::move(what);
   };
   if (code == errc::no_space) {
     explain(
         "the cache's disk is full, and nothing that this library put there can go now: free "
         "some of it, or choose a local with more");
-  } else if (!not_writable_.empty() && catalog_.stream_of(trip.shard).has_remote &&
+  } else if (!not_writable_.empty() && catalog_.stream_of(op.shard).has_remote &&
              (code == errc::not_found || code == errc::permission_denied)) {
-    trip.where.what = "the cache directory cannot be written, and does not have this shard";
-    trip.where.cause = not_writable_;
-    trip.where.url = options_.root;
+    op.where.what = "the cache directory cannot be written, and does not have this shard";
+    op.where.cause = not_writable_;
+    op.where.url = options_.root;
   }
-  finish(trip, code, {});
+  finish(op, code, {});
 }
 
-MDSTREAM_INLINE bool shard_cache::made_room_on_disk(const journey& trip) {
-  if (!directory_ || waited_long(trip)) return false;
-  const urgency why = requests_.wanted_now(*trip.entry) ? urgency::now : urgency::ahead;
-  if (!directory_->make_room_on_disk(trip.shard, footprint(trip.shard), why)) return false;
+MDSTREAM_INLINE bool shard_cache::made_room_on_disk(const fetch_operation& op) {
+  if (!directory_ || waited_long(op)) return false;
+  const urgency why = requests_.wanted_now(*op.entry) ? urgency::now : urgency::ahead;
+  if (!directory_->make_room_on_disk(op.shard, footprint(op.shard), why)) return false;
   if (options_.warn && !told_of_disk_.exchange(true)) {
     options_.warn("the disk of " + options_.root +
                   " is full: shards are evicted before the cache's limit is reached, and may be "
@@ -441,23 +428,24 @@ MDSTREAM_INLINE bool shard_cache::made_room_on_disk(const journey& trip) {
   return true;
 }
 
-MDSTREAM_INLINE void shard_cache::finish(const journey& trip, std::error_code code, shard_ref ref) {
-  requests_.finish(trip.shard, trip.entry, code, trip.where, ref);
+MDSTREAM_INLINE void shard_cache::finish(const fetch_operation& op, std::error_code code,
+                                         shard_ref ref) {
+  requests_.finish(op.shard, op.entry, code, op.where, ref);
   ref = {};
-  if (tight_.load(std::memory_order_relaxed)) unpin(trip.shard);
+  if (tight_.load(std::memory_order_relaxed)) unpin(op.shard);
   room_.wake_first();
-  end(trip);
+  end(op);
 }
 
-MDSTREAM_INLINE void shard_cache::end(const journey& trip) {
-  claims_.leave(trip.turn);
+MDSTREAM_INLINE void shard_cache::end(const fetch_operation& op) {
+  claims_.leave(op.ticket);
   work_.end();
 }
 
-MDSTREAM_INLINE bool shard_cache::dismiss_ahead(journey& trip) {
-  trip.where = no_room_text();
-  catalog_.locate(trip.shard, trip.where);
-  return requests_.dismiss_ahead(trip.shard, trip.entry, errc::cache_too_small, trip.where);
+MDSTREAM_INLINE bool shard_cache::dismiss_ahead(fetch_operation& op) {
+  op.where = no_room_text();
+  catalog_.locate(op.shard, op.where);
+  return requests_.dismiss_ahead(op.shard, op.entry, errc::cache_too_small, op.where);
 }
 
 MDSTREAM_INLINE void shard_cache::tick(std::chrono::nanoseconds pause) {

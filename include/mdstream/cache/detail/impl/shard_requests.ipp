@@ -11,38 +11,6 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE void work_count::begin() {
-  const std::lock_guard lock(mutex_);
-  ++count_;
-}
-
-MDSTREAM_INLINE void work_count::end() {
-  unique_function<void()> then;
-  {
-    const std::lock_guard lock(mutex_);
-    if (--count_ != 0) return;
-    idle_.notify_all();
-    then = std::exchange(then_, {});
-  }
-  if (then) then();
-}
-
-MDSTREAM_INLINE void work_count::wait_idle() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return count_ == 0; });
-}
-
-MDSTREAM_INLINE void work_count::when_idle(unique_function<void()> then) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (count_ != 0) {
-      then_ = std::move(then);
-      return;
-    }
-  }
-  then();
-}
-
 MDSTREAM_INLINE std::shared_ptr<shard_requests::entry> shard_requests::add(
     std::uint32_t shard, urgency why, std::stop_token stop, diagnostics& where, handler done) {
   std::shared_ptr<entry> begun;
@@ -53,7 +21,7 @@ MDSTREAM_INLINE std::shared_ptr<shard_requests::entry> shard_requests::add(
     number = next_number_++;
     if (known == nullptr) {
       begun = known = std::make_shared<entry>();
-      known->place->turn = number;
+      known->place->ticket = number;
     }
     if (why == urgency::now) known->place->now = true;
     known->waiters_.emplace(number, waiter{why, &where, std::move(done), nullptr});

@@ -12,7 +12,7 @@ MDSTREAM_INLINE bool fetch_window::want(std::uint32_t shard) {
   if (it.wanted++ != 0) return false;
   if (it.now == status::idle) {
     it.now = status::queued;
-    queue_.push_back({.turn = next_turn_++, .shard = shard});
+    queue_.push_back({.deadline = next_deadline_++, .shard = shard});
   }
   return true;
 }
@@ -41,7 +41,7 @@ MDSTREAM_INLINE void fetch_window::no_room(std::uint32_t shard) {
   paused_ = true;
   if (shards_[shard].wanted == 0) return;
   shards_[shard].now = status::queued;
-  queue_.insert(std::ranges::upper_bound(queue_, back.turn, {}, &need::turn), back);
+  queue_.insert(std::ranges::upper_bound(queue_, back.deadline, {}, &need::deadline), back);
 }
 
 MDSTREAM_INLINE void fetch_window::found(std::uint32_t shard) noexcept {

@@ -10,7 +10,7 @@ namespace mdstream::inline v0::detail {
 
 struct call_gate::waiter {
   waiter(call s, std::shared_ptr<const call_place> p) : start(std::move(s)), place(std::move(p)) {}
-  [[nodiscard]] std::uint64_t turn() const noexcept { return place ? place->turn : 0; }
+  [[nodiscard]] std::uint64_t ticket() const noexcept { return place ? place->ticket : 0; }
   [[nodiscard]] bool is_needed_now() const noexcept {
     return place && place->now.load(std::memory_order_relaxed);
   }
@@ -40,7 +40,7 @@ MDSTREAM_INLINE void call_gate::begin(std::stop_token stop, call start,
   {
     std::unique_lock lock(mutex_);
     auto behind = waiting_.end();
-    while (behind != waiting_.begin() && one->turn() < (*std::prev(behind))->turn()) --behind;
+    while (behind != waiting_.begin() && one->ticket() < (*std::prev(behind))->ticket()) --behind;
     one->at = waiting_.insert(behind, one);
     if (one->place) ++placed_;
     start_waiting(lock);

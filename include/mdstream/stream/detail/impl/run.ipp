@@ -65,12 +65,12 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
 }
 
 MDSTREAM_INLINE batch_engine::~batch_engine() {
-  corpus_.cache().set_next_use_from(nullptr);
+  corpus_.cache().set_next_use(nullptr);
   next_.take_any().reset();  // it asks the epoch at hand what that needs
 }
 
 MDSTREAM_INLINE void batch_engine::async_end(unique_function<void()> ended) {
-  corpus_.cache().set_next_use_from(nullptr);
+  corpus_.cache().set_next_use(nullptr);
   next_.retire(next_.take_any());  // first: it asks the epoch at hand what that needs
   next_.retire(exchange_feed(nullptr));
   next_.when_others_gone(std::move(ended));
@@ -94,7 +94,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   handed_out_->batches = 0;
   progress_ = begun;
   std::unique_ptr<epoch_feed> ended = exchange_feed(std::move(made));
-  corpus_.cache().set_next_use_from([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
+  corpus_.cache().set_next_use([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
     return next_use(now, shard, from);
   });
   lies_aside_ = !corpus_.cache().limited();  // there, what it holds may be in this one's way
