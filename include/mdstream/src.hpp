@@ -253,19 +253,19 @@
 #endif
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 5
-#include <mdstream/stream/detail/impl/activity.ipp>
 #include <mdstream/stream/detail/impl/bad_samples.ipp>
 #include <mdstream/stream/detail/impl/batch_reader.ipp>
 #include <mdstream/stream/detail/impl/batch_ring.ipp>
 #include <mdstream/stream/detail/impl/copied_samples.ipp>
 #include <mdstream/stream/detail/impl/corpus.ipp>
 #include <mdstream/stream/detail/impl/delivery.ipp>
+#include <mdstream/stream/detail/impl/epoch_controller.ipp>
 #include <mdstream/stream/detail/impl/epoch_feed.ipp>
+#include <mdstream/stream/detail/impl/epoch_states.ipp>
 #include <mdstream/stream/detail/impl/fetch_ahead.ipp>
 #include <mdstream/stream/detail/impl/held_shards.ipp>
 #include <mdstream/stream/detail/impl/loader.ipp>
 #include <mdstream/stream/detail/impl/lookahead.ipp>
-#include <mdstream/stream/detail/impl/next_epoch.ipp>
 #include <mdstream/stream/detail/impl/observers.ipp>
 #include <mdstream/stream/detail/impl/opened_streams.ipp>
 #include <mdstream/stream/detail/impl/places.ipp>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "support/catch.hpp"
+#include "support/ended_here.hpp"
 
 // Batches ahead over a scripted source.
 
@@ -64,8 +65,9 @@ TEST_CASE("a call for a batch that is under way when its ring ends is canceled")
   std::exception_ptr failure;
   bool has_batch = false;
   {
-    mds::detail::batch_ring ring(source, threads, 1,
-                                 {.bytes = 1, .batches = 1, .one_at_a_time = true});
+    support::ended_here<mds::detail::batch_ring> ring(
+        source, threads, 1,
+        mds::detail::ring_limits{.bytes = 1, .batches = 1, .one_at_a_time = true});
     ring.async_next({}, [&](std::exception_ptr why, mds::detail::batch_ring::batch_pointer got) {
       failure = std::move(why);
       has_batch = got != nullptr;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/ended_here.hpp"
 #include "support/seed.hpp"
 
 // A delivery over a scripted cache: every request is answered when, how and on which thread the
@@ -153,6 +154,8 @@ class scripted_cache final : public mds::detail::shard_supply {
   std::vector<std::uint32_t> unpinned_;
 };
 
+using waited_delivery = support::ended_here<mds::detail::delivery>;
+
 /// The number that a shard's samples say.
 std::uint64_t number_of(const mds::detail::shard_samples& samples) {
   return std::to_integer<std::uint64_t>(samples[0].front());
@@ -165,19 +168,19 @@ struct rig {
   mds::runtime threads{2};
   scripted_cache from{sizes.size()};
 
-  [[nodiscard]] mds::detail::delivery start(std::uint64_t predownload, std::size_t requests,
-                                            std::function<void(std::uint32_t)> before_drop = {}) {
-    return {from,
-            threads,
+  [[nodiscard]] waited_delivery start(std::uint64_t predownload, std::size_t requests,
+                                      std::function<void(std::uint32_t)> before_drop = {}) {
+    return {from, threads,
             mds::detail::lookahead(locate, sizes.size(), mds::epoch_order(counting{80}, 2),
                                    mds::world{}, 2),
-            {.predownload = predownload, .horizon = 40, .requests = requests},
+            mds::detail::delivery_limits{
+                .predownload = predownload, .horizon = 40, .requests = requests},
             std::move(before_drop)};
   }
 };
 
 /// The whole epoch, each batch from the shard that it lies in.
-void read_on(mds::detail::delivery& delivery, std::uint64_t first = 0) {
+void read_on(waited_delivery& delivery, std::uint64_t first = 0) {
   std::uint64_t t = first;
   while (delivery.wait()) {
     CHECK(delivery.front().number == t);
@@ -326,11 +329,11 @@ TEST_CASE("a batch that the limit can not hold is copied shard by shard, and hol
                                : std::error_code());
     };
   }
-  mds::detail::delivery delivery(
+  waited_delivery delivery(
       r.from, r.threads,
       mds::detail::lookahead(r.locate, 20, mds::epoch_order(counting{80}, batch), mds::world{},
                              batch),
-      {.predownload = 0, .horizon = 0, .requests = 1});
+      mds::detail::delivery_limits{.predownload = 0, .horizon = 0, .requests = 1});
   std::uint64_t id = 0;
   while (delivery.wait()) {
     REQUIRE(delivery.copied() != nullptr);
@@ -356,7 +359,7 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
   using namespace delivery_test;
   rig r;
   r.from.script = [](std::uint32_t, bool) { return std::optional<std::error_code>(); };
-  auto delivery = std::make_unique<mds::detail::delivery>(
+  auto delivery = std::make_unique<waited_delivery>(
       r.from, r.threads,
       mds::detail::lookahead(r.locate, 20, mds::epoch_order(counting{80}, 2), mds::world{}, 2),
       mds::detail::delivery_limits{.predownload = 4, .horizon = 4, .requests = 2});
@@ -412,10 +415,8 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
       CHECK(mds::code_of(future.get()) == mds::errc::canceled);
       others_gone.request_stop();
     }
-    SECTION("or ended") {
-      std::promise<void> ended;
-      delivery->async_end([&ended] { ended.set_value(); });
-      ended.get_future().wait();
+    SECTION("or stopped") {
+      delivery->stop();
       CHECK(mds::code_of(future.get()) == mds::errc::canceled);
       others_gone.request_stop();
     }

@@ -2,10 +2,10 @@
 
 /// Batches ahead of the loop: prepared and put together on the pool, handed out in order.
 
+#include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/detail/shard_ref.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
-#include <mdstream/stream/detail/activity.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
 #include <mdstream/stream/detail/batch_reader.hpp>
 #include <mdstream/stream/detail/copied_samples.hpp>
@@ -67,23 +67,22 @@ class batch_source {
   virtual std::uint64_t finish(batch_job& of) = 0;
 };
 
-/// One consumer at a time. The destructor cancels, and waits for work on the pool that has begun;
-/// it must not run on a pool thread.
+/// One consumer at a time. The destructor waits for nothing: before it nothing may be under way.
 class batch_ring {
  public:
   using job = batch_job;
   using batch_pointer = std::unique_ptr<detail::untyped_batch>;
   using handler = unique_function<void(std::exception_ptr, batch_pointer)>;
 
-  /// `when_spent` is called, under a lock, when the last batch of the epoch has been taken.
-  batch_ring(batch_source& source, runtime& threads, std::size_t workers, ring_limits limits,
-             std::function<void()> when_spent = {});
+  /// What is on its way to this is counted in `under_way`. `when_spent` is called, under a lock,
+  /// when the last batch of the epoch has been taken.
+  batch_ring(batch_source& source, runtime& threads, work_count& under_way, std::size_t workers,
+             ring_limits limits, std::function<void()> when_spent = {});
   batch_ring(const batch_ring&) = delete;
   batch_ring& operator=(const batch_ring&) = delete;
-  ~batch_ring();
 
-  /// As `delivery::async_end`.
-  void async_end(unique_function<void()> ended);
+  /// Cancels what is under way. The last call of all.
+  void stop();
 
   /// Begins to put batches together before the first one is asked for.
   void start();
@@ -97,14 +96,15 @@ class batch_ring {
   /// requested before the batch was there. This object may be gone when `done` is called.
   void async_next(std::stop_token stop, handler done);
 
-  /// Whether nothing is under way that the destructor would wait for.
-  [[nodiscard]] bool is_idle() const;
   /// Time that `next` has waited.
   [[nodiscard]] std::chrono::nanoseconds stalled() const;
   /// Finished batches that wait to be taken.
   [[nodiscard]] std::size_t ready() const;
 
  private:
+  /// The source is asked for one batch at a time: while others are in the making, or alone.
+  enum class request : std::uint8_t { none, sent, sent_alone };
+
   struct pending : waiting_call {
     explicit pending(handler last) : done(std::move(last)) {}
     handler done;
@@ -161,7 +161,7 @@ class batch_ring {
 
   batch_source& source_;
   runtime& threads_;
-  activity under_way_;
+  work_count& under_way_;
   std::size_t workers_;
   ring_limits limits_;
   std::function<void()> when_spent_;
@@ -175,9 +175,8 @@ class batch_ring {
   std::uint64_t finished_bytes_ = 0;  // of finished batches in `jobs_`
   std::optional<std::uint64_t> last_bytes_{};  // of the batch that was finished last
   std::chrono::nanoseconds stalled_{0};
-  bool asking_ = false;
-  bool ask_alone_ = false;    // the next batch is asked for when no other is in the making
-  bool asked_alone_ = false;  // none was in the making when the last one was asked for
+  request asks_ = request::none;
+  bool ask_alone_ = false;  // the next batch is asked for when no other is in the making
   bool finishing_ = false;
 };
 

@@ -3,9 +3,9 @@
 /// One epoch on one rank, carried out: says when the next batch can be built, and what is done
 /// about shards that cannot be read.
 
+#include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
-#include <mdstream/stream/detail/activity.hpp>
 #include <mdstream/stream/detail/copied_samples.hpp>
 #include <mdstream/stream/detail/delivery_limits.hpp>
 #include <mdstream/stream/detail/fetch_ahead.hpp>
@@ -38,20 +38,19 @@ namespace mdstream::inline v0::detail {
 /// cannot be evicted. Where the limit does not allow even that, the batch's samples are copied out
 /// of each shard as it comes, and no shard is held. One consumer at a time calls `wait` or
 /// `async_next`, `front`, `shard` and `pop`. Between the announcement of a batch and `pop`, its
-/// shards are read without a lock. The destructor cancels what is in flight and waits for its end;
-/// it must not run on a pool thread.
+/// shards are read without a lock. The destructor waits for nothing: before it nothing may be under
+/// way.
 class delivery {
  public:
-  /// `before_drop` is called on any thread before a shard is dropped, for who else may hold it.
-  delivery(detail::shard_supply& supply, runtime& threads, lookahead order,
+  /// What is on its way to this is counted in `under_way`. `before_drop` is called on any thread
+  /// before a shard is dropped, for who else may hold it.
+  delivery(detail::shard_supply& supply, runtime& threads, work_count& under_way, lookahead order,
            const delivery_limits& limits, std::function<void(std::uint32_t)> before_drop = {});
   delivery(const delivery&) = delete;
   delivery& operator=(const delivery&) = delete;
-  ~delivery();
 
-  /// What the destructor does, without waiting: `ended`, which may destroy this, is called when
-  /// there is nothing left to wait for, here or on the pool. The last call of all.
-  void async_end(unique_function<void()> ended);
+  /// Cancels what is under way. The last call of all.
+  void stop();
 
   // Before the first batch is asked for, by one thread at a time.
 
@@ -102,8 +101,6 @@ class delivery {
   }
   /// References to all shards of the announced batch, to keep its samples beyond `pop`.
   void share_front(std::vector<shard_ref>& out) const;
-  /// Whether nothing is under way that the destructor would wait for.
-  [[nodiscard]] bool is_idle() const;
   /// How much is left to read ahead. Any thread.
   [[nodiscard]] epoch_outlook outlook() const noexcept { return ahead_.outlook(); }
   /// Batches of the epoch.
@@ -127,10 +124,8 @@ class delivery {
   /// Leaves the first batch behind and fetches on.
   void pop();
 
-  /// When this node needs the shard next, as a number that grows with the distance; `never`
-  /// where that is beyond the horizon. Any thread.
-  [[nodiscard]] std::uint64_t next_use(std::uint32_t shard) const { return next_use(shard, 0); }
-  /// The same for the first need at or after a number that this function gave.
+  /// When this node needs the shard first at or after a number that this function gave, 0 being
+  /// now: a number that grows with the distance, `never` if that is beyond the horizon. Any thread.
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const;
 
  private:
@@ -142,9 +137,10 @@ class delivery {
     unique_function<void(std::exception_ptr)> done;
   };
 
-  struct release {
-    delivery* held_back;
-    void operator()() const { held_back->go_on(); }
+  enum class stage : std::uint8_t {
+    held_back,  ///< until `others_gone_` calls
+    idle,
+    gathered  ///< the first batch's shards were asked for
   };
 
   // Members below are called under the lock. Those that take it as an argument give it up in
@@ -214,7 +210,7 @@ class delivery {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   std::stop_source stop_;
-  activity under_way_;
+  work_count& under_way_;
   fetch_ahead ahead_;
   recovery recovery_;  // of the first batch's shards
   shard_counters counters_;
@@ -225,9 +221,8 @@ class delivery {
   bool copies_ = false;       // its shards can not all be held
   bool had_no_room_ = false;  // they could not, though it was allowed
   std::atomic<bool> has_copied_{false};
-  bool gathered_ = false;   // the first batch's shards were asked for
-  bool held_back_ = false;  // until `others_gone_` calls
-  std::optional<std::stop_callback<release>> others_gone_;
+  stage at_ = stage::idle;
+  std::optional<std::stop_callback<std::function<void()>>> others_gone_;
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -7,7 +7,7 @@
 #include <mdstream/stream/detail/batch_ring.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/delivery.hpp>
-#include <mdstream/stream/detail/next_epoch.hpp>
+#include <mdstream/stream/detail/epoch_controller.hpp>
 #include <mdstream/version.hpp>
 
 #include <atomic>
@@ -32,7 +32,8 @@ struct feed_limits {
   bool substitute_samples = false;   ///< other samples are read in place of bad ones
 };
 
-/// Batches are asked for one at a time. The destructor cancels and waits; never on a pool thread.
+/// Batches are asked for one at a time. The destructor waits for nothing: `async_end` comes before
+/// it, unless the epoch is idle.
 class epoch_feed final : public epoch_steps, private batch_source {
  public:
   using batch_pointer = std::unique_ptr<detail::untyped_batch>;
@@ -43,7 +44,6 @@ class epoch_feed final : public epoch_steps, private batch_source {
              std::uint64_t first_number, const feed_limits& limits,
              std::function<void()> when_spent = {},
              std::function<void(std::uint32_t)> before_drop = {});
-  /// As `delivery::async_end`.
   MDSTREAM_INLINE void async_end(unique_function<void()> ended) override;
 
   // Before the first batch is asked for; on any thread, one at a time.
@@ -73,10 +73,8 @@ class epoch_feed final : public epoch_steps, private batch_source {
   }
   /// Finished batches that wait to be taken.
   [[nodiscard]] std::size_t ready() const { return ring_ ? ring_->ready() : 0; }
-  /// Whether nothing is under way that the destructor would wait for.
-  [[nodiscard]] bool is_idle() const override {
-    return (!ring_ || ring_->is_idle()) && delivery_.is_idle();
-  }
+  /// Whether nothing is under way.
+  [[nodiscard]] bool is_idle() const override { return under_way_.is_idle(); }
   /// What the next batch waits for, in words. Any thread.
   [[nodiscard]] std::string waits_for() const;
   [[nodiscard]] epoch_outlook outlook() const noexcept { return delivery_.outlook(); }
@@ -153,8 +151,9 @@ class epoch_feed final : public epoch_steps, private batch_source {
   std::optional<std::uint64_t> unchecked_{};  // the batch that has a bad sample for good
   std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
   std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
+  work_count under_way_;
   delivery delivery_;
-  std::optional<batch_ring> ring_;  // goes first: it uses the delivery
+  std::optional<batch_ring> ring_;
 };
 
 }  // namespace mdstream::inline v0::detail

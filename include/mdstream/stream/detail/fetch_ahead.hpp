@@ -2,9 +2,9 @@
 
 /// The shards of the batches that a rank reads next: fetched in time, held, and given up.
 
+#include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/detail/fetch_window.hpp>
-#include <mdstream/stream/detail/activity.hpp>
 #include <mdstream/stream/detail/delivery_limits.hpp>
 #include <mdstream/stream/detail/held_shards.hpp>
 #include <mdstream/stream/detail/lookahead.hpp>
@@ -40,7 +40,7 @@ class fetch_ahead {
   using reservation = std::function<bool(std::uint32_t)>;
 
   /// No fetch begins once `stop` was requested; each is counted in `under_way`.
-  fetch_ahead(detail::shard_supply& supply, std::mutex& mutex, activity& under_way,
+  fetch_ahead(detail::shard_supply& supply, std::mutex& mutex, work_count& under_way,
               std::stop_token stop, lookahead order, const delivery_limits& limits);
 
   /// Reads the order of the batches whose shards are fetched, and of one in any case.
@@ -103,7 +103,7 @@ class fetch_ahead {
 
   detail::shard_supply& supply_;
   std::mutex& mutex_;
-  activity& under_way_;
+  work_count& under_way_;
   std::stop_token stop_;
   delivery_limits limits_;
   lookahead order_;

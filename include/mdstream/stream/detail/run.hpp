@@ -8,8 +8,8 @@
 #include <mdstream/core/observe.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/stream/detail/epoch_controller.hpp>
 #include <mdstream/stream/detail/epoch_feed.hpp>
-#include <mdstream/stream/detail/next_epoch.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
 #include <mdstream/stream/detail/run_order.hpp>
 #include <mdstream/stream/detail/watch.hpp>
@@ -72,14 +72,14 @@ class batch_engine {
   batch_engine(const options& given, run_policies policies, opened_streams* opened = nullptr);
   batch_engine(const batch_engine&) = delete;
   batch_engine& operator=(const batch_engine&) = delete;
-  ~batch_engine();
 
   /// In a forked child, which has none of the threads: unmaps what nobody there uses.
   void abandon() noexcept { corpus_.abandon(); }
 
-  /// Cancels what is in progress and calls `ended`, which may destroy this, when nothing is left
-  /// that the destructor would wait for. The last call of all.
-  void async_end(unique_function<void()> ended);
+  /// Cancels what is in progress and calls `closed`, which may destroy this, when nothing of any
+  /// epoch is under way: here, or on the thread where that ends. To be called once before the
+  /// destructor, and last.
+  void close(unique_function<void()> closed);
 
   [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine().epoch_size(); }
   /// As those of `loader`.
@@ -136,9 +136,6 @@ class batch_engine {
   void load_state(const run_state& saved);
 
  private:
-  /// The epoch that was got ready, where it is this one.
-  [[nodiscard]] std::unique_ptr<epoch_feed> ready_feed(const epoch_key& key);
-
   static void require_same(std::string_view field, std::uint64_t saved, std::uint64_t here);
 
   [[nodiscard]] std::uint64_t global_batch_size() const noexcept {
@@ -174,8 +171,8 @@ class batch_engine {
   /// Says once that a batch did not fit beneath the cache limit, and what limit suits any batch.
   void warn_of_limit();
 
-  /// Lets the epoch before go once a batch of this one was handed out: the step into an epoch is to
-  /// take no longer than others.
+  /// Destroys the epoch before. Without a cache limit this waits until a batch of the current one
+  /// was handed out: the step into an epoch is to take no longer than others.
   void clear_away();
 
   void begin_next();
@@ -214,11 +211,11 @@ class batch_engine {
   bool keeps_busy_;  // by its predownload, which the user left to it
   std::unique_ptr<detail::batch_builder> builder_;
   std::uint64_t prefetch_limit_;
-  next_epoch next_;
-  mutable std::mutex feed_changes_;   // for `waits_for`
-  std::unique_ptr<epoch_feed> feed_;  // the epoch at hand; goes first, because it tells `next_`
-  batch_pointer held_;                // the batch that is handed out next
-  bool lies_aside_ = false;           // perhaps, the epoch before
+  const std::shared_ptr<epoch_controller> epochs_;  // the others
+  mutable std::mutex feed_changes_;                 // for `waits_for`
+  std::unique_ptr<epoch_feed> feed_;                // the epoch at hand
+  batch_pointer held_;                              // the batch that is handed out next
+  bool has_left_ = false;                           // an epoch that is to be cleared away
   bool warned_of_limit_ = false;
   std::uint64_t ticket_ = 0;
   std::chrono::nanoseconds stalled_before_{0};  // in epochs before the one at hand

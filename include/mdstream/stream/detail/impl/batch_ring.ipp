@@ -8,31 +8,21 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE batch_ring::batch_ring(batch_source& source, runtime& threads, std::size_t workers,
+MDSTREAM_INLINE batch_ring::batch_ring(batch_source& source, runtime& threads,
+                                       work_count& under_way, std::size_t workers,
                                        ring_limits limits, std::function<void()> when_spent)
     : source_(source),
       threads_(threads),
-      under_way_(threads),
+      under_way_(under_way),
       workers_(std::max<std::size_t>(workers, 1)),
       limits_(limits),
       when_spent_(std::move(when_spent)) {}
 
-MDSTREAM_INLINE batch_ring::~batch_ring() {
+MDSTREAM_INLINE void batch_ring::stop() {
   stop_.request_stop();
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
+  when_spent_ = {};  // what it tells has been done, or is no longer wanted
   if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
-  under_way_.wait_idle(lock);
-}
-
-MDSTREAM_INLINE void batch_ring::async_end(unique_function<void()> ended) {
-  stop_.request_stop();
-  {
-    const std::lock_guard lock(mutex_);
-    when_spent_ = {};  // what it tells has been done, or is no longer wanted
-    if (waiting_) answer(std::exchange(waiting_, nullptr), pending::canceled(), {});
-    if (!under_way_.is_idle()) return under_way_.when_idle(std::move(ended));
-  }
-  ended();
 }
 
 MDSTREAM_INLINE void batch_ring::start() {
@@ -72,11 +62,6 @@ MDSTREAM_INLINE void batch_ring::async_next(std::stop_token stop, handler done) 
   }
 }
 
-MDSTREAM_INLINE bool batch_ring::is_idle() const {
-  const std::lock_guard lock(mutex_);
-  return under_way_.is_idle();
-}
-
 MDSTREAM_INLINE std::chrono::nanoseconds batch_ring::stalled() const {
   const std::lock_guard lock(mutex_);
   return stalled_;
@@ -84,8 +69,7 @@ MDSTREAM_INLINE std::chrono::nanoseconds batch_ring::stalled() const {
 
 MDSTREAM_INLINE std::size_t batch_ring::ready() const {
   const std::lock_guard lock(mutex_);
-  return static_cast<std::size_t>(std::ranges::count_if(
-      jobs_, [](const auto& each) { return each->at == job::stage::finished; }));
+  return jobs_.size() - unfinished();
 }
 
 MDSTREAM_INLINE bool batch_ring::settled() const noexcept {
@@ -129,9 +113,8 @@ MDSTREAM_INLINE bool batch_ring::has_room() const noexcept {
 }
 
 MDSTREAM_INLINE void batch_ring::pump(std::unique_lock<std::mutex>& lock) {
-  if (asking_ || no_more_ || stop_.stop_requested() || !has_room()) return;
-  asking_ = true;
-  asked_alone_ = unfinished() == 0;
+  if (asks_ != request::none || no_more_ || stop_.stop_requested() || !has_room()) return;
+  asks_ = unfinished() == 0 ? request::sent_alone : request::sent;
   under_way_.begin();
   lock.unlock();
   source_.announce(
@@ -164,17 +147,18 @@ MDSTREAM_INLINE bool batch_ring::take() {
 
 MDSTREAM_INLINE void batch_ring::asked(std::exception_ptr failure) {
   std::unique_lock lock(mutex_);
-  asking_ = false;
+  const bool alone = std::exchange(asks_, request::none) == request::sent_alone;
   // A bad shard that batches in the making hold can only be fetched again once they let it go,
   // which they may have done since.
-  ask_alone_ = failure && !asked_alone_ && code_of(failure) == errc::corrupt;
+  ask_alone_ = failure && !alone && code_of(failure) == errc::corrupt;
   if (failure && !ask_alone_) {
     no_more_ = std::move(failure);
     tell_if_spent();
     tell();
   }
   pump(lock);
-  under_way_.finish_one();
+  lock.unlock();
+  under_way_.end();
 }
 
 MDSTREAM_INLINE void batch_ring::work(const std::shared_ptr<job>& of, std::size_t worker) {
@@ -187,7 +171,8 @@ MDSTREAM_INLINE void batch_ring::work(const std::shared_ptr<job>& of, std::size_
     finish_due(lock);
     pump(lock);
   }
-  under_way_.finish_one();
+  lock.unlock();
+  under_way_.end();
 }
 
 MDSTREAM_INLINE void batch_ring::finish_due(std::unique_lock<std::mutex>& lock) {
@@ -247,10 +232,7 @@ MDSTREAM_INLINE void batch_ring::answer(std::shared_ptr<pending> waiter, std::ex
   threads_.post([this, waiter = std::move(waiter), failure = std::move(failure),
                  batch = std::move(batch)]() mutable {
     waiter->forget_stop();
-    {
-      const std::lock_guard lock(mutex_);
-      under_way_.finish_one();
-    }
+    under_way_.end();
     waiter->done(std::move(failure), std::move(batch));
   });
 }

@@ -6,33 +6,22 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE delivery::delivery(detail::shard_supply& supply, runtime& threads, lookahead order,
+MDSTREAM_INLINE delivery::delivery(detail::shard_supply& supply, runtime& threads,
+                                   work_count& under_way, lookahead order,
                                    const delivery_limits& limits,
                                    std::function<void(std::uint32_t)> before_drop)
     : supply_(supply),
       threads_(threads),
       before_drop_(std::move(before_drop)),
-      under_way_(threads),
+      under_way_(under_way),
       ahead_(supply, mutex_, under_way_, stop_.get_token(), std::move(order), limits),
       recovery_(limits.substitute) {}
 
-MDSTREAM_INLINE delivery::~delivery() {
+MDSTREAM_INLINE void delivery::stop() {
   others_gone_.reset();
   stop_.request_stop();
-  std::unique_lock lock(mutex_);
+  const std::lock_guard lock(mutex_);
   if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
-  under_way_.wait_idle(lock);
-}
-
-MDSTREAM_INLINE void delivery::async_end(unique_function<void()> ended) {
-  others_gone_.reset();
-  stop_.request_stop();
-  {
-    const std::lock_guard lock(mutex_);
-    if (waiting_) conclude(std::exchange(waiting_, nullptr), pending::canceled());
-    if (!under_way_.is_idle()) return under_way_.when_idle(std::move(ended));
-  }
-  ended();
 }
 
 MDSTREAM_INLINE void delivery::read_first() {
@@ -61,14 +50,14 @@ MDSTREAM_INLINE void delivery::wait_for(std::stop_token others_gone) {
   if (!others_gone.stop_possible()) return;
   {
     const std::lock_guard lock(mutex_);
-    held_back_ = true;
+    at_ = stage::held_back;
   }
-  others_gone_.emplace(std::move(others_gone), release{this});
+  others_gone_.emplace(std::move(others_gone), [this] { go_on(); });
 }
 
 MDSTREAM_INLINE bool delivery::wait() {
   std::unique_lock lock(mutex_);
-  if (held_back_) stall(lock, [this] { return !held_back_; });
+  if (at_ == stage::held_back) stall(lock, [this] { return at_ != stage::held_back; });
   while (true) {
     ahead_.look(lock);
     if (ahead_.order().empty()) return false;
@@ -106,11 +95,6 @@ MDSTREAM_INLINE void delivery::share_front(std::vector<shard_ref>& out) const {
     out.push_back(ahead_.ref(batch.needs[i].shard));
 }
 
-MDSTREAM_INLINE bool delivery::is_idle() const {
-  const std::lock_guard lock(mutex_);
-  return under_way_.is_idle();
-}
-
 MDSTREAM_INLINE std::vector<std::uint32_t> delivery::excluded() const {
   const std::lock_guard lock(mutex_);
   return ahead_.order().excluded().bad();
@@ -123,7 +107,7 @@ MDSTREAM_INLINE shard_counters delivery::counters() const {
 
 MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
   const std::lock_guard lock(mutex_);
-  if (!gathered_ || ahead_.order().empty()) return std::nullopt;
+  if (at_ != stage::gathered || ahead_.order().empty()) return std::nullopt;
   const upcoming_batch& batch = ahead_.front();
   awaited out{.number = batch.number, .needs = batch.own_needs};
   for (std::size_t i = 0; i < batch.own_needs && missing_ != 0; ++i)
@@ -134,7 +118,8 @@ MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
 MDSTREAM_INLINE void delivery::pop() {
   std::vector<shard_ref> released;  // goes after the lock
   std::unique_lock lock(mutex_);
-  gathered_ = copies_ = had_no_room_ = false;
+  at_ = stage::idle;
+  copies_ = had_no_room_ = false;
   copied_.clear();
   ahead_.pop(released);
   ahead_.fetch(lock);
@@ -146,9 +131,9 @@ MDSTREAM_INLINE std::uint64_t delivery::next_use(std::uint32_t shard, std::uint6
 }
 
 MDSTREAM_INLINE void delivery::gather_front(std::unique_lock<std::mutex>& lock) {
-  if (gathered_) return;
+  if (at_ == stage::gathered) return;
   decide_to_copy(lock);
-  gathered_ = true;
+  at_ = stage::gathered;
   const upcoming_batch& batch = ahead_.front();
   std::vector<std::uint32_t> absent;
   for (std::size_t i = 0; i < batch.own_needs; ++i) {
@@ -237,11 +222,12 @@ MDSTREAM_INLINE void delivery::acquired(shard_request& call, std::error_code fai
     arrived_.notify_all();
     if (waiting_) conclude(std::exchange(waiting_, nullptr), nullptr);
   }
-  under_way_.finish_one();
+  lock.unlock();
+  under_way_.end();
 }
 
 MDSTREAM_INLINE std::exception_ptr delivery::take_failure() noexcept {
-  gathered_ = false;
+  at_ = stage::idle;
   return recovery_.take();
 }
 
@@ -263,7 +249,7 @@ MDSTREAM_INLINE bool delivery::drop(std::uint32_t shard, std::unique_lock<std::m
   if (!recovery_.may_fetch_again(shard)) return false;
   std::vector<shard_ref> released;
   ahead_.let_go(shard, released);
-  gathered_ = false;
+  at_ = stage::idle;
   copied_.clear();
   copied_.begin(ahead_.front());
   lock.unlock();
@@ -280,7 +266,8 @@ MDSTREAM_INLINE bool delivery::drop(std::uint32_t shard, std::unique_lock<std::m
 
 MDSTREAM_INLINE bool delivery::substitute(std::uint32_t shard, std::error_code why) {
   if (!recovery_.may_substitute(why)) return false;
-  gathered_ = copies_ = false;
+  at_ = stage::idle;
+  copies_ = false;
   copied_.clear();
   return ahead_.exclude(shard);
 }
@@ -288,7 +275,7 @@ MDSTREAM_INLINE bool delivery::substitute(std::uint32_t shard, std::error_code w
 MDSTREAM_INLINE void delivery::gather_for(std::shared_ptr<pending> waiter,
                                           std::unique_lock<std::mutex>& lock) {
   try {
-    if (!held_back_) {
+    if (at_ != stage::held_back) {
       ahead_.look(lock);
       if (!ahead_.order().empty()) gather_front(lock);
     }
@@ -297,7 +284,7 @@ MDSTREAM_INLINE void delivery::gather_for(std::shared_ptr<pending> waiter,
   }
   if (waiter->stop_requested() || stop_.stop_requested()) {
     conclude(std::move(waiter), pending::canceled());
-  } else if (held_back_) {
+  } else if (at_ == stage::held_back) {
     waiting_ = std::move(waiter);
   } else if (ahead_.order().empty()) {
     conclude(std::move(waiter),
@@ -319,10 +306,7 @@ MDSTREAM_INLINE void delivery::conclude(std::shared_ptr<pending> waiter,
       failure = std::current_exception();
     }
     waiter->forget_stop();
-    {
-      const std::lock_guard lock(mutex_);
-      under_way_.finish_one();
-    }
+    under_way_.end();
     waiter->done(std::move(failure));
   });
 }
@@ -341,13 +325,14 @@ MDSTREAM_INLINE bool delivery::try_build(const std::shared_ptr<pending>& waiter)
   }
   if (ready) return true;
   gather_for(waiter, lock);
-  under_way_.finish_one();
+  lock.unlock();
+  under_way_.end();
   return false;
 }
 
 MDSTREAM_INLINE void delivery::go_on() {
   std::unique_lock lock(mutex_);
-  held_back_ = false;
+  at_ = stage::idle;
   arrived_.notify_all();
   if (waiting_) gather_for(std::exchange(waiting_, nullptr), lock);
 }

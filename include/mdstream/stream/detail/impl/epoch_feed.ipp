@@ -18,9 +18,11 @@ MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& buil
       seed_(seed),
       first_number_(first_number),
       substitute_samples_(limits.substitute_samples),
-      delivery_(from, from.threads(), std::move(ahead), limits.delivery, std::move(before_drop)) {
+      delivery_(from, from.threads(), under_way_, std::move(ahead), limits.delivery,
+                std::move(before_drop)) {
   if (prepares() || limits.prefetch_limit != 0)
-    ring_.emplace(static_cast<batch_source&>(*this), from.threads(), from.threads().threads(),
+    ring_.emplace(static_cast<batch_source&>(*this), from.threads(), under_way_,
+                  from.threads().threads(),
                   ring_limits{.bytes = limits.prefetch_limit,
                               .batches = builder.about.prefetched_batches,
                               .one_at_a_time = from.limited()},
@@ -28,9 +30,12 @@ MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& buil
 }
 
 MDSTREAM_INLINE void epoch_feed::async_end(unique_function<void()> ended) {
-  if (!ring_) return delivery_.async_end(std::move(ended));
-  ring_->async_end(
-      [this, ended = std::move(ended)]() mutable { delivery_.async_end(std::move(ended)); });
+  if (ring_) ring_->stop();
+  delivery_.stop();
+  if (under_way_.is_idle()) return ended();
+  under_way_.when_idle([&threads = corpus_.threads(), ended = std::move(ended)]() mutable {
+    threads.post(std::move(ended));
+  });
 }
 
 MDSTREAM_INLINE bool epoch_feed::next(batch_pointer& into) {

@@ -11,8 +11,8 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE fetch_ahead::fetch_ahead(detail::shard_supply& supply, std::mutex& mutex,
-                                         activity& under_way, std::stop_token stop, lookahead order,
-                                         const delivery_limits& limits)
+                                         work_count& under_way, std::stop_token stop,
+                                         lookahead order, const delivery_limits& limits)
     : supply_(supply),
       mutex_(mutex),
       under_way_(under_way),
@@ -147,7 +147,8 @@ MDSTREAM_INLINE void fetch_ahead::fetched(std::uint32_t shard, std::error_code f
   else
     window_.fetched(shard);
   fetch(lock);
-  under_way_.finish_one();
+  lock.unlock();
+  under_way_.end();
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -53,8 +53,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       keeps_busy_(!given.predownload),
       builder_(std::move(policies.builder)),
       prefetch_limit_(0),
-      next_(corpus_.threads(),
-            [this](std::uint32_t shard) { return feed_->next_use(shard, 0) != never; }),
+      epochs_(std::make_shared<epoch_controller>(corpus_.threads())),
       held_(builder_->make()) {
   corpus_.offer_common_columns();  // a batch has one set of them
   prefetch_limit_ = detail::prefetch_limit_of(
@@ -64,16 +63,9 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
   if (handed_out_->hears_warnings()) handed_out_->watched->hear(corpus_.warnings());
 }
 
-MDSTREAM_INLINE batch_engine::~batch_engine() {
+MDSTREAM_INLINE void batch_engine::close(unique_function<void()> closed) {
   corpus_.cache().set_next_use(nullptr);
-  next_.take_any().reset();  // it asks the epoch at hand what that needs
-}
-
-MDSTREAM_INLINE void batch_engine::async_end(unique_function<void()> ended) {
-  corpus_.cache().set_next_use(nullptr);
-  next_.retire(next_.take_any());  // first: it asks the epoch at hand what that needs
-  next_.retire(exchange_feed(nullptr));
-  next_.when_others_gone(std::move(ended));
+  epochs_->close(exchange_feed(nullptr), std::move(closed));
 }
 
 MDSTREAM_INLINE std::chrono::nanoseconds batch_engine::stalled() const noexcept {
@@ -86,7 +78,8 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   progress begun = progress_;  // kept only once the order is there: a failure begins nothing
   const epoch_start start = begun.begin_epoch(position_);
   const substitutions bad = excluded();
-  std::unique_ptr<epoch_feed> made = ready_feed({start, bad.bad()});
+  std::unique_ptr<epoch_feed> made(  // all of them are feeds
+      static_cast<epoch_feed*>(epochs_->take({start, bad.bad()}).release()));
   if (!made) made = make_feed(start, bad);
   count_epoch();
   ++ticket_;
@@ -97,9 +90,10 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   corpus_.cache().set_next_use([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
     return next_use(now, shard, from);
   });
-  lies_aside_ = !corpus_.cache().limited();  // there, what it holds may be in this one's way
-  lies_aside_ ? next_.lay_aside(std::move(ended)) : next_.retire(std::move(ended));
-  feed_->wait_for(next_.others_gone());
+  has_left_ = ended != nullptr;
+  epochs_->leave(std::move(ended));
+  if (corpus_.cache().limited()) clear_away();  // what it holds may be in this one's way
+  feed_->wait_for(epochs_->others_gone());
   feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
   order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
   return ticket_;
@@ -156,7 +150,7 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   require_current(ticket);
   require_idle();
   const detail::watch::call began = begin_call();
-  clear_away();
+  if (handed_out_->samples != 0) clear_away();
   look_beyond();
   if (!feed_->next(held_)) return false;
   warn_of_limit();
@@ -190,7 +184,7 @@ MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& c
     require_idle();
     handed_out_->outstanding = call.admitted_ = true;
     warn_of_limit();
-    clear_away();
+    if (handed_out_->samples != 0) clear_away();
     look_beyond();
     feed_->async_next(call.stop.get_token(), [last](std::exception_ptr failure, batch_pointer got) {
       (*last)(std::move(failure), std::move(got));
@@ -252,11 +246,6 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved) {
   handed_out_->bad = saved.bad_samples;
 }
 
-MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::ready_feed(const epoch_key& key) {
-  // All that it makes are feeds.
-  return std::unique_ptr<epoch_feed>(static_cast<epoch_feed*>(next_.take(key).release()));
-}
-
 MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uint64_t saved,
                                                 std::uint64_t here) {
   if (saved != here) detail::state_differs(field, std::to_string(saved), std::to_string(here));
@@ -314,22 +303,22 @@ MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_
                  .first_place = start.sample_in_epoch,
                  .global_batch_size = global_batch_size()},
       start.sample_in_epoch / global_batch_size(), limits(),
-      [this] { next_.want(readiness::built); },
-      [this](std::uint32_t shard) { next_.yield(shard); });
+      [this] { epochs_->want(readiness::built); },
+      [this](std::uint32_t shard) { epochs_->yield(shard); });
 }
 
 MDSTREAM_INLINE void batch_engine::look_beyond() {
   const epoch_outlook now = feed_->outlook();
   if (now == epoch_outlook::far) [[likely]]
     return;
-  if (!next_.has_begun()) {
+  if (!epochs_->has_begun()) {
     // A single worker is left to what this epoch still fetches.
     if (now != epoch_outlook::all_fetched && corpus_.threads().threads() < 2) return;
     begin_next();
   }
   if (now != epoch_outlook::all_fetched) return;
-  next_.want(readiness::fetched);
-  if (corpus_.cache().limited()) next_.fetch_on();
+  epochs_->want(readiness::fetched);
+  if (corpus_.cache().limited()) epochs_->fetch_on();
 }
 
 MDSTREAM_INLINE void batch_engine::warn_of_limit() {
@@ -343,9 +332,7 @@ MDSTREAM_INLINE void batch_engine::warn_of_limit() {
 }
 
 MDSTREAM_INLINE void batch_engine::clear_away() {
-  if (!lies_aside_ || handed_out_->samples == 0) return;
-  lies_aside_ = false;
-  next_.clear();
+  if (std::exchange(has_left_, false)) epochs_->clear();
 }
 
 MDSTREAM_INLINE void batch_engine::begin_next() {
@@ -354,8 +341,9 @@ MDSTREAM_INLINE void batch_engine::begin_next() {
     const epoch_start start = after.begin_epoch(position_);
     substitutions bad = excluded();
     epoch_key key{start, bad.bad()};
-    next_.begin(std::move(key),
-                [this, start, bad = std::move(bad)] { return make_feed(start, bad); });
+    epochs_->begin(
+        std::move(key), [this, start, bad = std::move(bad)] { return make_feed(start, bad); },
+        [&now = *feed_](std::uint32_t shard) { return now.next_use(shard, 0) != never; });
   } catch (const error&) {
     // Who begins that epoch meets the same failure.
   }
@@ -366,7 +354,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::next_use(const epoch_feed& now, std:
   const std::uint64_t use = now.next_use(shard, from);
   if (use != never) return use;
   const std::uint64_t batches = now.batches();
-  const std::uint64_t later = next_.next_use(shard, from - std::min(from, batches));
+  const std::uint64_t later = epochs_->next_use(shard, from - std::min(from, batches));
   return later == never ? never : batches + later;
 }
 
