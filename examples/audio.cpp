@@ -162,8 +162,7 @@ int main(int count, char** words) try {
     const auto waves = batch.get<"wave">();  // shape {4, 16000}
     const auto lengths = batch.get<"length">();
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const double pitch = pitch_of(
-          waves.span().subspan(i * decode::rate, static_cast<std::size_t>(lengths.span()[i])));
+      const double pitch = pitch_of(waves[i].first(static_cast<std::size_t>(lengths[i])));
       lowest = std::min(lowest, pitch);
       highest = std::max(highest, pitch);
     }

@@ -158,9 +158,9 @@ int main(int count, char** words) try {
     for (auto& batch : loader.epoch()) {
       const auto pixels = batch.get<"pixels">();  // shape {16, 3, 32, 32}
       const auto labels = batch.get<"label">();
-      right += learner.learn(pixels.span(), labels.span());
+      right += learner.learn(pixels.values(), labels);
       samples += batch.size();
-      pixels_seen.add(mds::as_text(std::as_bytes(pixels.span())));
+      pixels_seen.add(mds::as_text(std::as_bytes(pixels.values())));
     }
     std::printf("epoch %d: %zu pictures of %zu classes, %.0f %% right, pixels %016llx\n", epoch,
                 samples, classes.size(),

@@ -1,8 +1,9 @@
 // language_model DIRECTORY FILE...: trains a small causal language model on packed rows of text.
 //
 // A paragraph of a file is a document, a byte a token. Documents share rows of 256 tokens, and
-// cu_seqlens says where each begins and ends, so that the model never looks from one into another.
-// The dataset is written to DIRECTORY first; a run of your own would have done that long before.
+// batch.packing() says where each begins and ends, so that the model never looks from one into
+// another. The dataset is written to DIRECTORY first; a run of your own would have done that long
+// before.
 
 #include <mdstream/collate/packed.hpp>
 #include <mdstream/launch/environment.hpp>
@@ -64,11 +65,9 @@ class model {
     std::ranges::fill(gradient_, 0.0F);
     double loss = 0.0;
     std::size_t count = 0;
-    for (std::size_t run = 0; run + 1 < packing.cu_seqlens.size(); ++run) {
-      const auto begin = static_cast<std::size_t>(packing.cu_seqlens[run]);
-      const auto end = static_cast<std::size_t>(packing.cu_seqlens[run + 1]);
-      if (packing.segment_ids[begin] < 0) continue;  // the padding at the end of a row
-      const auto document = tokens.subspan(begin, end - begin);
+    for (const mds::packed_run& run : packing) {
+      if (run.is_padding()) continue;  // at the end of a row
+      const auto document = tokens.subspan(run.begin, run.size);
       for (std::size_t at = 0; at < document.size(); ++at, ++count) loss += learn(document, at);
     }
     update(static_cast<float>(count));
@@ -158,9 +157,9 @@ int main(int count, char** words) try {
       const auto row_tokens = batch.get<"tokens">();  // shape {rows, 256}
       const mds::packing_view packing = batch.packing();
       sum += learner.learn(row_tokens.values(), packing);
-      for (std::size_t i = 0; i < packing.segment_ids.size(); ++i)
-        if (packing.segment_ids[i] >= 0) ++tokens, ++counts[row_tokens.values()[i]];
-      rows += packing.rows;
+      for (std::size_t i = 0; i < row_tokens.values().size(); ++i)
+        if (packing.segment_ids()[i] >= 0) ++tokens, ++counts[row_tokens.values()[i]];
+      rows += row_tokens.size();
       // loader.state() goes into your checkpoint.
     }
     loss = sum / tokens;

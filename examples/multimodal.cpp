@@ -98,11 +98,11 @@ int main(int count, char** words) try {
     const auto boxes = batch.get<"boxes">();       // shape {8, 4 * most boxes}, mask, lengths
     const auto captions = batch.get<"caption">();  // values and offsets
     double red = 0.0;
-    for (std::size_t i = 0; i < pixels.size(); i += 3) red += pixels.span()[i];
+    for (std::size_t i = 0; i < pixels.values().size(); i += 3) red += pixels.values()[i];
     std::printf("batch %llu: pixels {%llu, 64, 64, 3}, red %.1f; boxes {%llu, %llu}; \"%.*s\"\n",
                 static_cast<unsigned long long>(batch.number()),
                 static_cast<unsigned long long>(pixels.shape()[0]),
-                red / static_cast<double>(pixels.size() / 3),
+                red / static_cast<double>(pixels.values().size() / 3),
                 static_cast<unsigned long long>(boxes.shape()[0]),
                 static_cast<unsigned long long>(boxes.shape()[1]),
                 static_cast<int>(captions[0].size()), captions[0].data());

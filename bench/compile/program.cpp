@@ -48,7 +48,7 @@ int main() {
       batch.ready_on(nullptr);  // with a device stager: your stream waits, not you
       const auto tokens = batch.get<"tokens">();  // a view, shape {32, 128}
       std::printf("batch %llu begins with token %u\n",
-                  static_cast<unsigned long long>(batch.number()), tokens.row(0)[0]);
+                  static_cast<unsigned long long>(batch.number()), tokens[0][0]);
       state = loader.state();  // text; goes into your checkpoint
       if (batch.number() == 9) break;
     }

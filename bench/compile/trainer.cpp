@@ -38,7 +38,7 @@ asio::awaitable<void> train(mds::runtime& threads) {
   auto epoch = loader->epoch();
   while (true) {
     auto batch = co_await epoch.async_next(asio::use_awaitable);
-    std::printf("%u, %llu bytes\n", batch.get<"tokens">().row(0)[0],
+    std::printf("%u, %llu bytes\n", batch.get<"tokens">()[0][0],
                 static_cast<unsigned long long>(measured.metrics().bytes_read));
   }
 }

@@ -92,7 +92,7 @@ void check(const auto& batch, std::int64_t same) {
   const auto rows = batch.template dense<std::uint8_t>("x");
   for (std::size_t i = 0; i < batch.size(); ++i) {
     std::uint64_t number = 0;
-    std::memcpy(&number, rows.row(i).data(), sizeof number);
+    std::memcpy(&number, rows[i].data(), sizeof number);
     if (number != static_cast<std::uint64_t>(batch.ids()[i] % same))
       throw std::runtime_error("a sample is not the one that was asked for");
   }

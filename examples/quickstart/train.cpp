@@ -188,7 +188,7 @@ class training_run {
       if (leads()) timing_log_.start(timing_, exchange_.ranks(), step_);
     }
     const auto text = rows.template get<"text">();
-    const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text.row(i)); };
+    const auto row = [&](std::size_t i) { return std::span<const std::uint8_t>(text[i]); };
     log_entry entry{.step = step_};
     entry.digest = batch_digest(exchange_, rows.size(), row);
     entry.loss = trainer_.step(step_, rows.size(), row, [this] { saver_.wait_snapshot(); });

@@ -89,9 +89,12 @@ template <class T>
 }
 
 /// Why a column cannot be had in the way that was asked for.
-[[nodiscard]] constexpr std::string_view what_it_is(collate::output_kind kind) noexcept {
+[[nodiscard]] constexpr std::string_view what_it_is(collate::output_kind kind,
+                                                    bool scalar) noexcept {
   switch (kind) {
-    case collate::output_kind::dense: return "the column's values have one size: it is dense";
+    case collate::output_kind::dense:
+      return scalar ? "the column's values are numbers: it is scalar"
+                    : "the column's values are arrays of one shape: it is dense";
     case collate::output_kind::ragged: return "the column's values vary in size: it is ragged";
     case collate::output_kind::padded: return "the column's values are rows: it is padded";
     case collate::output_kind::packed: return "the column's values share rows: it is packed";
@@ -147,9 +150,9 @@ class batch {
   /// No effect for batches in host memory.
   void ready_on(stage::stream_handle stream = nullptr) { parts_.slot.ready_on(stream); }
 
-  /// The column of that name, with a compile-time schema: a `dense_view` of shape
-  /// {size(), extents ...} if every value has the same size, otherwise the view of the collator: a
-  /// `ragged_view`, `padded_view` or `packed_view`.
+  /// The column of that name, with a compile-time schema: a `scalar_view` of numbers, a
+  /// `dense_view` of arrays of one shape, otherwise the view of the collator: a `ragged_view`,
+  /// `padded_view` or `packed_view`. All have the same members, see collate/views.hpp.
   ///
   ///     const auto tokens = batch.get<"tokens">();
   template <fixed_string Name>
@@ -164,7 +167,9 @@ class batch {
           collate::output_of<Collator>(collate::detail::source_of(column::traits::type));
       static_assert(kind != collate::output_kind::samples,
                     "mdstream: the collator leaves samples as they are: batch.sample(i) has them");
-      if constexpr (kind == collate::output_kind::dense)
+      if constexpr (kind == collate::output_kind::dense && column::traits::type.dims.empty())
+        return scalar_at<type>(index);
+      else if constexpr (kind == collate::output_kind::dense)
         return dense_at<type>(index);
       else if constexpr (kind == collate::output_kind::padded)
         return padded_at<type>(index);
@@ -175,23 +180,30 @@ class batch {
     }
   }
 
-  /// A column by name whose values all have the same size. `T` is its element type.
+  /// A column of numbers by name. `T` is their type.
   /// Throws `errc::not_found` if there is no such column, `errc::invalid_argument` if its elements
-  /// are no `T` or its values vary in size.
+  /// are no `T` or its values are arrays.
+  template <class T>
+  [[nodiscard]] scalar_view<T> scalar(std::string_view name) const {
+    return scalar_at<T>(checked<T>(name, collate::output_kind::dense, true));
+  }
+
+  /// A column by name whose values are arrays of one shape. `T` is its element type. Throws as
+  /// `scalar`.
   template <class T>
   [[nodiscard]] dense_view<T> dense(std::string_view name) const {
     return dense_at<T>(checked<T>(name, collate::output_kind::dense));
   }
 
   /// A column by name whose values vary in size. `T` is its element type: `char` for texts,
-  /// `std::byte` for other bytes. Throws as `dense`.
+  /// `std::byte` for other bytes. Throws as `scalar`.
   template <class T>
   [[nodiscard]] ragged_view<T> ragged(std::string_view name) const {
     return ragged_at<T>(checked<T>(name, collate::output_kind::ragged));
   }
 
   /// A column by name whose values were padded to one length, or packed into rows. Both throw as
-  /// `dense` does.
+  /// `scalar` does.
   template <class T>
   [[nodiscard]] padded_view<T> padded(std::string_view name) const {
     return padded_at<T>(checked<T>(name, collate::output_kind::padded));
@@ -207,11 +219,9 @@ class batch {
     const std::size_t first = columns().sources.size();
     if (parts_.outputs.size() != first + 3)
       throw error(errc::invalid_argument, "the batch is not packed");
-    return {.rows = static_cast<std::size_t>(parts_.pack_rows),
-            .row_elements = static_cast<std::size_t>(parts_.outputs[first].row_elements),
-            .cu_seqlens = numbers(first),
-            .position_ids = numbers(first + 1),
-            .segment_ids = numbers(first + 2)};
+    return {static_cast<std::size_t>(parts_.pack_rows),
+            static_cast<std::size_t>(parts_.outputs[first].row_elements), numbers(first),
+            numbers(first + 1), numbers(first + 2)};
   }
 
   /// Sample `i` of a batch of `collate::none`, in host memory; valid as long as the batch. Throws
@@ -246,6 +256,12 @@ class batch {
   template <fixed_string Name>
   [[nodiscard]] static constexpr bool has() noexcept {
     return Schema::find(Name.view()) < Schema::size;
+  }
+
+  template <class T>
+  [[nodiscard]] scalar_view<T> scalar_at(std::size_t index) const {
+    static_cast<void>(columns());
+    return {reinterpret_cast<const T*>(data() + parts_.outputs[index].values_at), size()};
   }
 
   template <class T>
@@ -289,7 +305,8 @@ class batch {
   }
 
   template <class T>
-  [[nodiscard]] std::size_t checked(std::string_view name, collate::output_kind kind) const {
+  [[nodiscard]] std::size_t checked(std::string_view name, collate::output_kind kind,
+                                    bool scalar = false) const {
     const auto fail = [name](errc code, std::string what) {
       throw error(code, diagnostics{.what = std::move(what), .column = std::string(name)});
     };
@@ -298,12 +315,13 @@ class batch {
     while (index < all.names.size() && all.names[index] != name) ++index;
     if (index == all.names.size()) fail(errc::not_found, "the batch has no such column");
     const auto found = parts_.outputs[parts_.outputs.size() == 1 ? 0 : index].kind;
-    if (found == collate::output_kind::samples)
-      fail(errc::invalid_argument, std::string(detail::what_it_is(found)));
+    const bool is_scalar = found == collate::output_kind::dense && all.shapes[index].empty();
+    const std::string what(detail::what_it_is(found, is_scalar));
+    if (found == collate::output_kind::samples) fail(errc::invalid_argument, what);
     if (!detail::reads_as<T>(all.sources[index].type))
       fail(errc::invalid_argument,
            "the column's elements are " + std::string(to_string(all.sources[index].type)));
-    if (found != kind) fail(errc::invalid_argument, std::string(detail::what_it_is(found)));
+    if (found != kind || is_scalar != scalar) fail(errc::invalid_argument, what);
     return index;
   }
 

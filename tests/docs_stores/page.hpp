@@ -74,7 +74,7 @@ template <class Loader>
 void drain(Loader& loader) {
   std::int64_t sum = 0, count = 0;
   for (auto& batch : loader.epoch()) {
-    for (const std::int64_t x : batch.template get<"x">().span()) {
+    for (const std::int64_t x : batch.template get<"x">()) {
       sum += x;
       ++count;
     }

@@ -38,7 +38,7 @@ std::vector<std::int64_t> ids_of(mds::loader<policies>& loader, std::size_t batc
   for (auto& batch : loader.epoch()) {
     batch.ready_on(nullptr);
     const auto column = batch.get<"id">();
-    for (std::size_t i = 0; i < batch.size(); ++i) ids.push_back(column.row(i)[0]);
+    for (std::size_t i = 0; i < batch.size(); ++i) ids.push_back(column[i]);
     if (state != nullptr) *state = loader.state();
     if (--batches == 0) break;
   }

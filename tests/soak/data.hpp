@@ -65,7 +65,7 @@ inline loader::options options_of(const std::string& bucket, const std::string& 
 inline std::uint64_t digest_of(const loader::batch_type& batch) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    const std::int64_t id = batch.get<"id">().row(i)[0];
+    const std::int64_t id = batch.get<"id">()[i];
     const auto text = batch.get<"text">()[i];
     const std::string_view got(reinterpret_cast<const char*>(text.data()), text.size());
     if (id != batch.ids()[i] || got != text_of(id))

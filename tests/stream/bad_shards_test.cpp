@@ -61,7 +61,7 @@ template <class Loader>
 ids_list rest_of(Loader& loader) {
   ids_list out;
   for (const auto& batch : loader.epoch()) {
-    const auto column = batch.template dense<std::int64_t>("id").span();
+    const auto column = batch.template scalar<std::int64_t>("id");
     CHECK(std::ranges::equal(column, batch.ids()));
     out.insert(out.end(), column.begin(), column.end());
   }
@@ -306,7 +306,7 @@ TEST_CASE(
   std::int64_t next = 0;
   const auto read_all = [&] {
     for (const auto& batch : loader.epoch()) {
-      for (const std::int64_t id : batch.dense<std::int64_t>("id").span()) CHECK(id == next++);
+      for (const std::int64_t id : batch.scalar<std::int64_t>("id")) CHECK(id == next++);
       if (next == 6100) std::filesystem::resize_file(shard, 4096);  // mapped by now
     }
   };

@@ -69,13 +69,14 @@ packs packs_of(const sequences& data, std::uint64_t nodes, std::uint64_t ranks) 
     for (const auto& batch : loader.epoch()) {
       const auto packing = batch.packing();
       const auto tokens = batch.get<"tokens">();
-      CHECK(packing.rows == tokens.rows());
-      for (std::size_t row = 0; row < packing.rows; ++row) {
+      CHECK(packing.shape() == tokens.shape());
+      const std::size_t width = tokens[0].size();
+      for (std::size_t row = 0; row < tokens.size(); ++row) {
         std::vector<std::int64_t> line;
-        for (std::size_t i = 0; i < packing.row_elements; ++i) {
-          const auto segment = packing.segment_ids[row * packing.row_elements + i];
+        for (std::size_t i = 0; i < width; ++i) {
+          const auto segment = packing.segment_ids()[row * width + i];
           const std::int64_t id = segment < 0 ? -1 : batch.ids()[static_cast<std::size_t>(segment)];
-          CHECK(tokens.row(row)[i] == (id < 0 ? 0 : static_cast<std::uint16_t>(id)));
+          CHECK(tokens[row][i] == (id < 0 ? 0 : static_cast<std::uint16_t>(id)));
           line.push_back(id);
         }
         out[batch.number()].push_back(std::move(line));
@@ -99,7 +100,7 @@ TEST_CASE("padded batches have rows of one length, a mask and lengths") {
     for (std::size_t i = 0; i < batch.size(); ++i, ++seen) {
       const std::int64_t id = batch.ids()[i];
       REQUIRE(tokens[i].size() == length_of(id));
-      CHECK(batch.get<"id">().span()[i] == id);
+      CHECK(batch.get<"id">()[i] == id);
       CHECK(batch.get<"name">()[i] == "sample " + std::to_string(id));
       for (std::size_t k = 0; k < width; ++k) {
         const bool own = k < length_of(id);
@@ -148,10 +149,10 @@ TEST_CASE("a packed run goes on in another world with the same packs") {
     loader.load_state(state);
     for (const auto& batch : loader.epoch()) {
       const auto packing = batch.packing();
-      for (std::size_t row = 0; row < packing.rows; ++row) {
+      const std::size_t width = packing.shape()[1];
+      for (std::size_t row = 0; row < packing.shape()[0]; ++row) {
         std::vector<std::int64_t> line;
-        for (const auto d :
-             packing.segment_ids.subspan(row * packing.row_elements, packing.row_elements))
+        for (const auto d : packing.segment_ids().subspan(row * width, width))
           line.push_back(d < 0 ? -1 : batch.ids()[static_cast<std::size_t>(d)]);
         resumed[batch.number()].push_back(std::move(line));
       }
@@ -178,7 +179,7 @@ TEST_CASE("without a collator a batch has its samples, by name and by schema") {
     }
     support::expect_error([&] { (void)batch.sample(batch.size()); }, mds::errc::out_of_range,
                           {"of a batch of 24"});
-    support::expect_error([&] { (void)batch.dense<std::int64_t>("id"); },
+    support::expect_error([&] { (void)batch.scalar<std::int64_t>("id"); },
                           mds::errc::invalid_argument, {"samples, not columns"});
   }
   CHECK(seen == 240);
@@ -202,8 +203,10 @@ TEST_CASE("a sequence longer than its row names the sample, and the columns' kin
     support::expect_error([&] { (void)batch.ragged<std::uint16_t>("tokens"); },
                           mds::errc::invalid_argument, {"packed", "tokens"});
     support::expect_error([&] { (void)batch.padded<std::int64_t>("id"); },
-                          mds::errc::invalid_argument, {"dense"});
-    CHECK(batch.packed<std::uint16_t>("tokens").rows() == batch.packing().rows);
+                          mds::errc::invalid_argument, {"numbers", "scalar", "id"});
+    support::expect_error([&] { (void)batch.dense<std::int64_t>("id"); },
+                          mds::errc::invalid_argument, {"numbers", "scalar", "id"});
+    CHECK(batch.packed<std::uint16_t>("tokens").shape() == batch.packing().shape());
     break;
   }
   auto plain = data.open<rows>();

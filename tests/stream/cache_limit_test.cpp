@@ -97,7 +97,7 @@ std::uint64_t smallest_limit(const dataset& data) {
 
 template <class Batch>
 void collect(const Batch& batch, std::vector<std::int64_t>& into) {
-  const auto column = batch.template get<"id">().span();
+  const auto column = batch.template get<"id">();
   CHECK(std::ranges::equal(column, batch.ids()));
   into.insert(into.end(), column.begin(), column.end());
 }
@@ -172,7 +172,7 @@ TEST_CASE("a transform, batches that are built ahead and calls without blocking 
   CHECK((epoch_of(ahead) == expected));
   std::vector<std::int64_t> ids;
   for (const auto& batch : tight.epoch()) {
-    for (const std::int64_t negative : batch.get<"id">().span()) ids.push_back(-negative);
+    for (const std::int64_t negative : batch.get<"id">()) ids.push_back(-negative);
     CHECK(std::ranges::equal(batch.ids(), std::span(ids).last(batch.size())));
   }
   CHECK((ids == expected));
@@ -202,7 +202,7 @@ TEST_CASE("all ranks of a node read on under the smallest limit, whoever holds w
       std::vector<std::int64_t> ids;
       for (int epoch = 0; epoch < 2; ++epoch) {
         for (const auto& batch : loader.epoch()) {
-          const auto column = batch.template get<"id">().span();
+          const auto column = batch.template get<"id">();
           if (!std::ranges::equal(column, batch.ids())) ++wrong;
           ids.insert(ids.end(), column.begin(), column.end());
         }

@@ -55,7 +55,7 @@ struct noisy {
   using output = rows::schema;
   void operator()(const mds::sample_view<rows::schema>& in, mds::sample_writer<output>& out,
                   mds::sample_generator& random) const {
-    const auto tokens = in.get<"tokens">().values();
+    const auto tokens = in.get<"tokens">();
     std::vector<std::uint16_t> changed(tokens.size());
     for (std::size_t i = 0; i < changed.size(); ++i)
       changed[i] = static_cast<std::uint16_t>(tokens[i] + random.below(100));
@@ -125,27 +125,28 @@ std::uint64_t digest_of(const Batch& batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const auto sample = batch.sample(i);
       sum += digest(sample.template get<"id">(), sample.template get<"name">(),
-                    sample.template get<"tokens">().values());
+                    sample.template get<"tokens">());
     }
   } else if constexpr (std::same_as<typename Batch::collator, mds::collate::dense>) {
     for (std::size_t i = 0; i < batch.size(); ++i)
-      sum +=
-          digest(batch.template get<"id">().span()[i], {}, batch.template get<"tokens">().row(i));
+      sum += digest(batch.template get<"id">()[i], {}, batch.template get<"tokens">()[i]);
   } else {
     std::vector<std::vector<std::uint16_t>> tokens(batch.size());
     const auto column = batch.template get<"tokens">();
     if constexpr (mds::collate::packs_groups<typename Batch::collator>) {
       const auto packing = batch.packing();
-      for (std::size_t i = 0; i < packing.segment_ids.size(); ++i)
-        if (packing.segment_ids[i] >= 0)
-          tokens[static_cast<std::size_t>(packing.segment_ids[i])].push_back(column.values()[i]);
+      for (const mds::packed_run& run : packing) {
+        if (run.is_padding()) continue;
+        const auto piece = column.values().subspan(run.begin, run.size);
+        auto& all = tokens[static_cast<std::size_t>(run.sample)];
+        all.insert(all.end(), piece.begin(), piece.end());
+      }
     } else {
       for (std::size_t i = 0; i < batch.size(); ++i)
         tokens[i].assign(column[i].begin(), column[i].end());
     }
     for (std::size_t i = 0; i < batch.size(); ++i)
-      sum +=
-          digest(batch.template get<"id">().span()[i], batch.template get<"name">()[i], tokens[i]);
+      sum += digest(batch.template get<"id">()[i], batch.template get<"name">()[i], tokens[i]);
   }
   return sum;
 }

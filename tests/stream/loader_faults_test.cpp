@@ -276,7 +276,7 @@ TEST_CASE("canonical nodes of 0 are none, a block of 0 is an error, an unfilled 
   support::expect_error([&] { loader refused(options); }, mds::errc::invalid_argument,
                         {"shuffle_block_size"});
   const loader::batch_type nothing;
-  support::expect_error([&] { static_cast<void>(nothing.dense<std::int64_t>("id")); },
+  support::expect_error([&] { static_cast<void>(nothing.scalar<std::int64_t>("id")); },
                         mds::errc::invalid_argument, {"not been filled"});
 }
 

@@ -62,7 +62,7 @@ global_batches read(mds::loader<>::options options, std::uint64_t nodes, std::ui
       std::optional<std::uint64_t> to_come;  // known before the first epoch; later ones may differ
       if (epoch == 0) to_come = loader.batches_left();
       for (const auto& batch : loader.epoch()) {
-        const auto column = batch.dense<std::int64_t>("id").span();
+        const auto column = batch.scalar<std::int64_t>("id");
         CHECK(std::ranges::equal(column, batch.ids()));
         out[{batch.epoch(), batch.number()}].insert(column.begin(), column.end());
         if (to_come) CHECK(loader.batches_left() == *to_come - 1);

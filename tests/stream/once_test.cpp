@@ -66,7 +66,7 @@ global_batches read(mds::loader_options options, const mds::world& of, std::stri
     for (const auto& batch : loader.epoch()) {
       CHECK(batch.size() == options.global_batch_size / of.num_ranks());
       const auto ids = batch.ids();
-      const auto column = batch.dense<std::int64_t>("id").span();
+      const auto column = batch.scalar<std::int64_t>("id");
       const std::vector<std::uint8_t> mask = batch.mask();
       for (std::size_t i = 0; i < batch.size(); ++i) {
         const bool real = i < batch.real_size();
@@ -202,7 +202,7 @@ TEST_CASE("once: a transform draws the same numbers for a sample on any world") 
       options.world->rank = rank;
       mds::loader<drawing> loader(options);
       for (const auto& batch : loader.epoch()) {
-        const auto values = batch.get<"drawn">().span();
+        const auto values = batch.get<"drawn">();
         CHECK(values.size() == 12 / world.num_ranks());
         for (std::size_t i = 0; i < batch.real_size(); ++i) drawn[batch.ids()[i]] = values[i];
       }

@@ -206,8 +206,8 @@ TEST_CASE("a program may bring every policy itself") {
     const auto squares = batch.get<"square">();
     CHECK(squares.data() < static_cast<const void*>(numbers.data()));
     for (std::size_t i = 0; i < batch.size(); ++i, --expected) {
-      CHECK(numbers.span()[i] == expected);
-      CHECK(squares.span()[i] == 0.5 * expected * expected);
+      CHECK(numbers[i] == expected);
+      CHECK(squares[i] == 0.5 * expected * expected);
     }
   }
   support::expect_error([&] { static_cast<void>(loader.python_state()); }, mds::errc::unsupported,

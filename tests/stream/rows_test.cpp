@@ -70,8 +70,8 @@ std::size_t read(const mds::loader<policies>::options& given, mds::cache_counter
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const std::int64_t id = batch.ids()[i];
       CHECK(texts[i] == text_of(id));
-      CHECK(batch.dense<std::int64_t>("count").span()[i] == id - 100);
-      CHECK(batch.dense<double>("score").span()[i] == 0.25 * static_cast<double>(id));
+      CHECK(batch.scalar<std::int64_t>("count")[i] == id - 100);
+      CHECK(batch.scalar<double>("score")[i] == 0.25 * static_cast<double>(id));
       seen.insert(id);
     }
   }
@@ -110,7 +110,7 @@ TEST_CASE("rows of every format come as columns, by name and by schema") {
       {.remote = dir / "data", .local = dir / "cache", .batch_size = 16, .world = mds::world{}});
   for (const auto& batch : by_schema.epoch())
     for (std::size_t i = 0; i < batch.size(); ++i)
-      CHECK(batch.get<"count">().span()[i] == batch.ids()[i] - 100);
+      CHECK(batch.get<"count">()[i] == batch.ids()[i] - 100);
 }
 
 TEST_CASE("numbers in a CSV file that only Python's float knows reach the loader") {

@@ -33,7 +33,7 @@ numbers list(const mds::sample_subset& of) { return {of.begin(), of.end()}; }
 std::vector<ids_list> read(mds::loader<>& loader, std::size_t most = 1000000) {
   std::vector<ids_list> out;
   for (const auto& batch : loader.epoch()) {
-    CHECK(std::ranges::equal(batch.dense<std::int64_t>("id").span(), batch.ids()));
+    CHECK(std::ranges::equal(batch.scalar<std::int64_t>("id"), batch.ids()));
     out.emplace_back(batch.ids().begin(), batch.ids().end());
     if (out.size() == most) break;
   }
@@ -56,7 +56,7 @@ two_epochs read_two(const mds::loader_options& options) {
     for (int epoch = 0; epoch < 2; ++epoch)
       for (const auto& batch : loader.epoch()) {
         const auto ids = batch.ids();
-        const auto column = batch.dense<std::int64_t>("id").span();
+        const auto column = batch.scalar<std::int64_t>("id").values();
         CHECK(std::ranges::equal(column.first(batch.real_size()), ids.first(batch.real_size())));
         out.batches.emplace_back(ids.begin(), ids.end());
       }

@@ -87,8 +87,8 @@ void collect(const Batch& batch, augmented& out) {
   const auto id = batch.template get<"id">();
   CHECK(noise.shape() == mds::array_shape{batch.size(), 4});
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    CHECK(id.span()[i] == batch.ids()[i]);
-    const auto row = noise.row(i);
+    CHECK(id[i] == batch.ids()[i]);
+    const auto row = noise[i];
     out[{batch.number(), batch.ids()[i]}].assign(row.begin(), row.end());
   }
 }
@@ -162,8 +162,7 @@ TEST_CASE("a sample that comes twice in an epoch is drawn for twice") {
   std::map<std::vector<std::uint64_t>, int> distinct;
   for (const auto& batch : loader.epoch()) {
     const auto noise = batch.get<"noise">();
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      ++distinct[{noise.row(i).begin(), noise.row(i).end()}];
+    for (std::size_t i = 0; i < batch.size(); ++i) ++distinct[{noise[i].begin(), noise[i].end()}];
   }
   CHECK(distinct.size() == 480);
 }
@@ -183,7 +182,7 @@ TEST_CASE("what a transform throws reaches the caller with the sample's id, agai
   auto epoch = loader.epoch();
   mds::loader<policies<scripted>>::batch_type batch;
   for (int i = 0; i < 3; ++i) REQUIRE(epoch.next(batch));
-  CHECK(batch.get<"id">().span()[0] == -48);
+  CHECK(batch.get<"id">()[0] == -48);
   for (int again = 0; again < 2; ++again) {
     try {
       epoch.next(batch);
@@ -236,8 +235,7 @@ TEST_CASE("batches ahead are bounded in bytes, and come in order however long ea
   std::uint64_t number = 0;
   for (const auto& batch : loader.epoch()) {
     CHECK(batch.number() == number++);
-    for (std::size_t i = 0; i < batch.size(); ++i)
-      REQUIRE(batch.get<"id">().span()[i] == -batch.ids()[i]);
+    for (std::size_t i = 0; i < batch.size(); ++i) REQUIRE(batch.get<"id">()[i] == -batch.ids()[i]);
     // This one and three that wait: also at the beginning, when no size is known yet.
     CHECK(begun <= static_cast<std::int64_t>(24 * (number + 3)));
   }
@@ -261,7 +259,7 @@ TEST_CASE("without a transform batches can be put together ahead too") {
     mds::loader<plain> loader(options);
     std::vector<std::int64_t> ids;
     for (const auto& batch : loader.epoch()) {
-      const auto column = batch.get<"id">().span();
+      const auto column = batch.get<"id">();
       ids.insert(ids.end(), column.begin(), column.end());
     }
     return ids;

@@ -54,7 +54,7 @@ ids_list stream(const std::string& remote, const std::string& local, std::size_t
   ids_list out;
   for (const auto& batch : loader.epoch()) {
     if (batches-- == 0) break;
-    const auto column = batch.template dense<std::int64_t>("id").span();
+    const auto column = batch.template scalar<std::int64_t>("id");
     out.insert(out.end(), column.begin(), column.end());
   }
   std::ranges::sort(out);

@@ -118,6 +118,12 @@ concept scalar_for =
     std::is_integral_v<V> ||
     ((std::is_floating_point_v<V> || std::same_as<V, float16>) && !std::is_integral_v<T>);
 
+/// The bits of a number that count: of its mantissa, or of an integer without its sign.
+template <class T>
+inline constexpr int significant_bits = std::numeric_limits<T>::digits;
+template <>
+inline constexpr int significant_bits<float16> = 11;
+
 /// Converts to the column's type. Integers out of its range are refused.
 template <element T, scalar_for<T> V>
 [[nodiscard]] T scalar_from(V value) {
@@ -243,25 +249,30 @@ struct image_files_type : taking_bytes<Kind> {
   }
 };
 
-template <class V>
-concept element_range = span_range<V> && element<element_of<V>>;
+/// What goes into an array of `T`: its elements alone, or any where the array brings its own dtype.
+template <class V, class T>
+concept element_for = element<V> && (std::is_void_v<T> || std::same_as<V, T>);
 
 /// What all ndarray types share. `type` is static, because views refer to its shape.
-template <const encoding& Type>
+template <const encoding& Type, class T>
 struct ndarray_type {
   static constexpr const encoding& type = Type;
 
   [[nodiscard]] static encoded_array encode(const any_ndarray& value) {
     return {make_ndarray_header(Type, value.type(), value.shape()), value.bytes()};
   }
+  template <element V>
+    requires(!element_for<V, T>)
+  static encoded_array encode(const ndarray_view<V>& value) = delete;
   /// A flat range: of the column's shape if it has one, else of one dimension.
-  template <element_range V>
+  template <span_range V>
+    requires(element_for<element_of<V>, T>)
   [[nodiscard]] static encoded_array encode(const V& values) {
     return encode_flat(dtype_of<element_of<V>>, std::as_bytes(std::span(values)));
   }
-  template <element T>
-  [[nodiscard]] static encoded_array encode(const unaligned_view<T>& values) {
-    return encode_flat(dtype_of<T>, values.bytes());
+  template <element_for<T> V>
+  [[nodiscard]] static encoded_array encode(const unaligned_view<V>& values) {
+    return encode_flat(dtype_of<V>, values.bytes());
   }
   template <byte_string V>
   [[nodiscard]] static encoded_bytes encode(const V& value) {
@@ -398,13 +409,13 @@ template <>
 struct column_traits<pkl> : detail::plain_bytes_type<encoding_kind::pkl> {};
 
 template <>
-struct column_traits<ndarray<>> : detail::ndarray_type<detail::ndarray_encoding<void>> {
+struct column_traits<ndarray<>> : detail::ndarray_type<detail::ndarray_encoding<void>, void> {
   using view = any_ndarray;
   [[nodiscard]] static view decode(bytes_view value) { return parse_ndarray(type, value); }
 };
 
 template <element T>
-struct column_traits<ndarray<T>> : detail::ndarray_type<detail::ndarray_encoding<T>> {
+struct column_traits<ndarray<T>> : detail::ndarray_type<detail::ndarray_encoding<T>, T> {
   using view = ndarray_view<T>;
   [[nodiscard]] static view decode(bytes_view value) {
     return view(parse_ndarray(detail::ndarray_encoding<T>, value));
@@ -414,7 +425,7 @@ struct column_traits<ndarray<T>> : detail::ndarray_type<detail::ndarray_encoding
 template <element T, std::uint64_t... Dims>
   requires(sizeof...(Dims) > 0)
 struct column_traits<ndarray<T, Dims...>>
-    : detail::ndarray_type<detail::ndarray_encoding<T, Dims...>> {
+    : detail::ndarray_type<detail::ndarray_encoding<T, Dims...>, T> {
   static_assert(((Dims > 0) && ...), "an array's extents are positive");
   using view = unaligned_view<T>;
   [[nodiscard]] static view decode(bytes_view value) {

@@ -79,18 +79,26 @@ class any_ndarray {
   bytes_view values_;
 };
 
-/// An array of elements `T`, known from the column.
+/// An array of elements `T`, known from the column: a random-access range of its elements in C
+/// order.
 template <element T>
 class ndarray_view : public any_ndarray {
  public:
   using value_type = T;
+  using iterator = typename unaligned_view<T>::iterator;
 
   ndarray_view() = default;
   /// Precondition: the array's elements are `T`.
   explicit ndarray_view(const any_ndarray& array) noexcept : any_ndarray(array) {}
 
-  [[nodiscard]] unaligned_view<T> values() const noexcept { return unaligned_view<T>(bytes()); }
-  [[nodiscard]] T operator[](std::size_t i) const noexcept { return values()[i]; }
+  [[nodiscard]] bool empty() const noexcept { return bytes().empty(); }
+  /// Element `i`. Precondition: `i < size()`.
+  [[nodiscard]] T operator[](std::size_t i) const noexcept { return all()[i]; }
+  [[nodiscard]] iterator begin() const noexcept { return all().begin(); }
+  [[nodiscard]] iterator end() const noexcept { return all().end(); }
+
+ private:
+  [[nodiscard]] unaligned_view<T> all() const noexcept { return unaligned_view<T>(bytes()); }
 };
 
 namespace detail {
@@ -195,3 +203,8 @@ struct ndarray_header {
 }
 
 }  // namespace mdstream::inline v0
+
+template <class T>
+inline constexpr bool std::ranges::enable_view<mdstream::ndarray_view<T>> = true;
+template <class T>
+inline constexpr bool std::ranges::enable_borrowed_range<mdstream::ndarray_view<T>> = true;

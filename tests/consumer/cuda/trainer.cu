@@ -11,6 +11,7 @@ __global__ void add_up(const std::uint16_t* tokens, std::size_t count, unsigned 
 
 void train_step(mdstream::dense_view<std::uint16_t> tokens, unsigned long long* sum,
                 mdstream::stage::stream_handle stream) {
-  const auto blocks = static_cast<unsigned>((tokens.size() + 255) / 256);
-  add_up<<<blocks, 256, 0, stream>>>(tokens.data(), tokens.size(), sum);
+  const std::size_t count = tokens.values().size();
+  const auto blocks = static_cast<unsigned>((count + 255) / 256);
+  add_up<<<blocks, 256, 0, stream>>>(tokens.data(), count, sum);
 }

@@ -20,8 +20,8 @@ bool reads_all(const std::string& from, const std::string& cache) {
   mds::loader<policies> loader({.remote = from, .local = cache, .batch_size = 8});
   std::set<std::uint32_t> seen;
   for (auto& batch : loader.epoch()) {
-    const auto tokens = batch.get<"token">().span();
-    const auto weights = batch.get<"weight">().span();
+    const auto tokens = batch.get<"token">();
+    const auto weights = batch.get<"weight">();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (weights[i] != tokens[i] * 0.5) return false;
       seen.insert(tokens[i]);

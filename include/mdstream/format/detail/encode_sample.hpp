@@ -13,17 +13,38 @@
 
 namespace mdstream::inline v0::detail {
 
+/// Whether a scalar of type `V` can lose what a floating-point column of `T` does not hold.
+/// Integers that do not fit into a column of integers are refused when they are written.
+template <class V, class T>
+inline constexpr bool narrows = false;
+template <class V, element T>
+  requires(scalar_for<V, T> && !std::is_integral_v<T> && !std::same_as<V, T>)
+inline constexpr bool narrows<V, T> = significant_bits<V> > significant_bits<T>;
+
+/// The arguments are what the compiler shows of a refused call: the column, its type, the value's.
+template <fixed_string Column, class ColumnType, class Value>
+struct written_to_column {
+  static constexpr bool is_possible = writable_as<Value, ColumnType>;
+  static_assert(is_possible,
+                "mdstream: write: this column does not take a value of this type (one value for "
+                "each column, in the order of the schema)");
+  static_assert(!narrows<Value, ColumnType>,
+                "mdstream: write: this column would round a value of this type: convert it before");
+};
+
 template <class Schema, std::size_t I, class V>
 [[nodiscard]] auto encode_column(const V& value) {
   using declared = typename Schema::template declared<I>;
-  static_assert(writable_as<V, typename declared::type>,
-                "a value of this type can not be written to that column of the schema");
-  try {
-    return declared::traits::encode(value);
-  } catch (const error& e) {
-    diagnostics where = e.where();
-    where.column = declared::name.view();
-    throw error(e.code(), std::move(where));
+  if constexpr (written_to_column<declared::name, typename declared::type, V>::is_possible) {
+    try {
+      return declared::traits::encode(value);
+    } catch (const error& e) {
+      diagnostics where = e.where();
+      where.column = declared::name.view();
+      throw error(e.code(), std::move(where));
+    }
+  } else {
+    return encoded_bytes{};
   }
 }
 
