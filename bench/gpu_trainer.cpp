@@ -15,12 +15,9 @@ namespace mds = mdstream;
 constexpr std::uint64_t sample_bytes = 100'000, samples = 20'000, batch = 1'000;
 constexpr double step_ms = 5, delayed_ms = 0.25;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, sample_bytes>>>;
-  using shuffler = mds::shuffle::py1e;
-  using collator = mds::collate::dense;
-  using stager = mds::stage::cuda<3>;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, sample_bytes>>>,
+                  mds::shuffle::py1e, mds::collate::dense, mds::stage::cuda<3>>;
 
 std::string dataset_in(const std::string& root) {
   const std::string where = root + "/gpu-trainer";

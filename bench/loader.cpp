@@ -52,20 +52,14 @@ std::atomic<std::uint64_t> allocations{0};
 namespace {
 
 template <std::uint64_t Bytes>
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, Bytes>>>;
-  using shuffler = mds::shuffle::py1e;
-  using collator = mds::collate::dense;
-};
+using policies = mds::policies<mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, Bytes>>>,
+                               mds::shuffle::py1e, mds::collate::dense>;
 
-struct tokens : policies<4096> {
-  using schema = mds::schema<mds::column<"x", mds::ndarray<std::uint16_t, 2048>>>;
-};
+using tokens =
+    policies<4096>::with<mds::schema<mds::column<"x", mds::ndarray<std::uint16_t, 2048>>>>;
 
 /// As many bytes as JPEG files have, each another number. (Peers would decode a column of JPEG.)
-struct files : mds::default_policies {
-  using schema = mds::schema<mds::column<"x", mds::bytes>>;
-};
+using files = mds::policies<mds::schema<mds::column<"x", mds::bytes>>>;
 
 /// Work that takes far longer than fetching its bytes: what is measured is the pool.
 struct digest_rounds {
@@ -80,9 +74,7 @@ struct digest_rounds {
     out.write(digest(in.bytes()));
   }
 };
-struct transformed : policies<1024> {
-  using transform = digest_rounds;
-};
+using transformed = policies<1024>::with<digest_rounds>;
 
 // Keeps results that nobody reads from being optimised away.
 volatile std::uint64_t sink;

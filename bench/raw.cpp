@@ -47,16 +47,12 @@ using namespace mds::literals;
 
 namespace {
 
-struct policies : mds::default_policies {
 #ifdef BENCH_WITH_PARQUET
-  using format = raw::plain_formats::with<raw::parquet>;
+using policies = mds::policies<raw::plain_formats::with<raw::parquet>>;
 #else
-  using format = raw::plain_formats;
+using policies = mds::policies<raw::plain_formats>;
 #endif
-};
-struct samples : policies {
-  using collator = mds::collate::none;
-};
+using as_samples = policies::with<mds::collate::none>;
 
 std::string text_of(std::mt19937& random, std::size_t bytes) {
   static constexpr char letters[] = "etaoin shrdlu cmfwyp vbgkqj xz ETAOIN 0123456789.,";
@@ -89,7 +85,7 @@ class source {
     mds::writer_options options{.out = mds(), .size_limit = 0};
     for (const raw::column& each : index.options.columns)
       options.columns.push_back({each.name, each.encoding});
-    mds::writer<mds::default_policies> out(std::move(options));
+    mds::writer<> out(std::move(options));
     mds::detail::for_each_shard(async, {}, policies::format::open(index.options), index,
                                 [&](const raw::detail::transcoded& made) {
                                   const mds::mds_shard_view rows(made.shard, made.samples);
@@ -199,7 +195,7 @@ void windows(lazy_source& files, std::uint64_t window) {
   const std::string name = "token windows, cached, at random";
   if (!bench::is_wanted(name)) return;
   const source& of = files();
-  const mds::dataset<samples> data({.streams = {of.as_files()}, .local = of.files() + "-cache"});
+  const mds::dataset<as_samples> data({.streams = {of.as_files()}, .local = of.files() + "-cache"});
   std::vector<std::uint64_t> order(data.size());
   for (std::uint64_t i = 0; i < order.size(); ++i) order[i] = i;
   std::mt19937 random(1);

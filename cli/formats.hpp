@@ -15,8 +15,6 @@ using formats = mdstream::raw::plain_formats::with<mdstream::raw::parquet>;
 using formats = mdstream::raw::plain_formats;
 #endif
 
-struct policies : mdstream::full_policies {
-  using format = formats;
-};
+using policies = mdstream::full_policies::with<formats>;
 
 }  // namespace cli

@@ -107,12 +107,8 @@ struct decode {
   }
 };
 
-struct policies : mds::default_policies {
-  using schema = sounds;
-  using format = mds::raw::any_format<mds::raw::files>;
-  using transform = decode;
-  using collator = mds::collate::dense;
-};
+using policies =
+    mds::policies<sounds, mds::raw::any_format<mds::raw::files>, decode, mds::collate::dense>;
 
 /// Tones of 220 to 880 Hz as 16-bit FLAC and as float WAV, of half a second and of two.
 void write_tones(const std::string& folder) {

@@ -75,11 +75,7 @@ struct augment {
   }
 };
 
-struct policies : mds::default_policies {
-  using schema = files;
-  using transform = augment;
-  using collator = mds::collate::dense;
-};
+using policies = mds::policies<files, augment, mds::collate::dense>;
 
 /// Writes the pictures of every class; returns the classes' names, whose places are the labels.
 std::vector<std::string> write_dataset(const std::string& where, const std::string& folder) {

@@ -25,12 +25,11 @@
 namespace mds = mdstream;
 using namespace mds::literals;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>;
-  // Eight samples are packed together: any number of ranks that eight divides packs the same.
-  using collator = mds::collate::packed<{
-      .row = 256, .group = 8, .longer = mds::collate::truncation::split, .pad_value = 0}>;
-};
+using policies = mds::policies<
+    mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>,
+    // Eight samples are packed together: any number of ranks that eight divides packs the same.
+    mds::collate::packed<{
+        .row = 256, .group = 8, .longer = mds::collate::truncation::split, .pad_value = 0}>>;
 
 void write_dataset(const std::string& where, std::span<char*> files) {
   mds::writer<policies> out({.out = where, .size_limit = 64_KiB, .exist_ok = true});

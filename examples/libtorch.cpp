@@ -34,15 +34,11 @@
 namespace mds = mdstream;
 using namespace mds::literals;
 
-struct policies : mds::default_policies {
-  using schema =
-      mds::schema<mds::column<"x", mds::ndarray<float, 2>>, mds::column<"label", mds::int_>>;
-  using collator = mds::collate::dense;
-};
+using policies = mds::policies<
+    mds::schema<mds::column<"x", mds::ndarray<float, 2>>, mds::column<"label", mds::int_>>,
+    mds::collate::dense>;
 #ifdef EXAMPLE_WITH_CUDA
-struct device_policies : policies {
-  using stager = mds::stage::cuda<3>;
-};
+using device_policies = policies::with<mds::stage::cuda<3>>;
 #endif
 
 void write_dataset(const std::string& where) {

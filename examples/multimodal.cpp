@@ -61,11 +61,7 @@ struct decode {
   }
 };
 
-struct policies : mds::default_policies {
-  using schema = rows;
-  using transform = decode;
-  using collator = mds::collate::padded<{.multiple = 4}>;
-};
+using policies = mds::policies<rows, decode, mds::collate::padded<{.multiple = 4}>>;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -11,12 +11,8 @@ namespace mds = mdstream;
 using namespace mds::literals;
 
 // What can be decided while compiling is a named policy; the rest are plain option structs.
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 128>>>;
-  using codec = mds::codec::zstd;
-  using shuffler = mds::shuffle::py1e;
-  using collator = mds::collate::dense;
-};
+using policies = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 128>>>,
+                               mds::codec::zstd, mds::shuffle::py1e, mds::collate::dense>;
 
 void write_dataset(const char* where, std::uint16_t first_token) {
   mds::writer<policies> out({.out = where, .compression = "zstd:3", .size_limit = 16_KiB});

@@ -19,13 +19,10 @@
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 1024>>>;
-  using store = mds::any_store<mds::store::local, mds::store::s3>;
-  using codec = mds::codec::zstd;
-  using shuffler = mds::shuffle::py1e;
-  using collator = mds::collate::dense;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 1024>>>,
+                  mds::any_store<mds::store::local, mds::store::s3>, mds::codec::zstd,
+                  mds::shuffle::py1e, mds::collate::dense>;
 
 asio::awaitable<void> train(mds::runtime& threads) {
   const mds::metered measured(

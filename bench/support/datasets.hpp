@@ -40,17 +40,11 @@ class cached_directory {
 };
 
 template <class Schema>
-struct policies {
-  using schema = Schema;
-  using store = cached_directory;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-  using hash = mds::any_xxhash;
-};
+using policies = mds::policies<Schema, cached_directory,
+                               mds::any_codec<mds::codec::none, mds::codec::zstd>, mds::any_xxhash>;
 
 template <class Schema>
-struct memory_policies : policies<Schema> {
-  using store = mds::store::memory;
-};
+using memory_policies = typename policies<Schema>::template with<mds::store::memory>;
 
 /// Text of few words: what compresses about as English does.
 inline std::vector<std::byte> text_bytes(std::size_t size) {

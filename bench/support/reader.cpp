@@ -46,11 +46,8 @@ template <std::size_t Bytes>
 using schema_of = mds::schema<mds::column<"x", mds::ndarray<std::uint8_t, Bytes>>>;
 using remote_store = mds::any_store<mds::store::local, mds::store::http>;
 
-struct policies : mds::default_policies {
-  using store = remote_store;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-  using shuffler = mds::shuffle::py1e;
-};
+using policies = mds::policies<remote_store, mds::any_codec<mds::codec::none, mds::codec::zstd>,
+                               mds::shuffle::py1e>;
 
 double seconds_since(clock_type::time_point begin) {
   return std::chrono::duration<double>(clock_type::now() - begin).count();

@@ -23,9 +23,7 @@ namespace {
 namespace mds = mdstream;
 using namespace mds::literals;
 
-struct policies : quickstart::policies {
-  using stager = mds::stage::cuda<3>;
-};
+using policies = quickstart::policies::with<mds::stage::cuda<3>>;
 
 void train(const quickstart::places& where, std::uint64_t steps) {
   // Opened first: where there is no device, the loader says so.

@@ -15,11 +15,9 @@
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using format = mds::raw::any_format<tfrecord>;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz>;
-  using collator = mds::collate::none;
-};
+using policies =
+    mds::policies<mds::raw::any_format<tfrecord>, mds::any_codec<mds::codec::none, mds::codec::gz>,
+                  mds::collate::none>;
 
 static void write_records(const std::string& path, int count) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());

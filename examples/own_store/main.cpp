@@ -11,10 +11,8 @@
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"text", mds::str>>;
-  using store = mds::any_store<mds::store::local, own_store::tape>;
-};
+using policies = mds::policies<mds::schema<mds::column<"text", mds::str>>,
+                               mds::any_store<mds::store::local, own_store::tape>>;
 
 int main(int count, char** words) try {
   const std::string url = std::string("tape://") + (count > 1 ? words[1] : "dataset.tape");

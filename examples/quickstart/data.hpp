@@ -24,15 +24,10 @@ namespace quickstart {
 namespace mds = mdstream;
 using namespace mds::literals;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"text", mds::ndarray<std::uint8_t, row_bytes>>>;
-  using store =
-      mds::any_store<mds::store::local, mds::store::s3, mds::store::azure, mds::store::gs>;
-  using codec = mds::codec::zstd;
-  using shuffler = mds::shuffle::py1e;
-  using collator = mds::collate::dense;
-  using stager = mds::stage::host;
-};
+using policies = mds::policies<
+    mds::schema<mds::column<"text", mds::ndarray<std::uint8_t, row_bytes>>>,
+    mds::any_store<mds::store::local, mds::store::s3, mds::store::azure, mds::store::gs>,
+    mds::codec::zstd, mds::shuffle::py1e, mds::collate::dense, mds::stage::host>;
 
 /// Writes rows as one dataset, in place of one that is there; returns the number of rows.
 inline std::size_t write_dataset(const std::string& where, const std::vector<std::uint8_t>& rows) {

@@ -12,11 +12,6 @@
 namespace mdstream::inline v0 {
 
 /// `mds::loader<mds::full_policies>` opens whatever MosaicML Streaming could have written.
-struct full_policies : default_policies {
-  using store = full_store;
-  using codec = full_codec;
-  using hash = full_hash;
-  using format = raw::plain_formats;
-};
+using full_policies = policies<full_store, full_codec, full_hash, raw::plain_formats>;
 
 }  // namespace mdstream::inline v0

@@ -28,9 +28,8 @@ std::string hash_of(const std::vector<std::int64_t>& ids) {
   return text;
 }
 
-struct rows : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", std::uint32_t>, mds::column<"text", mds::str>>;
-};
+using rows =
+    mds::policies<mds::schema<mds::column<"id", std::uint32_t>, mds::column<"text", mds::str>>>;
 
 void write_rows(const std::string& where, std::uint32_t first, std::uint32_t count) {
   mds::writer<rows> out({.out = where, .size_limit = mds::byte_size(256)});

@@ -23,11 +23,9 @@ namespace dlpack_test {
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"text", mds::str>,
-                             mds::column<"tokens", mds::ndarray<std::uint16_t, 3, 2>>,
-                             mds::column<"weight", double>>;
-};
+using policies = mds::policies<mds::schema<mds::column<"text", mds::str>,
+                                           mds::column<"tokens", mds::ndarray<std::uint16_t, 3, 2>>,
+                                           mds::column<"weight", double>>>;
 using batch_type = mds::loader<policies>::batch_type;
 
 /// The one batch of a dataset of four samples.

@@ -20,7 +20,7 @@ for page in map(pathlib.Path, sys.argv[2:]):
     blocks = re.findall(r"^```cpp\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     for number, block in enumerate(blocks, 1):
         name = f"{page.stem}_{number}"
-        own, store = re.search(r"^struct policies.*?^};\n", block, flags=re.M | re.S), "policies::store"
+        own, store = re.search(r"^using policies = .*?;.*?\n", block, flags=re.M | re.S), "policies::store"
         code = re.sub(r"^#include.*\n", "", block, flags=re.M)
         if own:  # in a namespace of its own; what follows runs with the policies of page.hpp, so that each loader is compiled once
             store = f"of_{name}::policies::store"

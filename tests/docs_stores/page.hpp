@@ -22,11 +22,8 @@
 namespace mds = mdstream;
 using namespace mds::literals;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"x", std::int64_t>>;
-  using store = mds::full_store;
-  using collator = mds::collate::dense;
-};
+using policies = mds::policies<mds::schema<mds::column<"x", std::int64_t>>, mds::full_store,
+                               mds::collate::dense>;
 
 inline constexpr std::int64_t rows = 100;
 

@@ -1,4 +1,4 @@
-// says: mdstream: policies::codec has to model codec_policy
+// says: mdstream: policies<...>: a codec has to model codec_policy
 // says: decompress
 #include <mdstream/mdstream.hpp>
 
@@ -17,9 +17,7 @@ struct my_codec {
 #endif
 };
 
-struct policies : mds::default_policies {
-  using codec = my_codec;
-};
+using policies = mds::policies<my_codec>;
 }  // namespace
 
 void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }

@@ -4,9 +4,7 @@
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 8>>>;
-};
+using policies = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 8>>>>;
 }  // namespace
 
 std::size_t use(mds::loader<policies>& loader) {

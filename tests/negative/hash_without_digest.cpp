@@ -1,4 +1,4 @@
-// says: mdstream: policies::hash has to model hash_policy
+// says: mdstream: policies<...>: a hash has to model hash_policy
 // says: hex
 #include <mdstream/mdstream.hpp>
 
@@ -14,9 +14,7 @@ struct my_hash {
 #endif
 };
 
-struct policies : mds::default_policies {
-  using hash = my_hash;
-};
+using policies = mds::policies<my_hash>;
 }  // namespace
 
 void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }

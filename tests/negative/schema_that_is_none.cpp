@@ -1,16 +1,17 @@
-// says: mdstream: policies::schema has to be a schema<column<...>, ...> or dynamic_schema
+// says: mdstream: policies<...>: this type is no policy
+// says: columns_of_mine
 #include <mdstream/mdstream.hpp>
 
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
+struct columns_of_mine {};
+
 #ifdef CORRECTED
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 8>>>;
+using policies = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 8>>>>;
 #else
-  using schema = std::uint16_t;
+using policies = mds::policies<columns_of_mine>;
 #endif
-};
 }  // namespace
 
 void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }

@@ -1,4 +1,4 @@
-// says: mdstream: policies::shuffler has to model shuffler
+// says: mdstream: policies<...>: a shuffler has to model shuffler
 // says: open
 #include <mdstream/mdstream.hpp>
 
@@ -14,9 +14,7 @@ struct my_shuffler {
 #endif
 };
 
-struct policies : mds::default_policies {
-  using shuffler = my_shuffler;
-};
+using policies = mds::policies<my_shuffler>;
 }  // namespace
 
 void use(const std::string& where) {

@@ -1,4 +1,4 @@
-// says: mdstream: policies::stager has to model stage::stager
+// says: mdstream: policies<...>: a stager has to model stage::stager
 // says: stage
 #include <mdstream/mdstream.hpp>
 
@@ -14,9 +14,7 @@ struct my_stager {
 #endif
 };
 
-struct policies : mds::default_policies {
-  using stager = my_stager;
-};
+using policies = mds::policies<my_stager>;
 }  // namespace
 
 void use(const std::string& where) {

@@ -1,4 +1,4 @@
-// says: mdstream: policies::store has to model openable_store
+// says: mdstream: policies<...>: a store has to model object_store
 // says: read
 #include <mdstream/mdstream.hpp>
 
@@ -18,9 +18,7 @@ struct my_store {
   std::string url(std::string_view) const { return {}; }
 };
 
-struct policies : mds::default_policies {
-  using store = my_store;
-};
+using policies = mds::policies<my_store>;
 }  // namespace
 
 void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }

@@ -1,4 +1,4 @@
-// says: mdstream: policies::transform has to be transform::none or to model sample_transform
+// says: mdstream: policies<...>: this type is no policy
 // says: output
 #include <mdstream/mdstream.hpp>
 
@@ -17,10 +17,7 @@ struct my_transform {
   }
 };
 
-struct policies : mds::default_policies {
-  using schema = rows;
-  using transform = my_transform;
-};
+using policies = mds::policies<rows, my_transform>;
 }  // namespace
 
 void use(const std::string& where) {

@@ -7,10 +7,8 @@
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema =
-      mds::schema<mds::column<"id", mds::int_>, mds::column<"tokens", mds::ndarray<std::uint16_t>>>;
-};
+using policies = mds::policies<
+    mds::schema<mds::column<"id", mds::int_>, mds::column<"tokens", mds::ndarray<std::uint16_t>>>>;
 }  // namespace
 
 void use(mds::writer<policies>& writer) {

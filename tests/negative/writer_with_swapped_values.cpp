@@ -5,9 +5,8 @@
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"text", mds::str>, mds::column<"label", mds::int_>>;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"text", mds::str>, mds::column<"label", mds::int_>>>;
 }  // namespace
 
 void use(mds::writer<policies>& writer) {

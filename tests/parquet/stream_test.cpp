@@ -11,11 +11,8 @@ using namespace source_test;
 using parquet_test::formats;
 using parquet_test::numbers;
 
-struct policies : mds::default_policies {
-  using format = formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-  using collator = mds::collate::none;
-};
+using policies =
+    mds::policies<formats, mds::any_codec<mds::codec::none, mds::codec::zstd>, mds::collate::none>;
 
 raw::made_index index_of(const mds::any_async_store& store) {
   return raw::build_index(store, decoders, formats::open({.format = "parquet"}),

@@ -22,12 +22,7 @@ namespace raw_cuts_test {
 using namespace raw_test;
 using mdstream::errc;
 
-struct policies {
-  using schema = mds::dynamic_schema;
-  using store = mds::store::memory;
-  using codec = mds::any_codec<mds::codec::none>;
-  using hash = mds::any_xxhash;
-};
+using policies = mds::policies<mds::store::memory, mds::any_xxhash>;
 
 /// The shard that the writer makes of samples.
 std::string written(const raw::detail::row_index& index, const std::vector<std::string>& samples) {

@@ -20,11 +20,9 @@ namespace mds = mdstream;
 using namespace mds::literals;
 using scratch_directory::scratch;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
-  using store = mds::any_store<mds::store::local, mds::store::s3>;
-  using codec = mds::codec::zstd;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>,
+                  mds::any_store<mds::store::local, mds::store::s3>, mds::codec::zstd>;
 
 void write_part(const std::string& where, std::int64_t from, std::int64_t to) {
   mds::writer<policies> out({.out = where, .compression = "zstd:3", .size_limit = 4_KiB});

@@ -17,11 +17,10 @@ namespace soak {
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
-  using store = mds::any_store<mds::store::local, mds::store::s3, mds::store::gs>;
-  using codec = mds::codec::zstd;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>,
+                  mds::any_store<mds::store::local, mds::store::s3, mds::store::gs>,
+                  mds::codec::zstd>;
 using loader = mds::loader<policies>;
 
 constexpr int ranks = 8;

@@ -186,7 +186,7 @@ TEST_CASE("files in place and datasets are mixed in one batch") {
   const machine at;
   at.put("a.bin", llmc<std::uint16_t>(2000, random));
   {
-    mds::writer<mds::default_policies> out(
+    mds::writer<> out(
         {.out = plain.path(), .columns = {{"tokens", "ndarray:uint16:8"}}, .size_limit = 500});
     std::array<std::uint16_t, 8> row{};
     for (std::uint16_t i = 0; i < 200; ++i) {

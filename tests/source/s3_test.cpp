@@ -27,10 +27,8 @@ struct bucket {
   }
 };
 
-struct bucket_policies : mds::default_policies {
-  using format = mds::raw::plain_formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz>;
-};
+using bucket_policies =
+    mds::policies<mds::raw::plain_formats, mds::any_codec<mds::codec::none, mds::codec::gz>>;
 
 }  // namespace
 

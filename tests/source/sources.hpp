@@ -47,11 +47,10 @@ inline std::string packed(const std::string& bytes, const std::string& how) {
 }
 
 /// Of a program that reads files of any plain format, compressed or not.
-struct plain_policies : mds::default_policies {
-  using format = mds::raw::plain_formats;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>;
-  using collator = mds::collate::none;
-};
+using plain_policies =
+    mds::policies<mds::raw::plain_formats,
+                  mds::any_codec<mds::codec::none, mds::codec::gz, mds::codec::zstd>,
+                  mds::collate::none>;
 
 /// A directory as a source, and one for its index.
 struct place {

@@ -14,9 +14,7 @@ namespace stream_test {
 
 using policies = plain_policies;
 
-struct without_codecs : mds::default_policies {
-  using format = mds::raw::plain_formats;
-};
+using without_codecs = mds::policies<mds::raw::plain_formats>;
 using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 
@@ -195,8 +193,7 @@ TEST_CASE("foreign files and datasets are mixed in one batch") {
   scratch plain;
   at.put("a.jsonl", numbers(0, 300));
   {
-    mds::writer<mds::default_policies> out(
-        {.out = plain.path(), .columns = {{"n", "int"}, {"text", "str"}}});
+    mds::writer<> out({.out = plain.path(), .columns = {{"n", "int"}, {"text", "str"}}});
     for (std::int64_t i = 300; i < 600; ++i)
       out.write({{"n", i}, {"text", std::string_view("yyy")}});
     out.finish();

@@ -116,9 +116,7 @@ TEST_CASE("a certificate that nobody vouches for is not trusted", "[store]") {
 }
 
 TEST_CASE("a loader streams a dataset over http through its cache", "[store]") {
-  struct policies : mds::default_policies {
-    using store = mds::any_store<mds::store::local, http>;
-  };
+  using policies = mds::policies<mds::any_store<mds::store::local, http>>;
   const scratch data, state, cache;
   support::write_plain_dataset(data / "train", {100, 3, 250, 1});
   const support::nginx server(data.path(), state.path());

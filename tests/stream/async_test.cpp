@@ -55,9 +55,7 @@ using scratch_directory::scratch;
 using support::scripted_request;
 using support::scripted_server;
 
-struct policies : mds::default_policies {
-  using store = mds::store::http;
-};
+using policies = mds::policies<mds::store::http>;
 using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 using batch_type = loader::batch_type;
@@ -467,9 +465,7 @@ struct marked_store : store_test::forwarding<mds::store::http> {
   }
   std::shared_ptr<int> token;
 };
-struct marked : mds::default_policies {
-  using store = marked_store;
-};
+using marked = mds::policies<marked_store>;
 
 /// Ends what a handler was called for, in that handler.
 template <class Thing, class Start>

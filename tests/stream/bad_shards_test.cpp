@@ -68,9 +68,7 @@ ids_list rest_of(Loader& loader) {
   return out;
 }
 
-struct texts : mds::default_policies {
-  using schema = mds::schema<mds::column<"text", mds::str>>;
-};
+using texts = mds::policies<mds::schema<mds::column<"text", mds::str>>>;
 
 /// Sixty samples, some ten in each shard.
 void write_texts(const std::string& where) {

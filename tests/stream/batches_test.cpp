@@ -22,19 +22,12 @@ namespace batches_test {
 
 using scratch_directory::scratch;
 
-struct rows : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
-                             mds::column<"id", mds::int_>, mds::column<"name", mds::str>>;
-};
-struct padded_rows : rows {
-  using collator = mds::collate::padded<{.multiple = 4, .pad_value = 7}>;
-};
-struct packed_rows : rows {
-  using collator = mds::collate::packed<{.row = 16, .group = 4}>;
-};
-struct whole_samples : rows {
-  using collator = mds::collate::none;
-};
+using rows =
+    mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
+                              mds::column<"id", mds::int_>, mds::column<"name", mds::str>>>;
+using padded_rows = rows::with<mds::collate::padded<{.multiple = 4, .pad_value = 7}>>;
+using packed_rows = rows::with<mds::collate::packed<{.row = 16, .group = 4}>>;
+using whole_samples = rows::with<mds::collate::none>;
 
 std::size_t length_of(std::int64_t id) { return static_cast<std::size_t>(1 + id * 7 % 12); }
 
@@ -187,9 +180,7 @@ TEST_CASE("without a collator a batch has its samples, by name and by schema") {
 
 TEST_CASE("a sequence longer than its row names the sample, and the columns' kinds are told") {
   using namespace batches_test;
-  struct short_rows : rows {
-    using collator = mds::collate::packed<{.row = 11}>;
-  };
+  using short_rows = rows::with<mds::collate::packed<{.row = 11}>>;
   const sequences data;
   auto loader = data.open<short_rows>();
   support::expect_error(

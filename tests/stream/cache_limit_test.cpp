@@ -38,10 +38,7 @@ struct listener {
   void operator()(const mds::observe::warning& what) const { warnings->push_back(what.text); }
 };
 
-struct numbers_batch : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>>;
-  using observer = listener;
-};
+using numbers_batch = mds::policies<mds::schema<mds::column<"id", mds::int_>>, listener>;
 
 /// A transform that reads what it is given, on the pool.
 struct negate {
@@ -51,9 +48,7 @@ struct negate {
     out.write(-in.get<"id">());
   }
 };
-struct negating : numbers_batch {
-  using transform = negate;
-};
+using negating = numbers_batch::with<negate>;
 
 /// The samples of 40 shards of 10 to 30 samples each, in an order that mixes all of them.
 struct dataset {

@@ -28,11 +28,9 @@ namespace dataset_test {
 
 using scratch_directory::scratch;
 
-struct rows : mds::default_policies {
-  using schema =
-      mds::schema<mds::column<"text", mds::str>, mds::column<"row", mds::ndarray<std::uint16_t, 3>>,
-                  mds::column<"label", std::int8_t>>;
-};
+using rows = mds::policies<
+    mds::schema<mds::column<"text", mds::str>, mds::column<"row", mds::ndarray<std::uint16_t, 3>>,
+                mds::column<"label", std::int8_t>>>;
 
 void write_rows(const std::string& where, int count) {
   mds::writer<rows> out({.out = where, .size_limit = 1024});
@@ -148,9 +146,7 @@ TEST_CASE("any number of threads read, and any completion token is taken") {
 
 namespace dataset_test {
 
-struct numbered : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>>;
-};
+using numbered = mds::policies<mds::schema<mds::column<"id", mds::int_>>>;
 
 /// Streams of shards of these sizes, whose samples are numbered through.
 template <class Policies>
@@ -191,7 +187,7 @@ TEST_CASE("samples of one size are found in shards of one size and of several, i
     const scratch dir;
     const auto typed = numbered_streams<numbered>(dir, sizes);
     numbers_agree(typed, [](const auto& sample) { return sample.template get<"id">(); });
-    const auto by_name = numbered_streams<mds::default_policies>(dir, sizes);
+    const auto by_name = numbered_streams<mds::policies<>>(dir, sizes);
     numbers_agree(by_name,
                   [](const auto& sample) { return sample.template get<std::int64_t>("id"); });
     CHECK_THROWS_AS(typed[typed.size()], mds::error);
@@ -200,9 +196,7 @@ TEST_CASE("samples of one size are found in shards of one size and of several, i
 
 TEST_CASE("streams whose samples have one size and other columns keep their own") {
   using namespace dataset_test;
-  struct reals : mds::default_policies {
-    using schema = mds::schema<mds::column<"real", double>>;
-  };
+  using reals = mds::policies<mds::schema<mds::column<"real", double>>>;
   const scratch dir;
   support::write_plain_dataset(dir / "ids", {4, 4});
   {

@@ -143,9 +143,7 @@ TEST_CASE("samples of an inherited dataset that are mapped can be read; others a
 }
 
 TEST_CASE("an inherited writer writes nothing in a forked child") {
-  struct typed : mds::default_policies {
-    using schema = mds::schema<mds::column<"id", mds::int_>>;
-  };
+  using typed = mds::policies<mds::schema<mds::column<"id", mds::int_>>>;
   const scratch dir;
   using writer = mds::writer<typed>;
   std::optional<writer> out(std::in_place, writer::options{.out = dir / "out", .size_limit = 100});

@@ -30,27 +30,19 @@ namespace kill_property_test {
 
 using scratch_directory::scratch;
 
-struct rows : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
-                             mds::column<"id", mds::int_>, mds::column<"name", mds::str>>;
-};
-struct blocks : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 5>>,
-                             mds::column<"id", mds::int_>>;
-};
-struct dense_blocks : blocks {
-  using collator = mds::collate::dense;
-};
-struct ragged_rows : rows {};
-struct padded_rows : rows {
-  using collator = mds::collate::padded<{.multiple = 8}>;
-};
-struct packed_rows : rows {
-  using collator = mds::collate::packed<{.row = 32, .group = 2}>;
-};
-struct plain_samples : rows {
-  using collator = mds::collate::none;
-};
+using rows =
+    mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
+                              mds::column<"id", mds::int_>, mds::column<"name", mds::str>>>;
+using blocks = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 5>>,
+                                         mds::column<"id", mds::int_>>>;
+/// Whether all sequences have one length.
+template <class Policies>
+inline constexpr bool has_blocks = std::same_as<typename Policies::schema, blocks::schema>;
+using dense_blocks = blocks::with<mds::collate::dense>;
+using ragged_rows = rows;
+using padded_rows = rows::with<mds::collate::padded<{.multiple = 8}>>;
+using packed_rows = rows::with<mds::collate::packed<{.row = 32, .group = 2}>>;
+using plain_samples = rows::with<mds::collate::none>;
 struct noisy {
   using output = rows::schema;
   void operator()(const mds::sample_view<rows::schema>& in, mds::sample_writer<output>& out,
@@ -62,9 +54,7 @@ struct noisy {
     out.write(changed, in.get<"id">(), in.get<"name">());
   }
 };
-struct transformed_rows : padded_rows {
-  using transform = noisy;
-};
+using transformed_rows = padded_rows::with<noisy>;
 
 std::uint16_t token(std::int64_t id, std::size_t i) {
   return static_cast<std::uint16_t>(id * 31 + static_cast<std::int64_t>(i) * 7);
@@ -74,11 +64,10 @@ std::string name_of(std::int64_t id) { return "sample " + std::to_string(id); }
 
 template <class Policies>
 auto tokens_of(std::int64_t id) {
-  using kept = std::conditional_t<std::derived_from<Policies, blocks>, std::array<std::uint16_t, 5>,
+  using kept = std::conditional_t<has_blocks<Policies>, std::array<std::uint16_t, 5>,
                                   std::vector<std::uint16_t>>;
   kept tokens{};
-  if constexpr (!std::derived_from<Policies, blocks>)
-    tokens.resize(1 + static_cast<std::size_t>(id * 5 % 17));
+  if constexpr (!has_blocks<Policies>) tokens.resize(1 + static_cast<std::size_t>(id * 5 % 17));
   for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = token(id, i);
   return tokens;
 }
@@ -99,7 +88,7 @@ struct two_streams {
     mds::writer<Policies> out({.out = dir / name, .size_limit = 700});
     for (std::int64_t id = first; id < first + count; ++id) {
       const auto tokens = tokens_of<Policies>(id);
-      if constexpr (std::derived_from<Policies, blocks>)
+      if constexpr (has_blocks<Policies>)
         out.write(tokens, id);
       else
         out.write(tokens, id, name_of(id));
@@ -156,8 +145,7 @@ template <class Policies>
 std::uint64_t digest_of(std::span<const std::int64_t> ids) {
   std::uint64_t sum = 0;
   for (const std::int64_t id : ids)
-    sum += digest(id, std::derived_from<Policies, blocks> ? std::string() : name_of(id),
-                  tokens_of<Policies>(id));
+    sum += digest(id, has_blocks<Policies> ? std::string() : name_of(id), tokens_of<Policies>(id));
   return sum;
 }
 

@@ -282,9 +282,7 @@ TEST_CASE("canonical nodes of 0 are none, a block of 0 is an error, an unfilled 
 
 TEST_CASE("a remote that says its index has more bytes than there is memory is refused") {
   using namespace loader_faults;
-  struct policies : mds::default_policies {
-    using store = boaster;
-  };
+  using policies = mds::policies<boaster>;
   const one_stream data;
   boaster remote(data.dir / "data");
   remote.says = GENERATE(~std::uint64_t{0}, std::uint64_t{1} << 62, std::uint64_t{1} << 50);

@@ -26,10 +26,7 @@ namespace loader_test {
 using scratch_directory::scratch;
 using ids_list = std::vector<std::int64_t>;
 
-struct typed : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>>;
-  using collator = mds::collate::dense;
-};
+using typed = mds::policies<mds::schema<mds::column<"id", mds::int_>>, mds::collate::dense>;
 
 /// Two streams of 400 samples each in small shards, with ids 0 to 799.
 struct two_streams {

@@ -35,9 +35,7 @@ struct recorder {
 static_assert(mds::observe::observer<recorder>);
 
 template <class Observer>
-struct watched : mds::default_policies {
-  using observer = Observer;
-};
+using watched = mds::policies<Observer>;
 
 struct dataset {
   scratch dir;
@@ -120,9 +118,7 @@ struct warning_store : mds::store::local {
 };
 
 template <class Observer>
-struct warned : watched<Observer> {
-  using store = mds::any_store<warning_store>;
-};
+using warned = typename watched<Observer>::template with<mds::any_store<warning_store>>;
 
 struct hearing {
   std::vector<std::string>* told;
@@ -168,9 +164,7 @@ TEST_CASE("who reads at random names who is warned") {
   using namespace observers_test;
   const dataset data;
   std::atomic<int> told = 0;
-  struct policies : mds::default_policies {
-    using store = mds::any_store<warning_store>;
-  };
+  using policies = mds::policies<mds::any_store<warning_store>>;
   const mds::dataset<policies> samples({.remote = "warning:" + (data.dir / "data"),
                                         .local = data.dir / "cache",
                                         .warn = [&](const std::string&) { ++told; }});

@@ -181,11 +181,7 @@ struct draw {
     out.write(random());
   }
 };
-struct drawing : mds::default_policies {
-  using schema = numbers;
-  using transform = draw;
-  using collator = mds::collate::dense;
-};
+using drawing = mds::policies<numbers, draw, mds::collate::dense>;
 
 }  // namespace once_test
 
@@ -215,10 +211,8 @@ TEST_CASE("once: a transform draws the same numbers for a sample on any world") 
 
 namespace once_test {
 
-struct packing : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>;
-  using collator = mds::collate::packed<mds::collate::packing{.row = 16, .group = 4}>;
-};
+using packing = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>,
+                              mds::collate::packed<mds::collate::packing{.row = 16, .group = 4}>>;
 
 }  // namespace once_test
 

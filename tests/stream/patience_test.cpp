@@ -43,10 +43,7 @@ struct warnings {
   }
 };
 
-struct policies : mds::default_policies {
-  using store = mds::any_store<mds::store::http>;
-  using observer = warnings;
-};
+using policies = mds::policies<mds::any_store<mds::store::http>, warnings>;
 using loader = mds::loader<policies>;
 
 /// Ten shards of ten samples behind a server that does `trouble` before a request is answered;

@@ -173,17 +173,41 @@ struct vector_stager {
 };
 static_assert(mds::stage::stager<vector_stager>);
 
-struct policies {
-  using schema = mds::schema<mds::column<"square", double>, mds::column<"number", std::int32_t>>;
-  using store = shelf_store;
-  using codec = flip_codec;
-  using hash = length_hash;
-  using shuffler = backwards;
-  using collator = last_column_first;
-  using stager = vector_stager;
-  using transform = mds::transform::none;
-  using observer = mds::observe::none;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"square", double>, mds::column<"number", std::int32_t>>,
+                  shelf_store, flip_codec, length_hash, backwards, last_column_first,
+                  vector_stager>;
+
+// The order of the list means nothing, and what it does not name is the default.
+template <class A, class B>
+inline constexpr bool same_policies = std::same_as<typename A::schema, typename B::schema> &&
+                                      std::same_as<typename A::store, typename B::store> &&
+                                      std::same_as<typename A::codec, typename B::codec> &&
+                                      std::same_as<typename A::format, typename B::format> &&
+                                      std::same_as<typename A::hash, typename B::hash> &&
+                                      std::same_as<typename A::shuffler, typename B::shuffler> &&
+                                      std::same_as<typename A::collator, typename B::collator> &&
+                                      std::same_as<typename A::stager, typename B::stager> &&
+                                      std::same_as<typename A::transform, typename B::transform> &&
+                                      std::same_as<typename A::observer, typename B::observer>;
+static_assert(
+    same_policies<policies, mds::policies<vector_stager, length_hash, last_column_first,
+                                          shelf_store, backwards, flip_codec, policies::schema>>);
+static_assert(
+    same_policies<mds::policies<>,
+                  mds::policies<mds::observe::none, mds::transform::none, mds::stage::host,
+                                mds::collate::ragged, mds::shuffle::any, mds::any_hash<>,
+                                mds::no_formats, mds::any_codec<mds::codec::none>,
+                                mds::any_store<mds::store::local>, mds::dynamic_schema>>);
+static_assert(std::same_as<policies::store, shelf_store>);
+static_assert(std::same_as<policies::codec, flip_codec>);
+static_assert(std::same_as<policies::transform, mds::transform::none>);
+
+using replaced = policies::with<mds::collate::dense, mds::codec::none>;
+static_assert(std::same_as<replaced::collator, mds::collate::dense>);
+static_assert(std::same_as<replaced::codec, mds::codec::none>);
+static_assert(std::same_as<replaced::shuffler, backwards>);
+static_assert(same_policies<replaced::with<last_column_first, flip_codec>, policies>);
 
 }  // namespace own_policies
 

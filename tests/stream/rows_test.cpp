@@ -26,13 +26,10 @@ namespace rows_test {
 
 using scratch_directory::scratch;
 
-struct policies : mds::default_policies {
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-};
-struct typed : policies {
-  using schema = mds::schema<mds::column<"text", mds::str>, mds::column<"score", double>,
-                             mds::column<"count", mds::int_>>;
-};
+using policies = mds::policies<mds::any_codec<mds::codec::none, mds::codec::zstd>>;
+using typed =
+    policies::with<mds::schema<mds::column<"text", mds::str>, mds::column<"score", double>,
+                               mds::column<"count", mds::int_>>>;
 
 std::string text_of(std::int64_t id) { return "text \"" + std::to_string(id) + "\" \xc3\xa9"; }
 
@@ -188,9 +185,7 @@ TEST_CASE("a transform gets rows as samples; a row that is no row names sample a
       out.write(std::string(in.get<"text">()) + "!");
     }
   };
-  struct shouting : typed {
-    using transform = shout;
-  };
+  using shouting = typed::with<shout>;
   const scratch dir;
   write(dir / "data", mds::shard_format::json, "");
   mds::loader<shouting> loader(

@@ -26,10 +26,8 @@ namespace sample_ranges_test {
 namespace mds = mdstream;
 using scratch_directory::scratch;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>>;
-  using store = mds::any_store<mds::store::local, mds::store::http>;
-};
+using policies = mds::policies<mds::schema<mds::column<"id", mds::int_>>,
+                               mds::any_store<mds::store::local, mds::store::http>>;
 
 struct place {
   place() { support::write_plain_dataset(dir / "data", {1000, 1000, 3}); }

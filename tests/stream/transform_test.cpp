@@ -59,11 +59,7 @@ struct scripted {
 };
 
 template <class Transform>
-struct policies : mds::default_policies {
-  using schema = numbers;
-  using collator = mds::collate::dense;
-  using transform = Transform;
-};
+using policies = mds::policies<numbers, mds::collate::dense, Transform>;
 
 struct dataset {
   scratch dir;
@@ -245,9 +241,7 @@ TEST_CASE("batches ahead are bounded in bytes, and come in order however long ea
 TEST_CASE("without a transform batches can be put together ahead too") {
   using namespace transform_test;
   const dataset data;
-  struct plain : mds::default_policies {
-    using schema = numbers;
-  };
+  using plain = mds::policies<numbers>;
   mds::loader<plain>::options options{.remote = data.dir / "data",
                                       .local = data.dir / "cache",
                                       .cache_limit = 100_KiB,

@@ -20,9 +20,7 @@ namespace mds = mdstream;
 using scratch_directory::scratch;
 using ids_list = std::vector<std::int64_t>;
 
-struct numbers : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>>;
-};
+using numbers = mds::policies<mds::schema<mds::column<"id", mds::int_>>>;
 
 const std::vector<std::uint64_t> sizes(10, 20);
 

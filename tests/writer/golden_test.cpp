@@ -23,12 +23,7 @@ namespace golden_test {
 using format_golden::ordered_json;
 using memory = mdstream::store::memory;
 
-struct policies {
-  using schema = mdstream::dynamic_schema;
-  using store = memory;
-  using codec = mdstream::full_codec;
-  using hash = mdstream::full_hash;
-};
+using policies = mdstream::policies<memory, mdstream::full_codec, mdstream::full_hash>;
 
 /// A dataset in a directory of the golden files.
 class dataset {

@@ -57,12 +57,8 @@ class throttling {
   std::shared_ptr<std::atomic<int>> calls_ = std::make_shared<std::atomic<int>>(0);
 };
 
-struct policies : mds::default_policies {
-  using schema = mds::dynamic_schema;
-  using store = throttling;
-  using codec = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-  using hash = mds::any_xxhash;
-};
+using policies = mds::policies<mds::dynamic_schema, throttling,
+                               mds::any_codec<mds::codec::none, mds::codec::zstd>, mds::any_xxhash>;
 
 void write_dataset(const throttling& store) {
   mds::writer_options options;

@@ -18,11 +18,9 @@ using mdstream::errc;
 using mdstream::shard_format;
 using memory = mdstream::store::memory;
 
-struct policies {
-  using store = memory;
-  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
-  using hash = mdstream::any_xxhash;
-};
+using policies =
+    mdstream::policies<memory, mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>,
+                       mdstream::any_xxhash>;
 
 using options = mdstream::row_writer_options;
 using writer = mdstream::row_writer<policies>;

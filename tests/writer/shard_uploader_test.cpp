@@ -34,9 +34,8 @@ TEST_CASE("an uploader takes twice as many shards as it has workers, then holds 
   const std::string bytes = "bytes";
   mds::detail::shard_uploader uploader(
       mds::detail::patient_store(mds::opened_store(held_back{{}, go_on.get_future().share()}), {}),
-      mds::shard_format::mds, {}, "", {}, 3,
-      mds::detail::codec_set::of<mds::default_policies::codec>(),
-      mds::detail::hash_set::of<mds::default_policies::hash>());
+      mds::shard_format::mds, {}, "", {}, 3, mds::detail::codec_set::of<mds::policies<>::codec>(),
+      mds::detail::hash_set::of<mds::policies<>::hash>());
   std::atomic<int> taken{0};
   std::thread gives([&] {
     for (std::uint64_t i = 0; i < 7; ++i) {

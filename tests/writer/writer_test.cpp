@@ -25,22 +25,15 @@ using mdstream::errc;
 using mdstream::named_value;
 using memory = mdstream::store::memory;
 
-struct dynamic_policies {
-  using schema = mdstream::dynamic_schema;
-  using store = memory;
-  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
-  using hash = mdstream::any_xxhash;
-};
+using dynamic_policies =
+    mdstream::policies<memory, mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>,
+                       mdstream::any_xxhash>;
 
-struct typed_policies : dynamic_policies {
-  using schema = mdstream::schema<mdstream::column<"text", mdstream::str>,
-                                  mdstream::column<"id", mdstream::int_>,
-                                  mdstream::column<"tokens", mdstream::ndarray<std::uint16_t, 3>>>;
-};
+using typed_policies = dynamic_policies::with<mdstream::schema<
+    mdstream::column<"text", mdstream::str>, mdstream::column<"id", mdstream::int_>,
+    mdstream::column<"tokens", mdstream::ndarray<std::uint16_t, 3>>>>;
 
-struct unhashed_policies : typed_policies {
-  using hash = mdstream::any_hash<>;
-};
+using unhashed_policies = typed_policies::with<mdstream::any_hash<>>;
 
 std::string text_of(const memory& store, std::string_view key) {
   return std::string(mdstream::as_text(mdstream::read_all(store, key)));
@@ -84,9 +77,7 @@ class failing {
   std::shared_ptr<std::atomic<int>> left_;
 };
 
-struct failing_policies : dynamic_policies {
-  using store = failing;
-};
+using failing_policies = dynamic_policies::with<failing>;
 
 }  // namespace writer_test
 

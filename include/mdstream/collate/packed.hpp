@@ -28,7 +28,7 @@ struct packing {
 /// `position_ids` and `segment_ids`. All other columns are as with `ragged`: segment `s` is their
 /// sample `s`. The number of rows varies from batch to batch.
 ///
-///     using collator = mds::collate::packed<{.row = 2048, .group = 32}>;
+///     using policies = mds::policies<rows, mds::collate::packed<{.row = 2048, .group = 32}>>;
 template <packing Options>
 struct packed {
   static_assert(Options.row != 0 && Options.row <= std::numeric_limits<std::int32_t>::max(),

@@ -25,7 +25,7 @@ struct padding {
 /// with `uint8` masks of the same shape and the samples' lengths. Values of several dimensions
 /// count as their elements in C order. All other columns are as with `ragged`.
 ///
-///     using collator = mds::collate::padded<{.multiple = 64}>;
+///     using policies = mds::policies<rows, mds::collate::padded<{.multiple = 64}>>;
 template <padding Options = padding{}>
 struct padded {
   static_assert(Options.multiple != 0, "mdstream: rows are rounded up to a multiple of at least 1");

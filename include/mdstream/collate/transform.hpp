@@ -76,11 +76,6 @@ struct none {};
 
 }  // namespace transform
 
-/// A transform as a policy: `transform::none`, or a `sample_transform` of this schema.
-template <class Transform, class Schema>
-concept transform_policy =
-    std::same_as<Transform, transform::none> || sample_transform<Transform, Schema>;
-
 namespace detail {
 
 template <class Transform, class Schema>

@@ -51,7 +51,7 @@ template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };
 
-/// What `policies::observer` may be.
+/// What the observer of `policies<...>` may be.
 template <class Observer>
 concept observer_policy = std::same_as<Observer, none> || observer<Observer>;
 

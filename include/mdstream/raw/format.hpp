@@ -343,9 +343,11 @@ class source_format {
 
 /// The formats of a program: what it can read depends on what it names.
 ///
-///     using format = mds::raw::any_format<mds::raw::jsonl, records>;
+///     using policies = mds::policies<mds::raw::any_format<mds::raw::jsonl, records>>;
 template <row_format... Formats>
 struct any_format {
+  using is_format_list = void;  ///< what policies<...> recognises it by
+
   /// These and more: `mds::raw::plain_formats::with<mds::raw::parquet>`.
   template <row_format... More>
   using with = any_format<Formats..., More...>;

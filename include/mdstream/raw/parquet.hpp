@@ -21,7 +21,7 @@ namespace mdstream::inline v0::raw {
 /// source. A shard is fetched as one range, and the footer with it. Where the options name columns,
 /// only these are fetched: ranges with a gap below 1 MiB are one.
 ///
-///     using format = mds::raw::any_format<mds::raw::parquet, mds::raw::jsonl>;
+///     using policies = mds::policies<mds::raw::any_format<mds::raw::parquet, mds::raw::jsonl>>;
 ///
 /// Inferred columns: numbers by width and sign, `uint8` of booleans, `str`, `bytes`, `str_decimal`,
 /// `int32` and `int64` of dates and times in the file's units, `ndarray` of lists of numbers, the

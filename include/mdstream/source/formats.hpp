@@ -2,9 +2,7 @@
 
 /// What a program includes whose streams read foreign files. It names the formats in its policies:
 ///
-///     struct policies : mds::default_policies {
-///       using format = mds::raw::plain_formats;
-///     };
+///     using policies = mds::policies<mds::raw::plain_formats>;
 ///
 /// Objects that are compressed need the codec among the policies as well.
 

@@ -31,9 +31,9 @@ namespace mdstream::inline v0 {
 /// Thread safety: any number of threads may read.
 /// Cost: about 100 ns for a resident sample. Otherwise one download of its shard, or, with
 /// `range_request_cost`, of the bytes of the sample.
-template <class Policies = default_policies>
+template <class Policies = mdstream::policies<>>
 class dataset {
-  static_assert(detail::checked_policies<Policies>::value);
+  static_assert(detail::checked_reading<Policies>::value);
 
  public:
   using policies = Policies;

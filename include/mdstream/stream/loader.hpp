@@ -49,12 +49,12 @@ struct ends_anywhere {
 ///
 /// Every full global batch holds the same samples whatever the number of ranks, for a fixed seed,
 /// epoch, number of canonical nodes and global batch size.
-template <class Policies = default_policies>
+template <class Policies = mdstream::policies<>>
 class loader {
-  static_assert(detail::checked_policies<Policies>::value);
+  static_assert(detail::checked_reading<Policies>::value);
   static_assert(
       collate::detail::accepts_schema<typename Policies::collator, batch_schema<Policies>>,
-      "mdstream: the collator does not take every column of policies::schema (dense "
+      "mdstream: the collator does not take every column of the schema (dense "
       "takes values of one size only)");
   using batches = detail::policy_batches<Policies>;
 

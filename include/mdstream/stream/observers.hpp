@@ -2,9 +2,7 @@
 
 /// Ready-made observers: a line on the terminal, JSON lines, a trace for Chrome and Perfetto.
 ///
-///     struct policies : mds::default_policies {
-///       using observer = mds::observe::progress_line;
-///     };
+///     using policies = mds::policies<mds::observe::progress_line>;
 
 #include <mdstream/core/observe.hpp>
 

@@ -3,7 +3,7 @@
 /// Writes JSONL, CSV, TSV and XSV datasets, as Python's JSONWriter and XSVWriter do.
 
 #include <mdstream/format/row_values.hpp>
-#include <mdstream/policies/detail/storage.hpp>
+#include <mdstream/policies.hpp>
 #include <mdstream/writer/detail/row_sink.hpp>
 #include <mdstream/writer/options.hpp>
 
@@ -21,10 +21,10 @@ namespace mdstream::inline v0 {
 ///     out.write({{"name", "a"}, {"count", 3}});
 ///     out.finish();
 ///
-/// `Policies` names `store`, `codec` and `hash`.
-template <class Policies>
+/// Of the policies, store, codec and hash count.
+template <class Policies = policies<>>
 class row_writer {
-  static_assert(detail::checked_storage<Policies>::value);
+  static_assert(detail::checked_policies<Policies>::value);
 
  public:
   using options = row_writer_options;

@@ -9,7 +9,7 @@
 #include <mdstream/format/detail/sample_encoder.hpp>
 #include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/format/schema.hpp>
-#include <mdstream/policies/detail/storage.hpp>
+#include <mdstream/policies.hpp>
 #include <mdstream/writer/detail/mds_writer.hpp>
 #include <mdstream/writer/options.hpp>
 
@@ -27,16 +27,13 @@ namespace mdstream::inline v0 {
 ///     for (...) out.write(tokens);
 ///     out.finish();
 ///
-/// `Policies` names `schema`, `store`, `codec` and `hash`. `finish` writes the index, when
+/// Of the policies, schema, store, codec and hash count. `finish` writes the index, when
 /// everything else is stored. Without an index readers see no dataset, so a writer that is
 /// destroyed earlier, for example by an exception, leaves nothing that looks complete. Thread
 /// safety: one thread at a time.
-template <class Policies>
+template <class Policies = policies<>>
 class writer {
-  static_assert(detail::checked_storage<Policies>::value);
-  static_assert(
-      schema_policy<typename Policies::schema>,
-      "mdstream: policies::schema has to be a schema<column<...>, ...> or dynamic_schema");
+  static_assert(detail::checked_policies<Policies>::value);
 
  public:
   using schema = typename Policies::schema;

@@ -15,12 +15,9 @@
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 128>>,
-                             mds::column<"weight", double>>;
-  using collator = mds::collate::dense;
-  using stager = mds::stage::cuda_collated<3>;
-};
+using policies = mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t, 128>>,
+                                           mds::column<"weight", double>>,
+                               mds::collate::dense, mds::stage::cuda_collated<3>>;
 
 namespace {
 

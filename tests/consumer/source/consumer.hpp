@@ -9,11 +9,9 @@
 
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"token", std::uint32_t>, mds::column<"weight", double>>;
-  using codec = mds::codec::zstd;
-  using collator = mds::collate::dense;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"token", std::uint32_t>, mds::column<"weight", double>>,
+                  mds::codec::zstd, mds::collate::dense>;
 
 inline constexpr std::uint32_t sample_count = 1000;
 

@@ -32,24 +32,6 @@ struct storage_policies {
   hash_set hashes;
 };
 
-/// Checks the codec and hash of the policies, so that a wrong one is named before anything else
-/// fails.
-template <class Policies>
-struct checked_codecs {
-  static_assert(codec_policy<typename Policies::codec>,
-                "mdstream: policies::codec has to model codec_policy (mdstream/codec/codec.hpp)");
-  static_assert(hash_policy<typename Policies::hash>,
-                "mdstream: policies::hash has to model hash_policy (mdstream/hash/hash.hpp)");
-  static constexpr bool value = true;
-};
-
-/// The same with the store. One that no URL opens will do for a writer.
-template <class Policies>
-struct checked_storage : checked_codecs<Policies> {
-  static_assert(object_store<typename Policies::store>,
-                "mdstream: policies::store has to model object_store (mdstream/store/store.hpp)");
-};
-
 /// A program that names a format includes <mdstream/source/formats.hpp>, which has what this calls.
 template <class Policies, class Request, class Opened>
 Opened open_source_of(Request request) {

@@ -1,0 +1,16 @@
+// says: mdstream: policies<...>: two policies of one kind
+// says: shuffle::py1e
+// says: shuffle::py1s
+#include <mdstream/mdstream.hpp>
+
+namespace {
+namespace mds = mdstream;
+
+#ifdef CORRECTED
+using policies = mds::policies<mds::collate::dense, mds::shuffle::py1e>;
+#else
+using policies = mds::policies<mds::shuffle::py1e, mds::collate::dense, mds::shuffle::py1s>;
+#endif
+}  // namespace
+
+void use(const std::string& where) { mds::dataset<policies> dataset({.local = where}); }

@@ -1,0 +1,27 @@
+// says: mdstream: the transform of the policies has to model sample_transform
+// says: transform(in, out, random)
+#include <mdstream/mdstream.hpp>
+
+namespace {
+namespace mds = mdstream;
+
+using rows = mds::schema<mds::column<"x", mds::int_>>;
+#ifdef CORRECTED
+using seen = rows;
+#else
+using seen = mds::schema<mds::column<"y", mds::int_>>;
+#endif
+
+struct my_transform {
+  using output = rows;
+  void operator()(const mds::sample_view<seen>&, mds::sample_writer<output>& out,
+                  mds::sample_generator&) const {
+    out.write(1);
+  }
+};
+using policies = mds::policies<rows, my_transform>;
+}  // namespace
+
+void use(const std::string& where) {
+  mds::loader<policies> loader({.local = where, .batch_size = 4});
+}
