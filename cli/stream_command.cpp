@@ -25,9 +25,7 @@ namespace cli {
 namespace {
 
 // Samples as they are: collators do not take every column.
-struct uncollated : policies {
-  using collator = mds::collate::none;
-};
+using uncollated = policies::with<mds::collate::none>;
 
 using loader = mds::loader<uncollated>;
 using dataset = mds::dataset<policies>;

@@ -89,24 +89,24 @@ json typed_pickles(const std::vector<mds::pickle_value>& values) {
 }
 
 json typed_pickle(const mds::pickle_value& value) {
-  using kind = mds::detail::pickle_kind;
+  using pickled = mds::detail::pickle_kind;
   switch (value.type) {
-    case kind::none: return {{"t", "null"}};
-    case kind::boolean: return {{"t", "bool"}, {"v", value.flag}};
-    case kind::integer: return {{"t", "int"}, {"v", value.text}};
-    case kind::real: return typed_float({}, value.number);
-    case kind::text: return {{"t", "str"}, {"v", value.text}};
-    case kind::list: return {{"t", "list"}, {"v", typed_pickles(value.items)}};
-    case kind::tuple: return {{"t", "tuple"}, {"v", typed_pickles(value.items)}};
-    case kind::set: return {{"t", "set"}, {"v", typed_pickles(value.items)}};
-    case kind::dict: {
+    case pickled::none: return {{"t", "null"}};
+    case pickled::boolean: return {{"t", "bool"}, {"v", value.flag}};
+    case pickled::integer: return {{"t", "int"}, {"v", value.text}};
+    case pickled::real: return typed_float({}, value.number);
+    case pickled::text: return {{"t", "str"}, {"v", value.text}};
+    case pickled::list: return {{"t", "list"}, {"v", typed_pickles(value.items)}};
+    case pickled::tuple: return {{"t", "tuple"}, {"v", typed_pickles(value.items)}};
+    case pickled::set: return {{"t", "set"}, {"v", typed_pickles(value.items)}};
+    case pickled::dict: {
       json pairs = json::array();
       for (std::size_t i = 0; i + 1 < value.items.size(); i += 2)
         pairs.push_back(
             json::array({typed_pickle(value.items[i]), typed_pickle(value.items[i + 1])}));
       return {{"t", "dict"}, {"v", std::move(pairs)}};
     }
-    case kind::array:
+    case pickled::array:
       return {{"t", "ndarray"},
               {"dtype", std::string(to_string(value.elements))},
               {"shape", value.shape},

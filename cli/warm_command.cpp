@@ -22,8 +22,6 @@ namespace cli {
 
 namespace {
 
-using loader = mds::loader<policies>;
-
 struct warm_arguments {
   std::string config, state, ranks;
   std::vector<std::uint64_t> world = {1, 1};  // nodes, ranks on each
@@ -91,12 +89,12 @@ class warming {
   void warm(std::uint64_t rank) {
     mds::loader_options options = configuration_.options;
     options.world->rank = rank;
-    loader one(options);
+    mds::loader<policies> one(options);
     if (!state_.empty()) one.load_state(state_);
     const std::uint64_t end =
         configuration_.epochs.value_or(std::numeric_limits<std::uint64_t>::max());
     std::uint64_t left = args_.batches;
-    loader::batch_type batch;
+    mds::loader<policies>::batch_type batch;
     for (std::uint64_t epoch = next_epoch(one.state()); left > 0 && epoch < end; ++epoch) {
       auto rest = one.epoch();
       for (; left > 0 && rest.next(batch); --left) ++batches_;

@@ -15,7 +15,6 @@
 
 #include <cstdio>
 #include <exception>
-#include <utility>
 
 namespace mds = mdstream;
 
@@ -30,8 +29,8 @@ asio::awaitable<void> train(mds::runtime& threads) {
   mds::loader<policies>::options options;
   options.streams.push_back({.local = "/nvme/cache", .store = policies::store(measured)});
   options.batch_size = 32;
-  auto loader = co_await mds::async_open<mds::loader<policies>>(threads, std::move(options),
-                                                                asio::use_awaitable);
+  auto loader =
+      co_await mds::async_open<mds::loader<policies>>(threads, options, asio::use_awaitable);
   auto epoch = loader->epoch();
   while (true) {
     auto batch = co_await epoch.async_next(asio::use_awaitable);

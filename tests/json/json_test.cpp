@@ -19,12 +19,10 @@ namespace json_test {
 
 using nlohmann::json;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"meta", mds::nlohmann_json>>;
-};
-struct texts : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"meta", mds::json_text>>;
-};
+using policies = mds::policies<
+    mds::schema<mds::column<"id", mds::int_>, mds::column<"meta", mds::nlohmann_json>>>;
+using texts =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"meta", mds::json_text>>>;
 
 json value_of(std::int64_t i) {
   return {{"n", i},
@@ -42,9 +40,7 @@ struct number {
     out.write(meta.at("n").template get<std::int64_t>());
   }
 };
-struct numbered : policies {
-  using transform = number;
-};
+using numbered = policies::with<number>;
 
 }  // namespace json_test
 
@@ -75,7 +71,7 @@ TEST_CASE("json columns are written from and read as trees") {
   std::size_t samples = 0;
   for (const auto& batch : numbers.epoch()) {
     for (std::size_t i = 0; i < batch.size(); ++i)
-      CHECK(batch.get<"n">().span()[i] == batch.ids()[i]);
+      CHECK(batch.get<"n">().values()[i] == batch.ids()[i]);
     samples += batch.size();
   }
   CHECK(samples == 20);

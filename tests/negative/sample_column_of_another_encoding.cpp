@@ -5,13 +5,11 @@
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
 #ifdef CORRECTED
-  using schema = mds::schema<mds::column<"p", mds::pkl>>;
+using policies = mds::policies<mds::schema<mds::column<"p", mds::pkl>>>;
 #else
-  using schema = mds::schema<mds::column<"p", mds::bytes>>;
+using policies = mds::policies<mds::schema<mds::column<"p", mds::bytes>>>;
 #endif
-};
 }  // namespace
 
 std::string use(const mds::dataset<policies>& data) {

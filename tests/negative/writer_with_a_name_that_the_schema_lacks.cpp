@@ -4,9 +4,8 @@
 namespace {
 namespace mds = mdstream;
 
-struct policies : mds::default_policies {
-  using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
-};
+using policies =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>>;
 }  // namespace
 
 void use(mds::writer<policies>& writer) {

@@ -154,15 +154,15 @@ class outcome {
 
 /// Reads samples and an epoch as a coroutine does.
 asio::awaitable<std::size_t> read_all(mds::runtime& threads, const server& from) {
-  const auto data =
-      co_await mds::async_open<dataset>(threads, from.dataset_options(), asio::use_awaitable);
+  const auto options = from.dataset_options();
+  const auto data = co_await mds::async_open<dataset>(threads, options, asio::use_awaitable);
   std::size_t read = 0;
   for (std::uint64_t i = 0; i < data->size(); i += 25) {
     const auto sample = co_await data->async_get(i, asio::use_awaitable);
     read += sample->template get<std::int64_t>("id") == static_cast<std::int64_t>(i) ? 1 : 0;
   }
-  auto opened =
-      co_await mds::async_open<loader>(threads, from.loader_options(), asio::use_awaitable);
+  const auto more = from.loader_options();
+  auto opened = co_await mds::async_open<loader>(threads, more, asio::use_awaitable);
   auto epoch = opened->epoch();
   try {
     while (true) read += (co_await epoch.async_next(asio::use_awaitable)).size();
@@ -188,11 +188,13 @@ TEST_CASE("callbacks, futures and coroutines open, read samples and read an epoc
   mine.run();
   CHECK(read == 4 + 100);
 
-  auto by_future = mds::async_open<loader>(threads, from.loader_options(), asio::use_future).get();
+  const auto options = from.loader_options();
+  auto by_future = mds::async_open<loader>(threads, options, asio::use_future).get();
   REQUIRE(by_future);
   CHECK(by_future->epoch_size() == 100);
   std::promise<std::uint64_t> size;
-  mds::async_open<dataset>(threads, from.dataset_options(),
+  const auto more = from.dataset_options();
+  mds::async_open<dataset>(threads, more,
                            [&size](std::exception_ptr, std::optional<dataset> opened) {
                              size.set_value(opened ? opened->size() : 0);
                            });
@@ -216,7 +218,8 @@ TEST_CASE("opening, samples and batches can be cancelled while the server says n
 
   from.fall_silent_about("index.json");
   outcome<std::optional<loader>> opening;
-  mds::async_open<loader>(threads, from.loader_options(), opening.handler());
+  const auto options = from.loader_options();
+  mds::async_open<loader>(threads, options, opening.handler());
   from.wait_for_question("index.json");
   opening.cancel();
   CHECK(opening.code() == mds::errc::canceled);
@@ -423,7 +426,8 @@ TEST_CASE("an opening is cancelled at any moment, and the next one has all there
   for (unsigned i = 0; i < 40; ++i) {
     from.fall_silent_about(i == 0 ? "index.json" : "");
     outcome<std::optional<dataset>> opening;
-    mds::async_open<dataset>(threads, from.dataset_options(), opening.handler());
+    const auto options = from.dataset_options();
+    mds::async_open<dataset>(threads, options, opening.handler());
     for (unsigned k = 0; k < i * i; ++k) std::this_thread::yield();
     opening.cancel();
     const std::error_code code = opening.code();
@@ -431,8 +435,8 @@ TEST_CASE("an opening is cancelled at any moment, and the next one has all there
     canceled += code ? 1U : 0U;
   }
   CHECK(canceled > 0);
-  CHECK(mds::async_open<dataset>(threads, from.dataset_options(), asio::use_future).get()->size() ==
-        100);
+  const auto options = from.dataset_options();
+  CHECK(mds::async_open<dataset>(threads, options, asio::use_future).get()->size() == 100);
 }
 
 TEST_CASE("openings side by side end when they are cancelled while the server says nothing") {
@@ -441,8 +445,8 @@ TEST_CASE("openings side by side end when they are cancelled while the server sa
   from.fall_silent_about("index.json");
   mds::runtime threads(1);
   std::vector<outcome<std::optional<loader>>> openings(4);
-  for (auto& each : openings)
-    mds::async_open<loader>(threads, from.loader_options(), each.handler());
+  const auto options = from.loader_options();
+  for (auto& each : openings) mds::async_open<loader>(threads, options, each.handler());
   from.wait_for_question("index.json");
   for (auto& each : openings) each.cancel();
   for (auto& each : openings) CHECK(each.code() == mds::errc::canceled);

@@ -48,11 +48,7 @@ struct decode {
   }
 };
 
-struct policies : mds::default_policies {
-  using schema = numbers;
-  using collator = mds::collate::dense;
-  using transform = decode;
-};
+using policies = mds::policies<numbers, mds::collate::dense, decode>;
 using loader = mds::loader<policies>;
 
 struct seen {
@@ -82,8 +78,8 @@ std::vector<std::vector<seen>> rest_of(loader& from) {
   for (const auto& batch : from.epoch()) {
     auto& all = out.emplace_back();
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      CHECK(batch.get<"id">().span()[i] == batch.ids()[i]);
-      all.push_back({batch.ids()[i], batch.get<"noise">().span()[i]});
+      CHECK(batch.get<"id">().values()[i] == batch.ids()[i]);
+      all.push_back({batch.ids()[i], batch.get<"noise">().values()[i]});
     }
   }
   return out;
@@ -233,9 +229,7 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
       decode::operator()(in, out, random);
     }
   };
-  struct of_failing : policies {
-    using transform = failing;
-  };
+  using of_failing = policies::with<failing>;
   for (const int how : {0, 1}) {
     failing transform;
     transform.how = how;
@@ -252,15 +246,14 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
 TEST_CASE("samples without a transform: damaged bytes, and rows that cannot be read") {
   using namespace bad_samples_test;
   const scratch dir;
-  struct texts : mds::default_policies {
-    using schema = mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>;
-  };
+  using texts =
+      mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>>;
   const bool rows = GENERATE(false, true);
   const std::string file = dir / (rows ? "data/shard.00000.json" : "data/shard.00000.mds");
   if (rows) {
-    mds::row_writer<mds::default_policies> out({.out = dir / "data",
-                                                .format = mds::shard_format::json,
-                                                .columns = {{"id", "int"}, {"text", "str"}}});
+    mds::row_writer<> out({.out = dir / "data",
+                           .format = mds::shard_format::json,
+                           .columns = {{"id", "int"}, {"text", "str"}}});
     for (std::int64_t i = 0; i < 20; ++i) out.write({{"id", i}, {"text", i == 7 ? "bad" : "good"}});
     out.finish();
   } else {
@@ -290,13 +283,11 @@ TEST_CASE("samples without a transform: damaged bytes, and rows that cannot be r
   mds::loader<texts> one(given);
   for (const auto& batch : one.epoch()) {
     CHECK(batch.ids()[7] == 8);
-    CHECK(batch.get<"id">().span()[7] == 8);
+    CHECK(batch.get<"id">().values()[7] == 8);
     for (std::size_t i = 0; i < 20; ++i) CHECK(batch.get<"text">()[i] == "good");
   }
   CHECK(one.bad_samples().first == ids_list{7});
-  struct whole : texts {
-    using collator = mds::collate::none;
-  };
+  using whole = texts::with<mds::collate::none>;
   mds::loader<whole> samples(given);
   for (const auto& batch : samples.epoch()) CHECK(batch.sample(7).get<"id">() == 8);
 }

@@ -43,9 +43,7 @@ struct point {
 };
 
 template <class... Columns>
-struct of : mds::default_policies {
-  using schema = mds::schema<Columns...>;
-};
+using of = mds::policies<mds::schema<Columns...>>;
 template <mds::fixed_string Name, class Type>
 using col = mds::column<Name, Type>;
 
@@ -76,10 +74,9 @@ void write_streams(const std::string& where, bool same) {
   }
   mds::writer<of_a> a({.out = where + "/a"});
   mds::writer<of_b> b({.out = where + "/b"});
-  mds::row_writer<mds::default_policies> c(
-      {.out = where + "/c",
-       .format = mds::shard_format::json,
-       .columns = {{"text", "str"}, {"score", "float"}, {"id", "int"}}});
+  mds::row_writer<> c({.out = where + "/c",
+                       .format = mds::shard_format::json,
+                       .columns = {{"text", "str"}, {"score", "float"}, {"id", "int"}}});
   for (int i = 0; i < 40; ++i) {
     a.write(number(i), floats, text_of(i));
     const std::string note = "{\"n\": " + std::to_string(i) + "}";
@@ -111,7 +108,7 @@ std::vector<ids_list> read(const mds::loader_options& given) {
   mds::loader<Policies> loader(given);
   std::vector<ids_list> out;
   for (const auto& batch : loader.epoch()) {
-    const auto ids = batch.template dense<std::int64_t>("id").span();
+    const auto ids = batch.template scalar<std::int64_t>("id").values();
     const auto texts = batch.template ragged<char>("text");
     CHECK(std::ranges::equal(ids, batch.ids()));
     for (std::size_t i = 0; i < batch.size(); ++i) CHECK(texts[i] == text_of(ids[i]));
@@ -149,9 +146,7 @@ struct number_of_letters {
     out.write(static_cast<std::int64_t>(in.template get<std::string_view>("text").size()));
   }
 };
-struct lettered : mds::default_policies {
-  using transform = number_of_letters;
-};
+using lettered = mds::policies<number_of_letters>;
 
 }  // namespace columns_test
 
@@ -175,10 +170,10 @@ TEST_CASE("a schema picks its columns from streams that have others, in the same
   auto rows = mix(same.path());
   rows.streams[2] = {.remote = dir / "c", .local = dir / "cache/c"};
   CHECK(read<wanted>(rows) == expected);
-  CHECK(read<mds::default_policies>(rows) == expected);
+  CHECK(read<mds::policies<>>(rows) == expected);
   // Without a schema: the columns that all have.
   warnings.clear();
-  CHECK(read<mds::default_policies>(given) == expected);
+  CHECK(read<mds::policies<>>(given) == expected);
   REQUIRE(warnings.size() == 1);
   const mds::loader<> loader(given);
   CHECK(loader.layout().describe() == "id: int, text: str");
@@ -215,7 +210,7 @@ TEST_CASE("a schema picks its columns from streams that have others, in the same
     for (const auto& each : letters.epoch()) {
       REQUIRE(std::ranges::equal(each.ids(), expected[at++]));
       for (std::size_t i = 0; i < each.size(); ++i)
-        CHECK(static_cast<std::size_t>(each.get<"letters">().span()[i]) ==
+        CHECK(static_cast<std::size_t>(each.get<"letters">().values()[i]) ==
               text_of(each.ids()[i]).size());
     }
     CHECK(at == expected.size());
@@ -320,13 +315,13 @@ TEST_CASE("columns of an encoding that MDS does not define are bytes, or what th
   mds::loader<> any(given);
   for (const auto& batch : any.epoch()) {
     const auto where = batch.dense<std::byte>("where");
-    REQUIRE(where.span().size() == 8 * batch.size());
+    REQUIRE(where.values().size() == 8 * batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i)
-      CHECK(x_of(where.span().data() + 8 * i) == static_cast<float>(batch.ids()[i]));
+      CHECK(x_of(where.values().data() + 8 * i) == static_cast<float>(batch.ids()[i]));
   }
   mds::loader<of_c> own(given);
   for (const auto& batch : own.epoch())
-    CHECK(x_of(batch.get<"where">().span().data()) == static_cast<float>(batch.ids()[0]));
+    CHECK(x_of(batch.get<"where">().values().data()) == static_cast<float>(batch.ids()[0]));
   using raw = of<col<"where", mds::bytes>>;
   mds::loader_options quiet = given;
   quiet.warn = [](const std::string&) {};

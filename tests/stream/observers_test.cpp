@@ -148,13 +148,12 @@ TEST_CASE("an observer hears the warnings of the streams' stores") {
   told.clear();
   mds::runtime threads(1);
   using both = mds::observe::all<hearing, mds::observe::json_lines>;
+  const mds::loader_options others{.remote = options.remote,
+                                   .local = data.dir / "other",
+                                   .batch_size = 10,
+                                   .world = mds::world{}};
   auto opened = mds::async_open<mds::loader<warned<both>>>(
-                    threads,
-                    {.remote = options.remote,
-                     .local = data.dir / "other",
-                     .batch_size = 10,
-                     .world = mds::world{}},
-                    asio::use_future, mds::transform::none{},
+                    threads, others, asio::use_future, mds::transform::none{},
                     both(hearing{&told}, mds::observe::json_lines(data.dir / "lines")))
                     .get();
   CHECK(told == std::vector<std::string>{"opened", "read"});

@@ -28,12 +28,10 @@ using mdstream::existing_dataset;
 using memory = mdstream::store::memory;
 using scratch = scratch_directory::scratch;
 
-struct policies {
-  using schema = mdstream::dynamic_schema;
-  using store = memory;
-  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
-  using hash = mdstream::any_xxhash;
-};
+using policies =
+    mdstream::policies<mdstream::dynamic_schema, memory,
+                       mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>,
+                       mdstream::any_xxhash>;
 
 using writer = mdstream::writer<policies>;
 using objects = std::vector<std::pair<std::string, std::string>>;

@@ -24,12 +24,10 @@ using mdstream::existing_dataset;
 using mdstream::shard_format;
 using memory = mdstream::store::memory;
 
-struct policies {
-  using schema = mdstream::dynamic_schema;
-  using store = memory;
-  using codec = mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>;
-  using hash = mdstream::any_xxhash;
-};
+using policies =
+    mdstream::policies<mdstream::dynamic_schema, memory,
+                       mdstream::any_codec<mdstream::codec::none, mdstream::codec::zstd>,
+                       mdstream::any_xxhash>;
 
 using objects = std::vector<std::pair<std::string, std::string>>;
 

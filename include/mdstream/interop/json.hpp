@@ -3,9 +3,7 @@
 /// Values of `json` columns as nlohmann::json: an example of an encoding of your own. Needs the
 /// component `json`, and nlohmann/json 3.
 ///
-///     struct policies : mds::default_policies {
-///       using schema = mds::schema<mds::column<"meta", mds::nlohmann_json>>;
-///     };
+///     using policies = mds::policies<mds::schema<mds::column<"meta", mds::nlohmann_json>>>;
 ///     const mds::dataset<policies> data({.remote = "s3://bucket/c4", .local = "/nvme/cache"});
 ///     const nlohmann::json meta = data[17].get<"meta">();
 

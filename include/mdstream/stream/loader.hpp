@@ -169,7 +169,8 @@ class loader {
   /// Opens the streams and fixes the order. Fetches indexes, but no shards. Throws
   /// `errc::invalid_argument` for wrong options, `errc::cache_too_small`, and the errors of stores
   /// and indexes.
-  explicit loader(options given, transform_type transform = {}, observer_type observer = {})
+  explicit loader(options given, transform_type transform = transform_type(),
+                  observer_type observer = observer_type())
       : loader(nullptr, std::move(given), std::move(transform), std::move(observer)) {}
 
   /// The streams of these options.
@@ -178,8 +179,8 @@ class loader {
         given, std::is_invocable_v<observer_type&, const observe::warning&>);
   }
   /// The same on streams that were opened from `streams_of(given)`, which are used up.
-  loader(detail::opened_streams& opened, options given, transform_type transform = {},
-         observer_type observer = {})
+  loader(detail::opened_streams& opened, options given, transform_type transform = transform_type(),
+         observer_type observer = observer_type())
       : loader(&opened, std::move(given), std::move(transform), std::move(observer)) {}
 
   /// The next epoch. It must not outlive the loader, which may be moved.

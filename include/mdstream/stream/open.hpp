@@ -67,13 +67,19 @@ struct opening : std::enable_shared_from_this<opening<Opened, Parts...>> {
 /// opened works on `threads`, which has to outlive the call and it. The handler runs on its
 /// associated executor, else on the runtime's io thread.
 ///
-///     auto loader = co_await mds::async_open<mds::loader<policies>>(
-///         threads, {.remote = "s3://bucket/c4", .batch_size = 32}, asio::use_awaitable);
+///     const mds::loader_options options{.remote = "s3://bucket/c4", .batch_size = 32};
+///     auto loader = co_await mds::async_open<mds::loader<policies>>(threads, options,
+///                                                                   asio::use_awaitable);
+///
+/// The options have a name, because g++ 12 destroys a temporary in braces twice when it is part of
+/// a `co_await`; a temporary does not compile.
 ///
 /// Saving and loading a state asks no store, so there is nothing to wait for.
 template <class Opened, class Token, class... Parts>
-auto async_open(runtime& threads, typename Opened::options options, Token&& token, Parts... parts) {
+auto async_open(runtime& threads, const typename Opened::options& given, Token&& token,
+                Parts... parts) {
   using signature = void(std::exception_ptr, std::optional<Opened>);
+  auto options = given;
   options.shared_runtime = &threads;
   auto call = std::make_shared<detail::opening<Opened, Parts...>>(threads, std::move(options),
                                                                   std::move(parts)...);
@@ -83,5 +89,8 @@ auto async_open(runtime& threads, typename Opened::options options, Token&& toke
     call->threads.post([call] { call->begin(); });
   });
 }
+template <class Opened, class Token, class... Parts>
+void async_open(runtime& threads, typename Opened::options&& temporary, Token&& token,
+                Parts... parts) = delete;  // give the options a name, see above
 
 }  // namespace mdstream::inline v0
