@@ -340,7 +340,7 @@ class packing_view {
 };
 
 }  // namespace mdstream::inline v0
-
+/// @cond
 // As of <span>: copies are cheap, and iterators outlive the view that gave them.
 template <class T>
 inline constexpr bool std::ranges::enable_view<mdstream::scalar_view<T>> = true;
@@ -366,3 +366,4 @@ template <class T>
 inline constexpr bool std::ranges::enable_borrowed_range<mdstream::packed_view<T>> = true;
 template <>
 inline constexpr bool std::ranges::enable_borrowed_range<mdstream::packing_view> = true;
+/// @endcond

@@ -130,9 +130,10 @@ class unaligned_view {
 };
 
 }  // namespace mdstream::inline v0
-
+/// @cond
 // As of <span>: copies are cheap, and iterators outlive the view that gave them.
 template <class T>
 inline constexpr bool std::ranges::enable_view<mdstream::unaligned_view<T>> = true;
 template <class T>
 inline constexpr bool std::ranges::enable_borrowed_range<mdstream::unaligned_view<T>> = true;
+/// @endcond

@@ -203,8 +203,9 @@ struct ndarray_header {
 }
 
 }  // namespace mdstream::inline v0
-
+/// @cond
 template <class T>
 inline constexpr bool std::ranges::enable_view<mdstream::ndarray_view<T>> = true;
 template <class T>
 inline constexpr bool std::ranges::enable_borrowed_range<mdstream::ndarray_view<T>> = true;
+/// @endcond
