@@ -2,7 +2,6 @@
 
 /// A store chosen at run time: by URL among those of a list, or from any store as a value.
 
-#include <mdstream/async/runtime.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/warning.hpp>
 #include <mdstream/store/opened_store.hpp>
@@ -48,7 +47,7 @@ class any_store : public opened_store {
       if (!found) fail_unknown(url);
       return *std::move(found);
     }
-    auto threads = std::make_shared<runtime>(1);
+    const std::shared_ptr<runtime> threads = own_runtime();
     any_store opened = open(url, *threads);
     opened.keep(threads);
     return opened;

@@ -51,6 +51,8 @@ class opened_store {
   [[nodiscard]] any_async_store on(runtime& threads) const;
 
  protected:
+  /// A runtime with one I/O thread, for a store to keep.
+  [[nodiscard]] static std::shared_ptr<runtime> own_runtime();
   /// Has the store keep a runtime, which goes after it.
   void keep(const std::shared_ptr<runtime>& threads);
 

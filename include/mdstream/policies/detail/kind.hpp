@@ -35,14 +35,20 @@ enum class policy_kind {
 };
 
 template <class T>
+concept format_list = requires { typename T::is_format_list; };
+
+template <class T>
+concept transform_policy = std::same_as<T, transform::none> || requires { typename T::output; };
+
+/// In the order of `policy_kind`.
+template <class T>
 inline constexpr std::array<bool, static_cast<std::size_t>(policy_kind::none)> policy_concepts{
-    schema_policy<T>, object_store<T>, codec_policy<T>, requires {typename T::is_format_list;
-}  // namespace mdstream::inline v0::detail
-, hash_policy<T>, shuffler<T>, collate::collator<T>, stage::stager<T>,
-    std::same_as<T, transform::none> || requires { typename T::output; },
-    observe::observer_policy<T>
-}
-;
+    schema_policy<T>,     object_store<T>,
+    codec_policy<T>,      format_list<T>,
+    hash_policy<T>,       shuffler<T>,
+    collate::collator<T>, stage::stager<T>,
+    transform_policy<T>,  observe::observer_policy<T>,
+};
 
 /// For a type that models no concept: that of the policy that it seems to be meant for is asserted,
 /// so that the compiler tells what is missing.

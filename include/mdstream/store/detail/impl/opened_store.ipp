@@ -72,6 +72,10 @@ template <class Store>
 
 }  // namespace detail
 
+MDSTREAM_INLINE std::shared_ptr<runtime> opened_store::own_runtime() {
+  return std::make_shared<runtime>(1);
+}
+
 MDSTREAM_INLINE void opened_store::keep(const std::shared_ptr<runtime>& threads) {
   if (blocking_) blocking_ = detail::keeping(std::move(blocking_), threads);
   if (async_) async_ = detail::keeping(std::move(async_), threads);
