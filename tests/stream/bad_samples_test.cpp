@@ -11,6 +11,7 @@
 #include <fstream>
 #include <future>
 #include <map>
+#include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
@@ -106,21 +107,34 @@ TEST_CASE("the next good sample of its shard is read in place of a bad one, on a
     for (seen& each : batch) each.id = instead_of(each.id, some);
 
   auto given = data.options();
-  std::vector<std::string> warnings;
-  given.warn = [&](const std::string& text) { warnings.push_back(text); };
+  std::mutex guard;
+  std::vector<std::string> told;
+  given.warn = [&](const std::string& text) {
+    const std::lock_guard lock(guard);
+    told.push_back(text);
+  };
+  const auto warnings = [&] {
+    const std::lock_guard lock(guard);
+    return told;
+  };
   given.threads = 3;
   loader one(given, decode{some});
   CHECK(rest_of(one) == expected);
   CHECK(one.bad_samples().count == some.size());
   const auto first = one.bad_samples().first;
   CHECK(bad_ids(first.begin(), first.end()) == some);
-  REQUIRE(warnings.size() == 1);
-  INFO(warnings.front());
-  CHECK(warnings.front().find("not a picture") != std::string::npos);
-  CHECK(warnings.front().find("shard") != std::string::npos);
+  // Once an epoch; the next one may be prepared already.
+  const auto of_first = warnings();
+  REQUIRE(!of_first.empty());
+  CHECK(of_first.size() <= 2);
+  INFO(of_first.front());
+  CHECK(of_first.front().find("not a picture") != std::string::npos);
+  CHECK(of_first.front().find("shard") != std::string::npos);
   static_cast<void>(rest_of(one));
   CHECK(one.bad_samples().count == 2 * some.size());
-  CHECK(warnings.size() == 2);  // once an epoch
+  const std::size_t of_both = warnings().size();
+  CHECK(of_both >= 2);
+  CHECK(of_both <= 3);
 
   std::uint64_t met = 0;
   std::vector<std::vector<std::pair<std::int64_t, std::uint64_t>>> batches(expected.size());
