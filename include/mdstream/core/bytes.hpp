@@ -3,13 +3,13 @@
 /// Views over bytes whose alignment nobody promised, and the little-endian loads and stores that
 /// every format of this library is made of.
 
+#include <mdstream/core/detail/view_iterator.hpp>
 #include <mdstream/version.hpp>
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -68,47 +68,7 @@ template <class T>
   requires std::is_trivially_copyable_v<T>
 class unaligned_view {
  public:
-  class iterator {
-   public:
-    using value_type = T;
-    using difference_type = std::ptrdiff_t;
-    using iterator_category = std::input_iterator_tag;
-    using iterator_concept = std::random_access_iterator_tag;
-
-    iterator() = default;
-    explicit iterator(const std::byte* at) noexcept : at_(at) {}
-
-    T operator*() const noexcept { return load<T>(at_); }
-    T operator[](difference_type n) const noexcept { return *(*this + n); }
-    iterator& operator+=(difference_type n) noexcept {
-      at_ += n * step;
-      return *this;
-    }
-    iterator& operator-=(difference_type n) noexcept { return *this += -n; }
-    iterator& operator++() noexcept { return *this += 1; }
-    iterator& operator--() noexcept { return *this += -1; }
-    iterator operator++(int) noexcept {
-      const iterator old = *this;
-      ++*this;
-      return old;
-    }
-    iterator operator--(int) noexcept {
-      const iterator old = *this;
-      --*this;
-      return old;
-    }
-    friend iterator operator+(iterator i, difference_type n) noexcept { return i += n; }
-    friend iterator operator+(difference_type n, iterator i) noexcept { return i += n; }
-    friend iterator operator-(iterator i, difference_type n) noexcept { return i -= n; }
-    friend difference_type operator-(iterator a, iterator b) noexcept {
-      return (a.at_ - b.at_) / step;
-    }
-    friend auto operator<=>(const iterator&, const iterator&) = default;
-
-   private:
-    static constexpr difference_type step = sizeof(T);
-    const std::byte* at_ = nullptr;
-  };
+  using iterator = detail::view_iterator<unaligned_view>;
 
   unaligned_view() = default;
   /// Views the whole elements of `bytes`; a rest shorter than one element is left out.
@@ -121,8 +81,8 @@ class unaligned_view {
     return load<T>(data_ + i * sizeof(T));
   }
   [[nodiscard]] bytes_view bytes() const noexcept { return {data_, size_ * sizeof(T)}; }
-  [[nodiscard]] iterator begin() const noexcept { return iterator(data_); }
-  [[nodiscard]] iterator end() const noexcept { return iterator(data_ + size_ * sizeof(T)); }
+  [[nodiscard]] iterator begin() const noexcept { return {*this, 0}; }
+  [[nodiscard]] iterator end() const noexcept { return {*this, size_}; }
 
  private:
   const std::byte* data_ = nullptr;
