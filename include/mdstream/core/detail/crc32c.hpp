@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__aarch64__) && defined(__linux__)
+#if defined(__aarch64__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -50,7 +50,6 @@ inline constexpr crc32c_tables crc32c_table = make_crc32c_tables();
   return crc;
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
 #if defined(__x86_64__)
 #define MDSTREAM_CRC32C_TARGET __attribute__((target("sse4.2")))
 #define MDSTREAM_CRC32C_OF_8 __builtin_ia32_crc32di
@@ -69,13 +68,12 @@ inline constexpr crc32c_tables crc32c_table = make_crc32c_tables();
 [[nodiscard]] inline bool has_crc32c_instruction() noexcept {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("sse4.2");
-#elif defined(__linux__)
-  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #else
-  return true;  // Apple's processors all have it
+  return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
 #endif
 }
 
+/// Precondition: has_crc32c_instruction().
 [[nodiscard]] MDSTREAM_CRC32C_TARGET inline std::uint32_t crc32c_by_instruction(
     bytes_view bytes, std::uint32_t crc) noexcept {
   const std::byte* at = bytes.data();
@@ -91,13 +89,6 @@ inline constexpr crc32c_tables crc32c_table = make_crc32c_tables();
 #undef MDSTREAM_CRC32C_TARGET
 #undef MDSTREAM_CRC32C_OF_8
 #undef MDSTREAM_CRC32C_OF_1
-#else
-[[nodiscard]] inline bool has_crc32c_instruction() noexcept { return false; }
-[[nodiscard]] inline std::uint32_t crc32c_by_instruction(bytes_view bytes,
-                                                         std::uint32_t crc) noexcept {
-  return crc32c_portable(bytes, crc);
-}
-#endif
 
 /// The checksum of `bytes`; of bytes that follow others whose checksum is `before`.
 [[nodiscard]] inline std::uint32_t crc32c(bytes_view bytes, std::uint32_t before = 0) noexcept {
