@@ -44,6 +44,7 @@ TEST_CASE(
   CHECK(support::in_child([&] {
           return is_own() && support::in_child([&] { return is_own() ? 0 : 1; }) == 0 ? 0 : 1;
         }) == 0);
+  CHECK(detail::process_id(nullptr) == ::getpid());  // where the kernel keeps no such page
   const pid_t parent = detail::process_id();
   const long child = ::syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (child == 0) ::_exit(is_own() && detail::process_id() != parent ? 0 : 1);

@@ -21,10 +21,12 @@ namespace mdstream::inline v0::detail {
 /// Zero in each new child, however it was made; null where the kernel cannot do that.
 [[nodiscard]] std::atomic<pid_t>* make_zeroed_by_fork() noexcept;
 
-/// getpid() without a system call, for what is asked once a sample.
-[[nodiscard]] inline pid_t process_id() noexcept {
-  static std::atomic<pid_t>* const known = make_zeroed_by_fork();
-  if (known == nullptr) return ::getpid();
+/// Made before `main`: a child of a thread that makes a local static would inherit its lock.
+inline std::atomic<pid_t>* const known_process_id = make_zeroed_by_fork();
+
+/// getpid() without a system call, for what is asked once a sample. `known` may be null.
+[[nodiscard]] inline pid_t process_id(std::atomic<pid_t>* known = known_process_id) noexcept {
+  if (known == nullptr) return ::getpid();  // also before `known_process_id` is made
   pid_t id = known->load(std::memory_order_relaxed);
   if (id == 0) [[unlikely]]
     known->store(id = ::getpid(), std::memory_order_relaxed);
