@@ -113,6 +113,7 @@ struct checked_reading : checked_policies<Policies> {
   static_assert(
       openable_store<typename Policies::store>,
       "mdstream: the store of the policies has to model openable_store (store/store.hpp)");
+  // Asserted by itself: of a concept in a disjunction g++ does not tell what is missing.
   static constexpr bool transforms = [] {
     using transform = typename Policies::transform;
     if constexpr (!std::same_as<transform, mdstream::transform::none>)

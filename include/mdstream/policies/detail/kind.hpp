@@ -63,6 +63,14 @@ constexpr policy_kind unknown_policy() {
   else if constexpr (requires(const T& t, std::string_view key) { t.list(key); })
     static_assert(blocking_store<T>,
                   "mdstream: policies<...>: a store has to model object_store (store/store.hpp)");
+  else if constexpr (requires { &T::async_list; })
+    static_assert(async_store<T>,
+                  "mdstream: policies<...>: an asynchronous store has to model async_store "
+                  "(store/store.hpp)");
+  else if constexpr (requires { &T::operator(); })
+    static_assert(observe::observer<T>,
+                  "mdstream: policies<...>: an observer has to model observe::observer "
+                  "(core/observe.hpp); a transform has a schema `output`");
   else if constexpr (requires(const T& t) { t.name(); })
     static_assert(shuffler<T>,
                   "mdstream: policies<...>: a shuffler has to model shuffler (order/shuffler.hpp)");
@@ -83,24 +91,34 @@ constexpr policy_kind unknown_policy() {
   return policy_kind::none;
 }
 
+/// The first policy from `at` on whose concept a type models, in steps of `by`; `none` if there is
+/// no such concept.
+template <class T>
+constexpr policy_kind next_kind(int at, int by) {
+  constexpr auto models = policy_concepts<T>;
+  while (at >= 0 && at < static_cast<int>(models.size()) && !models[static_cast<std::size_t>(at)])
+    at += by;
+  return at < 0 ? policy_kind::none : static_cast<policy_kind>(at);
+}
+
+/// Its arguments are what the compiler shows.
+template <policy_kind First, policy_kind Second>
+inline constexpr bool is_one_kind = First == Second;
+
 /// A policy in a pack, and its kind. Its name and argument are what the compiler shows.
 template <class Policy>
 struct policy_in_pack {
-  static constexpr std::size_t count = [] {
-    std::size_t found = 0;
-    for (const bool models : policy_concepts<Policy>) found += models ? 1 : 0;
-    return found;
-  }();
-  static_assert(count < 2,
+  static_assert(std::same_as<Policy, std::remove_cv_t<Policy>>,
+                "mdstream: policies<...>: a policy is named without const");
+  static constexpr policy_kind first = next_kind<Policy>(0, 1);
+  static_assert(is_one_kind<first, next_kind<Policy>(static_cast<int>(policy_kind::none) - 1, -1)>,
                 "mdstream: policies<...>: this type models the concepts of two policies: which one "
                 "is meant?");
   static constexpr policy_kind kind = [] {
-    std::size_t at = 0;
-    while (at < policy_concepts<Policy>.size() && !policy_concepts<Policy>[at]) ++at;
-    if constexpr (count == 0)
+    if constexpr (first == policy_kind::none)
       return unknown_policy<Policy>();
     else
-      return static_cast<policy_kind>(at);
+      return first;
   }();
 };
 

@@ -1,0 +1,16 @@
+// says: no matching function
+// says: brace-enclosed initializer list
+#include <mdstream/mdstream.hpp>
+
+namespace {
+namespace mds = mdstream;
+}  // namespace
+
+// What docs/troubleshooting.md quotes.
+void use() {
+#ifdef CORRECTED
+  mds::loader<> loader({.remote = "data", .batch_size = 4});
+#else
+  mds::loader<> loader({.remote = "data", .batchsize = 4});
+#endif
+}
