@@ -23,6 +23,14 @@ target_link_libraries(mdstream_full INTERFACE mdstream)
 set(mdstream_components "")
 set(mdstream_components_left_out "")
 
+# The target mdstream::NAME, which adds these libraries to mdstream::mdstream.
+macro(mdstream_add_component name)
+  add_library(mdstream_${name} INTERFACE)
+  add_library(mdstream::${name} ALIAS mdstream_${name})
+  set_property(TARGET mdstream_${name} PROPERTY EXPORT_NAME ${name})
+  target_link_libraries(mdstream_${name} INTERFACE mdstream ${ARGN})
+endmacro()
+
 # mdstream_component(NAME LIBRARY...): mdstream::NAME, which adds these libraries to
 # mdstream::mdstream, and is a part of mdstream::full. What they are found by stands in
 # MdstreamDependencies.cmake as mdstream_find_NAME; where that finds nothing, the component is left out
@@ -35,10 +43,7 @@ macro(mdstream_component name)
     list(APPEND mdstream_components_left_out ${name})
   else()
     list(APPEND mdstream_components ${name})
-    add_library(mdstream_${name} INTERFACE)
-    add_library(mdstream::${name} ALIAS mdstream_${name})
-    set_property(TARGET mdstream_${name} PROPERTY EXPORT_NAME ${name})
-    target_link_libraries(mdstream_${name} INTERFACE mdstream ${ARGN})
+    mdstream_add_component(${name} ${ARGN})
     target_link_libraries(mdstream_full INTERFACE mdstream_${name})
   endif()
 endmacro()
@@ -59,62 +64,34 @@ foreach(cloud IN ITEMS s3 azure gs oci hf)
   mdstream_component(${cloud} mdstream::curl_library mdstream::crypto_library)
 endforeach()
 
-# Components that are no part of mdstream::full.
+# Components that are no part of mdstream::full: mdstream_separate_component(NAME HINT LIBRARY...).
 set(mdstream_separate_components "")
+macro(mdstream_separate_component name hint)
+  mdstream_find(${name})
+  if(mdstream_missing)
+    message(STATUS "mdstream: component ${name} is left out, not found: ${mdstream_missing}${hint}")
+  else()
+    list(APPEND mdstream_separate_components ${name})
+    mdstream_add_component(${name} ${ARGN})
+  endif()
+endmacro()
 
 # Values of json columns as nlohmann::json, for interop/json.hpp.
-mdstream_find(json)
-if(mdstream_missing)
-  message(STATUS "mdstream: component json is left out, not found: ${mdstream_missing}")
-else()
-  add_library(mdstream_json INTERFACE)
-  add_library(mdstream::json ALIAS mdstream_json)
-  set_property(TARGET mdstream_json PROPERTY EXPORT_NAME json)
-  target_link_libraries(mdstream_json INTERFACE mdstream mdstream::nlohmann_headers)
-  list(APPEND mdstream_separate_components json)
-endif()
+mdstream_separate_component(json "" mdstream::nlohmann_headers)
 
 # Parquet files, for raw/parquet.hpp: Arrow's C++ libraries, which Debian and Ubuntu have no packages of.
-mdstream_find(parquet)
-if(mdstream_missing)
-  message(STATUS "mdstream: component parquet is left out, not found: ${mdstream_missing} (tools/install-arrow.sh)")
-else()
-  add_library(mdstream_parquet INTERFACE)
-  add_library(mdstream::parquet ALIAS mdstream_parquet)
-  set_property(TARGET mdstream_parquet PROPERTY EXPORT_NAME parquet)
-  target_link_libraries(mdstream_parquet INTERFACE mdstream mdstream::arrow_library mdstream::parquet_library)
-  list(APPEND mdstream_separate_components parquet)
-endif()
+mdstream_separate_component(parquet " (tools/install-arrow.sh)" mdstream::arrow_library mdstream::parquet_library)
 
 # The GPU's component, for stage/pinned.hpp and stage/cuda.hpp, adds the CUDA runtime: the one that nvcc
 # links into the program, by CMake's default the static one, because two of them would not know of each
 # other. The programs of mdstream::full run without.
 set(mdstream_cuda_runtime
   $<IF:$<STREQUAL:$<TARGET_PROPERTY:CUDA_RUNTIME_LIBRARY>,Shared>,CUDA::cudart,CUDA::cudart_static>)
-mdstream_find(cuda)
-if(mdstream_missing)
-  message(STATUS "mdstream: component cuda is left out, not found: ${mdstream_missing}")
-else()
-  add_library(mdstream_cuda INTERFACE)
-  add_library(mdstream::cuda ALIAS mdstream_cuda)
-  set_property(TARGET mdstream_cuda PROPERTY EXPORT_NAME cuda)
-  target_link_libraries(mdstream_cuda INTERFACE mdstream ${mdstream_cuda_runtime})
-  list(APPEND mdstream_separate_components cuda)
-endif()
+mdstream_separate_component(cuda "" ${mdstream_cuda_runtime})
 
 # JPEG files decoded by the GPU's engines, for image/nvjpeg.hpp: nvJPEG, and libjpeg for what they do not
 # take.
-mdstream_find(nvjpeg)
-if(mdstream_missing)
-  message(STATUS "mdstream: component nvjpeg is left out, not found: ${mdstream_missing}")
-else()
-  add_library(mdstream_nvjpeg INTERFACE)
-  add_library(mdstream::nvjpeg ALIAS mdstream_nvjpeg)
-  set_property(TARGET mdstream_nvjpeg PROPERTY EXPORT_NAME nvjpeg)
-  target_link_libraries(mdstream_nvjpeg INTERFACE mdstream mdstream::nvjpeg_library mdstream::jpeg_library
-    ${mdstream_cuda_runtime})
-  list(APPEND mdstream_separate_components nvjpeg)
-endif()
+mdstream_separate_component(nvjpeg "" mdstream::nvjpeg_library mdstream::jpeg_library ${mdstream_cuda_runtime})
 include(MdstreamKernels)
 
 set(mdstream_include_dir ${PROJECT_SOURCE_DIR}/include)
