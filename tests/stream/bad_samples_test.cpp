@@ -157,6 +157,20 @@ TEST_CASE("the next good sample of its shard is read in place of a bad one, on a
   }
 }
 
+TEST_CASE("each epoch warns once of its bad samples") {
+  using namespace bad_samples_test;
+  const pictures data;
+  auto given = data.options();
+  given.threads = 1;  // so that no epoch is prepared ahead
+  std::atomic<int> warnings = 0;
+  given.warn = [&](const std::string&) { ++warnings; };
+  loader one(given, decode{some});
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    static_cast<void>(rest_of(one));
+    CHECK(warnings == epoch);
+  }
+}
+
 TEST_CASE("a state counts bad samples, and a resumed run reads the same") {
   using namespace bad_samples_test;
   const pictures data;
