@@ -7,6 +7,7 @@
 #include <atomic>
 #include <charconv>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -20,12 +21,12 @@ namespace soak {
 
 class bad_line {
  public:
-  // `server` is http://host:port. Of a hundred requests, so many fail, until `mend`, but no more
-  // than three in a row of one object: the pauses between the attempts of a request grow, and a run
-  // that waits for the longest of them meets few faults.
-  bad_line(const std::string& server, unsigned percent, std::uint64_t seed)
+  // `server` is http://host:port. Until `mend`, four of five requests for shards fail, but no more
+  // than three in a row for one object: pauses between the attempts of a request grow, and a run
+  // that waits for the longest of them meets few faults. One of sixteen objects has no such bound.
+  // Of the other requests (indexes, which all processes ask for) every other one fails.
+  bad_line(const std::string& server, std::uint64_t seed)
       : server_(server),
-        percent_(percent),
         random_(seed),
         line_([this](connection& to, const support::scripted_request& request) {
           pass(to, request);
@@ -44,7 +45,11 @@ class bad_line {
     }
     return out;
   }
-  void mend() { percent_ = 0; }
+  /// Of a hundred requests, so many had a fault.
+  [[nodiscard]] unsigned percent() const {
+    return requests_ == 0 ? 0 : static_cast<unsigned>(100 * faults_ / requests_);
+  }
+  void mend() { is_mended_ = true; }
 
  private:
   using connection = support::scripted_server::connection;
@@ -79,13 +84,13 @@ class bad_line {
   chance draw(const std::string& object, bool shard) {
     const std::lock_guard lock(mutex_);
     unsigned& failed = in_a_row_[object];
-    // All processes ask for an index, so that what is in a row for the object is not for each: one
-    // that starts has to wait for others' luck, and all others for it.
-    const unsigned percent = shard ? percent_.load() : percent_ / 3;
-    const bool fails = random_() % 100 < percent && failed < most_in_a_row;
+    const bool is_bounded = shard && std::hash<std::string>()(object) % 16 != 0;
+    const bool fails = random_() % 100 < (shard ? 80 : 50) && !is_mended_ &&
+                       !(is_bounded && failed >= most_in_a_row);
     failed = fails ? failed + 1 : 0;
     const std::uint64_t kinds = static_cast<unsigned>(shard ? fault::none : fault::corrupt);
     const chance out{fails ? static_cast<fault>(random_() % kinds) : fault::none, random_()};
+    if (!is_mended_) ++requests_;
     if (fails) {
       ++faults_;
       ++counts_[out.what];
@@ -181,12 +186,12 @@ class bad_line {
   }
 
   const support::upstream server_;
-  std::atomic<unsigned> percent_;
+  std::atomic<bool> is_mended_{false};
   mutable std::mutex mutex_;
   std::mt19937_64 random_;
   std::map<fault, std::size_t> counts_{};
   std::map<std::string, unsigned> in_a_row_{};
-  std::atomic<std::size_t> faults_{0}, good_ends_{0};
+  std::atomic<std::size_t> requests_{0}, faults_{0}, good_ends_{0};
   support::scripted_server line_;  // last: its threads use what stands above
 };
 

@@ -19,7 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <set>
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -50,10 +50,12 @@ class small_disk {
   [[nodiscard]] std::string operator/(const std::string& name) const { return place_ + '/' + name; }
 
   /// Counts shards that get their name in this directory, which is made, and that lose it.
-  void watch(const std::string& directory) const {
+  void watch(const std::filesystem::path& directory) {
     std::filesystem::create_directories(directory);
-    if (::inotify_add_watch(watch_, directory.c_str(), IN_MOVED_TO | IN_CREATE | IN_DELETE) < 0)
-      throw std::runtime_error("cannot watch " + directory);
+    const int number =
+        ::inotify_add_watch(watch_, directory.c_str(), IN_MOVED_TO | IN_CREATE | IN_DELETE);
+    if (number < 0) throw std::runtime_error("cannot watch " + directory.native());
+    names_[number] = directory.filename();
   }
   /// From time to time, before the kernel's queue is full.
   void count() {
@@ -67,11 +69,15 @@ class small_disk {
         at += static_cast<ssize_t>(sizeof event + event.len);
         if ((event.mask & IN_Q_OVERFLOW) != 0) throw std::runtime_error("events were lost");
         if (!name.starts_with("shard.") || !name.ends_with(".mds")) continue;
-        ++((event.mask & IN_DELETE) != 0 ? gone_ : came_);
+        if ((event.mask & IN_DELETE) != 0)
+          ++gone_;
+        else
+          ++came_[names_.at(event.wd) / name];
       }
     }
   }
-  [[nodiscard]] std::size_t came() const { return came_; }
+  /// How often each shard came, by directory and file name.
+  [[nodiscard]] const std::map<std::filesystem::path, std::size_t>& came() const { return came_; }
   [[nodiscard]] std::size_t gone() const { return gone_; }
 
   void fill() const {
@@ -96,7 +102,9 @@ class small_disk {
 
   std::string place_;
   int watch_ = -1;
-  std::size_t came_ = 0, gone_ = 0;
+  std::map<int, std::filesystem::path> names_;
+  std::map<std::filesystem::path, std::size_t> came_;
+  std::size_t gone_ = 0;
 };
 
 }  // namespace soak
