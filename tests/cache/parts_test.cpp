@@ -126,12 +126,10 @@ TEST_CASE("a journal that a change was left in, or that is torn, is of no use", 
   CHECK_FALSE(one.read());
   two.end_change();
   CHECK(one.read());
-  // Cut at every byte: never believed but whole, and no records beyond what is there.
-  const auto size = fs::file_size(root / "journal");
-  for (auto left = size; left-- > 0;) {
+  // Cut at every byte, as a loss of power may leave it: of no use, since records are missing.
+  for (auto left = fs::file_size(root / "journal"); left-- > 0;) {
     fs::resize_file(root / "journal", left);
-    const bool usable = two.read();
-    CHECK(usable == (left >= sizeof(mds::detail::cache_journal::header)));
+    CHECK_FALSE(two.read());
     CHECK(two.records_from(0).empty());
   }
 }

@@ -6,19 +6,16 @@
 #include <mdstream/raw/detail/index_builder.hpp>
 #include <mdstream/raw/detail/transcode.hpp>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "fuzz/refusal.hpp"
 
 namespace fuzz {
 
 namespace mds = mdstream;
 namespace raw = mdstream::raw;
-
-inline void check(bool condition) {
-  if (!condition) std::abort();
-}
 
 /// A few bytes can stand for any number of equal rows, which take their time and are no finding.
 inline constexpr std::uint64_t most_rows = 1'000;
@@ -52,12 +49,12 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
       return cut_by(raw::detail::object_cutter(format, "x", object.size()), scanned, window);
     };
     const raw::detail::object_cuts cuts = cut_all(1 << 20);
-    check(cut_all(13) == cuts);
+    require(cut_all(13) == cuts);
     if (format.get().look_behind() != 0) {
       std::vector<raw::detail::object_cuts> parts;
       for (std::uint64_t k = 0; k < raw::detail::stretches(format, object.size()); ++k)
         parts.push_back(cut_by({format, "x", object.size(), 100 * k, 100 * (k + 1)}, object, 17));
-      check(raw::detail::join_stretches(parts) == cuts);
+      require(raw::detail::join_stretches(parts) == cuts);
     }
     raw::detail::row_index index{about, {}};
     if (about.columns.empty()) {
@@ -69,7 +66,7 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
         {.file = {"x", object.size(), "t"}, .note = cuts.note, .cuts = cuts.cuts});
     if (!beside.empty())
       index.objects[0].beside = raw::detail::listed_object{"y", beside.size(), "t"};
-    check(raw::detail::row_index::parse(index.dump()) == index);
+    require(raw::detail::row_index::parse(index.dump()) == index);
     for (const raw::detail::shard_place& place : index.places()) {
       std::vector<raw::part> parts;
       for (const raw::detail::part_range& each : raw::detail::parts_of(format, index, place))
@@ -85,10 +82,10 @@ void run(raw::options about, std::string_view object, std::string_view beside = 
         cut.samples = raw::detail::readable_samples(format, index.options.columns, from);
       const raw::detail::transcoded made =
           raw::detail::transcode(format, index.options.columns, cut, from);
-      check(made.samples + made.skipped == rows);
+      require(made.samples + made.skipped == rows);
     }
   } catch (const mds::error& e) {
-    check(!e.where().what.empty());
+    require(!e.where().what.empty());
   }
 }
 

@@ -34,6 +34,17 @@ void raw_tokens(
 void raw_parquet(std::string_view input);  ///< a Parquet file; where Arrow is
 void run_text(
     std::string_view input);  ///< "layout", "record", "manifest" or "start", then its members
+void scan_records(std::string_view input);  ///< what a killed scan left, behind its first line
+void npy(std::string_view input);           ///< a file of NumPy's
+void journal(std::string_view input);       ///< the journal of a cache directory
+void member(std::string_view input);        ///< the file of a live process of a cache directory
+void origin(std::string_view input);        ///< whose shards a directory has
+void ini(std::string_view input);           ///< settings of AWS's and OCI's tools
+void pem(std::string_view input);           ///< a key or a certificate
+void cloud_answer(std::string_view input);  ///< a line with the kind of answer, then its text
+void setting(std::string_view input);       ///< URLs, endpoints, times, sizes
+void jpeg(std::string_view input);          ///< a JPEG file
+void png(std::string_view input);           ///< a PNG file
 
 struct target {
   const char* name;
@@ -63,6 +74,17 @@ inline constexpr target targets[] = {{"index", &index},
 #ifdef MDSTREAM_FUZZ_PARQUET
                                      {"raw_parquet", &raw_parquet},
 #endif
-                                     {"run_text", &run_text}};
+                                     {"run_text", &run_text},
+                                     {"scan_records", &scan_records},
+                                     {"npy", &npy},
+                                     {"journal", &journal},
+                                     {"member", &member},
+                                     {"origin", &origin},
+                                     {"ini", &ini},
+                                     {"pem", &pem},
+                                     {"cloud_answer", &cloud_answer},
+                                     {"setting", &setting},
+                                     {"jpeg", &jpeg},
+                                     {"png", &png}};
 
 }  // namespace fuzz

@@ -38,7 +38,8 @@ class cache_journal {
 
   explicit cache_journal(std::string path);
 
-  /// Reads the header. False when it is of no use: new, torn, or left in the middle of a change.
+  /// Reads the header. False when it is of no use: new, torn, without its
+  /// records, or left in the middle of a change.
   [[nodiscard]] bool read();
 
   /// The header's membership, read without any lock.

@@ -3,7 +3,6 @@
 #include <mdstream/cache/detail/journal.hpp>
 #include <mdstream/version.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <utility>
@@ -20,6 +19,9 @@ MDSTREAM_INLINE bool cache_journal::read() {
   const std::size_t got =
       detail::read_at(file_.get(), 0, std::as_writable_bytes(std::span(&found, 1)), path_);
   if (got != sizeof found || found.magic != magic || found.changing != 0) return false;
+  // The header may have reached the disk before a loss of power, and its records not.
+  const std::uint64_t bytes = detail::file_size(file_.get(), path_) - sizeof found;
+  if (found.records > bytes / sizeof(journal_record)) return false;
   head = found;
   return true;
 }
@@ -60,8 +62,8 @@ MDSTREAM_INLINE void cache_journal::append(const journal_record& record) {
 }
 
 MDSTREAM_INLINE std::vector<journal_record> cache_journal::records_from(std::uint64_t first) const {
-  std::vector<journal_record> found(
-      static_cast<std::size_t>(head.records - std::min(first, head.records)));
+  if (first >= head.records) return {};
+  std::vector<journal_record> found(static_cast<std::size_t>(head.records - first));
   const std::size_t got =
       detail::read_at(file_.get(), sizeof(header) + first * sizeof(journal_record),
                       std::as_writable_bytes(std::span(found)), path_);

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# tests/fuzz/run.sh [SECONDS [NAME...]]: builds the fuzzer with clang, under the address and undefined-behaviour sanitizers, in
+# build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the committed corpus and
+# with build/fuzz/found/NAME, where it keeps inputs that reach new code. With MDSTREAM_TEST_SEED it draws the same inputs each time.
+# A finding is in build/fuzz/findings: mend it, and add it to the corpus, which every run of the tests replays.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+seconds=${1:-30}
+shift || true
+build=build/fuzz
+options=(--preset fuzz -B "$build")
+if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if [ -e "${PEERS:-/opt/peers}/arrow/complete-1" ]; then export ARROW_ROOT=${ARROW_ROOT:-${PEERS:-/opt/peers}/arrow}; fi
+cmake -S . "${options[@]}" >/dev/null
+ninja -C "$build" fuzz
+export program=$build/tests/fuzz/fuzz
+names=("$@")
+if [ ${#names[@]} -eq 0 ]; then
+  read -ra names < <({ "$program" -runs=0 2>&1 || true; } | sed -n 's/^fuzz: .* these: //p')  # a target that is not chosen
+fi
+
+mkdir -p "$build/findings" "$build/logs"
+# fuzz NAME: 4 KiB is more than any format here needs to be wrong in each of its parts.
+fuzz() {
+  mkdir -p "$build/found/$1"
+  if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="$build/findings/$1-" "$build/found/$1" "tests/fuzz/corpus/$1" >"$build/logs/$1.txt" 2>&1; then
+    sed -nE "s/^stat::number_of_executed_units: ([0-9]+)/fuzz: $1: \1 inputs, nothing found/p" "$build/logs/$1.txt"
+  else
+    tail -n 40 "$build/logs/$1.txt" >&2
+    echo "fuzz: $1: a finding, see above and $build/findings" >&2
+    return 1
+  fi
+}
+export -f fuzz
+export build seconds
+printf '%s\n' "${names[@]}" | xargs -P "${MDSTREAM_JOBS:-$(nproc)}" -I{} bash -c 'fuzz {}'
