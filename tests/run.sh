@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/run.sh [--long] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
-# only those. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
+# only those, and installs what they need. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
 # for 100,000 faults (hours); with names only those. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
@@ -15,7 +15,16 @@ for word in "$@"; do
   case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
 done
 
-tools/install-deps.sh build formats stores test cli mpi launchers gpu torch clang
+# What few tests need, and takes long to install, is left out where a name does not say so.
+needed=(build formats stores test cli gpu clang)
+for name in "${@:-all}"; do
+  case $name in
+    all) needed+=(mpi launchers torch) ;;
+    launch* | moving_day | own_data | quickstart*) needed+=(mpi launchers) ;;
+    example*) needed+=(torch) ;;
+  esac
+done
+tools/install-deps.sh "${needed[@]}"
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
