@@ -61,7 +61,7 @@ struct order_options {
   partition_algo partition = partition_algo::relaxed;
   /// The default (or 0) is the number of nodes at the first epoch (64 times that for py1s, py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
-  bool shuffle = false;
+  bool shuffle = true;
   std::uint64_t shuffle_seed = 9176;
   /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
