@@ -61,15 +61,16 @@ class json_columns {
 
  private:
   struct node {
+    std::string key{};
     std::optional<std::size_t> column{};
-    std::vector<std::pair<std::string, node>> children{};
+    std::vector<node> children{};
     std::vector<std::size_t> sorted{};  // places in `children`, by key
     std::size_t next = 0;               // rows mostly have their keys in the same order
 
     [[nodiscard]] auto place_of(std::string_view key) {
       return std::lower_bound(
           sorted.begin(), sorted.end(), key,
-          [&](std::size_t i, std::string_view wanted) { return children[i].first < wanted; });
+          [&](std::size_t i, std::string_view wanted) { return children[i].key < wanted; });
     }
     node& child(std::string_view key);
     node* find(std::string_view key);
