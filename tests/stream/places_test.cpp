@@ -5,9 +5,19 @@
 
 namespace mds = mdstream;
 
+namespace {
+
+mds::detail::dataset_places settle(const std::vector<mds::detail::stream_request>& requests,
+                                   const std::string& local,
+                                   const std::string& working = "/home/trainer") {
+  return mds::detail::settle_places(requests, local, "/tmp", working);
+}
+
+}  // namespace
+
 TEST_CASE("a stream's own directory is used as Python uses it") {
-  const auto places = mds::detail::settle_places(
-      {{.remote = "s3://bucket/c4", .local = "/cache/c4/", .split = "train"}}, "", "/tmp");
+  const auto places =
+      settle({{.remote = "s3://bucket/c4", .local = "/cache/c4/", .split = "train"}}, "");
   REQUIRE(places.streams.size() == 1);
   CHECK(places.streams[0].directory == "/cache/c4/train");
   CHECK(places.streams[0].name == "s3://bucket/c4");
@@ -15,9 +25,8 @@ TEST_CASE("a stream's own directory is used as Python uses it") {
 }
 
 TEST_CASE("streams without a directory get one each below the loader's") {
-  const auto places = mds::detail::settle_places(
-      {{.remote = "s3://a/corpus", .split = "train"}, {.remote = "s3://b/corpus/"}}, "/nvme/cache",
-      "/tmp");
+  const auto places = settle(
+      {{.remote = "s3://a/corpus", .split = "train"}, {.remote = "s3://b/corpus/"}}, "/nvme/cache");
   CHECK(places.root == "/nvme/cache");
   const auto& first = places.streams[0].directory;
   const auto& second = places.streams[1].directory;
@@ -26,38 +35,41 @@ TEST_CASE("streams without a directory get one each below the loader's") {
   CHECK(second.starts_with("/nvme/cache/corpus-"));
   CHECK(first.substr(0, first.size() - 6) != second);
   // The same remote is found again by the next run.
-  CHECK(mds::detail::settle_places({{.remote = "s3://b/corpus"}}, "/nvme/cache", "/tmp")
-            .streams[0]
-            .directory == second);
+  CHECK(settle({{.remote = "s3://b/corpus"}}, "/nvme/cache").streams[0].directory == second);
 }
 
 TEST_CASE("without any directory the system's temporary one holds the cache") {
-  const auto places = mds::detail::settle_places({{.remote = "/data/..hidden name"}}, "", "/tmp");
+  const auto places = settle({{.remote = "/data/..hidden name"}}, "");
   CHECK(places.streams[0].directory.starts_with("/tmp/_.hidden_name-"));
   CHECK(places.root == places.streams[0].directory);
 }
 
+TEST_CASE("programs in different directories do not share what relative paths name") {
+  const auto directory = [](const std::string& remote, const std::string& working) {
+    return settle({{.remote = remote}}, "", working).streams[0].directory;
+  };
+  CHECK(directory("data", "/home/a") != directory("data", "/home/b"));
+  CHECK(directory("data", "/home/a") == directory("/home/a/./data/", "/home/b"));
+  CHECK(directory("../b/data", "/home/a") == directory("data", "/home/b"));
+  CHECK(directory("s3://data", "/home/a") == directory("s3://data", "/home/b"));
+}
+
 TEST_CASE("the cache's root holds all streams that have a remote") {
   const auto root = [](const std::string& a, const std::string& b) {
-    return mds::detail::settle_places({{.remote = "r1", .local = a}, {.remote = "r2", .local = b}},
-                                      "", "/tmp")
-        .root;
+    return settle({{.remote = "r1", .local = a}, {.remote = "r2", .local = b}}, "").root;
   };
   CHECK(root("/cache/a", "/cache/b") == "/cache");
   CHECK(root("/cache/ab", "/cache/a") == "/cache");
   CHECK(root("/cache/a", "/cache/a/b") == "/cache/a");
   CHECK(root("/x/a", "/y/a") == "/");
   CHECK(root("data/a", "data/b") == "data");
-  CHECK(mds::detail::settle_places({{.local = "/data/only"}}, "", "/tmp").root.empty());
+  CHECK(settle({{.local = "/data/only"}}, "").root.empty());
 }
 
 TEST_CASE("a stream in no place, and two streams in one, are refused") {
-  support::expect_error([] { (void)mds::detail::settle_places({{}}, "/cache", "/tmp"); },
-                        mds::errc::invalid_argument, {"stream 0", "neither a remote nor a local"});
+  support::expect_error([] { (void)settle({{}}, "/cache"); }, mds::errc::invalid_argument,
+                        {"stream 0", "neither a remote nor a local"});
   support::expect_error(
-      [] {
-        (void)mds::detail::settle_places(
-            {{.remote = "a", .local = "/c"}, {.remote = "b", .local = "/c/"}}, "", "/tmp");
-      },
+      [] { (void)settle({{.remote = "a", .local = "/c"}, {.remote = "b", .local = "/c/"}}, ""); },
       mds::errc::invalid_argument, {"two streams", "/c"});
 }

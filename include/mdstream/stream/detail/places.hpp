@@ -31,18 +31,20 @@ struct dataset_places {
 };
 
 /// Settles the places of all streams. `local` is the loader's own option, `temporary` a directory
-/// of this user alone.
+/// of this user alone, `working` the one that relative paths are below.
 ///
 /// - A stream's own `local` is used as it is, with the split appended, as Python does.
 /// - Without one, a stream lies in a directory of its own below `local`, or, where there is no
-///   `local` either, below `temporary`.
+///   `local` either, below `temporary`. Its name tells remotes apart, also relative paths of
+///   programs that run in different directories.
 /// - The cache's root is `local`, or else the deepest directory that holds all streams with a
 ///   remote.
 ///
 /// Throws `errc::invalid_argument` for a stream that names no place and for two streams in one
 /// directory.
 [[nodiscard]] dataset_places settle_places(const std::vector<stream_request>& requests,
-                                           const std::string& local, const std::string& temporary);
+                                           const std::string& local, const std::string& temporary,
+                                           const std::string& working);
 
 }  // namespace mdstream::inline v0::detail
 

@@ -23,9 +23,11 @@ MDSTREAM_INLINE opened_streams::opened_streams(const options& given, runtime& th
                                                const detail::storage_policies& policies)
     : threads_(threads), policies_(policies), warn_(warn_of(given)) {
   std::vector<stream_options> streams = streams_of(given);
+  std::error_code deleted;  // then relative paths lead nowhere
   dataset_places places =
       settle_places(requests(streams), local_of(given),
-                    needs_temporary(streams, local_of(given)) ? temporary() : std::string());
+                    needs_temporary(streams, local_of(given)) ? temporary() : std::string(),
+                    std::filesystem::current_path(deleted).native());
   root_ = std::move(places.root);
   for (std::size_t i = 0; i < streams.size(); ++i)
     streams_.push_back(open(given, std::move(streams[i]), std::move(places.streams[i])));

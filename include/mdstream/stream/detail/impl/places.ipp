@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 
@@ -20,10 +21,14 @@ MDSTREAM_INLINE std::string without_trailing_slashes(std::string path) {
   return path;
 }
 
-/// A directory name for a remote that nobody named a local directory for: readable, and distinct
-/// for distinct remotes.
-MDSTREAM_INLINE std::string directory_name(const stream_request& stream) {
-  const std::string remote = without_trailing_slashes(stream.remote);
+/// A directory name for a remote without a local directory: readable, and distinct for distinct
+/// remotes.
+MDSTREAM_INLINE std::string directory_name(const stream_request& stream,
+                                           const std::string& working) {
+  const std::string remote = without_trailing_slashes(
+      url_scheme(stream.remote).empty()
+          ? (std::filesystem::path(working) / stream.remote).lexically_normal().native()
+          : stream.remote);
   const std::size_t slash = remote.find_last_of('/');
   std::string name = slash == std::string::npos ? remote : remote.substr(slash + 1);
   for (char& c : name) {
@@ -54,8 +59,8 @@ MDSTREAM_INLINE std::string common_parent(const std::string& a, const std::strin
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE dataset_places settle_places(const std::vector<stream_request>& requests,
-                                             const std::string& local,
-                                             const std::string& temporary) {
+                                             const std::string& local, const std::string& temporary,
+                                             const std::string& working) {
   dataset_places out;
   bool has_root = false;
   for (const stream_request& request : requests) {
@@ -67,8 +72,8 @@ MDSTREAM_INLINE dataset_places settle_places(const std::vector<stream_request>& 
     if (place.name.empty()) place.name = has_remote ? request.remote : request.local;
     const std::string base =
         !request.local.empty() ? detail::without_trailing_slashes(request.local)
-        : !local.empty()       ? join_key(local, detail::directory_name(request))
-                               : join_key(temporary, detail::directory_name(request));
+        : !local.empty()       ? join_key(local, detail::directory_name(request, working))
+                               : join_key(temporary, detail::directory_name(request, working));
     place.directory = base.ends_with('/') ? base + request.split : join_key(base, request.split);
     place.directory = detail::without_trailing_slashes(place.directory);
     for (const stream_place& other : out.streams)
