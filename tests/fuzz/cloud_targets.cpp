@@ -10,11 +10,13 @@
 #include <mdstream/net/time_text.hpp>
 #include <mdstream/net/web_token.hpp>
 #include <mdstream/net/x509.hpp>
-#include <mdstream/store/azure.hpp>
+#include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/detail/azure/api.hpp>
+#include <mdstream/store/detail/cloud/settings.hpp>
 #include <mdstream/store/detail/hf/messages.hpp>
 #include <mdstream/store/detail/s3/messages.hpp>
 #include <mdstream/store/detail/sftp/listing.hpp>
-#include <mdstream/store/s3.hpp>
+#include <mdstream/store/s3/options.hpp>
 
 #include <chrono>
 #include <string>
