@@ -61,7 +61,7 @@ class json_columns {
 
  private:
   struct node {
-    std::string key{};
+    std::string name{};
     std::optional<std::size_t> column{};
     std::vector<node> children{};
     std::vector<std::size_t> sorted{};  // places in `children`, by key
@@ -70,7 +70,7 @@ class json_columns {
     [[nodiscard]] auto place_of(std::string_view key) {
       return std::lower_bound(
           sorted.begin(), sorted.end(), key,
-          [&](std::size_t i, std::string_view wanted) { return children[i].key < wanted; });
+          [&](std::size_t i, std::string_view wanted) { return children[i].name < wanted; });
     }
     node& child(std::string_view key);
     node* find(std::string_view key);

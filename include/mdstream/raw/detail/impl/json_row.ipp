@@ -192,15 +192,15 @@ MDSTREAM_INLINE void json_columns::read(std::string_view row, row_values& out) {
 MDSTREAM_INLINE json_columns::node& json_columns::node::child(std::string_view key) {
   if (node* found = find(key)) return *found;
   sorted.insert(place_of(key), children.size());
-  return children.emplace_back(node{.key = std::string(key)});
+  return children.emplace_back(node{.name = std::string(key)});
 }
 
 MDSTREAM_INLINE json_columns::node* json_columns::node::find(std::string_view key) {
   if (children.empty()) return nullptr;
   std::size_t i = next;
-  if (children[i].key != key) {
+  if (children[i].name != key) {
     const auto at = place_of(key);
-    if (at == sorted.end() || children[*at].key != key) return nullptr;
+    if (at == sorted.end() || children[*at].name != key) return nullptr;
     i = *at;
   }
   next = i + 1 < children.size() ? i + 1 : 0;
