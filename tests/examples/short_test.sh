@@ -24,7 +24,7 @@ prints 'batch 0 begins with sample [0-9]+' resume
 prints 'batch 20 begins with sample [0-9]+' resume
 prints '"reviews number 1234" has label 0' random_access
 prints '4500 samples to train on, 500 to validate' random_access
-prints '2 words: .+ .+' transform
-prints '[0-9]+ tokens in [0-9]+ rows, 9[0-9] % full' packed_rows
+prints '2 words: [a-z0-9]+ [a-z0-9]+ ' transform
+prints '[0-9]+ tokens in [0-9]+ rows, [78][0-9] % full' packed_rows
 prints 'sample 17 of 1000 is 17' own_store
 prints 'the sum of s3://test/.* is 49995000' s3 "$MDSTREAM_TEST_URL/numbers"
