@@ -65,12 +65,13 @@ kill_all() {
 }
 say() { printf '== %s\n' "$*"; }
 
-# until_step N: waits until the moved run has done so many steps, while $alive succeeds.
+# until_step N: waits until the moved run has done so many steps, and a new one since the last start, while $alive succeeds.
 until_step() {
-  while [ "$(steps_done)" -lt "$1" ]; do
+  local wanted=$(($1 > at_begin ? $1 : at_begin + 1))
+  while [ "$(steps_done)" -lt "$wanted" ]; do
     if ! $alive; then
       tail -20 "$work/runs/said.txt" >&2
-      echo "moving day: the run ended at step $(steps_done), before step $1" >&2
+      echo "moving day: the run ended at step $(steps_done), before step $wanted" >&2
       exit 1
     fi
     sleep 0.02  # less than a step
@@ -81,7 +82,10 @@ launcher_ends() { ended "$spawned"; }
 
 # begin NAME: a start of the run, for the picture. change CAUSE COMMAND...: ends what runs; the command returns when the launcher has
 # noticed.
-begin() { printf '{"what": "leg", "name": "%s", "at": %s}\n' "$1" "$(now)" >>"$changes"; }
+begin() {
+  at_begin=$(steps_done)
+  printf '{"what": "leg", "name": "%s", "at": %s}\n' "$1" "$(now)" >>"$changes"
+}
 change() {
   local cause=$1 began
   shift
@@ -105,7 +109,16 @@ border() {
 }
 count_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$state/$1/counts" "$2"; }
 port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
-free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+# Of those that the kernel gives to nobody who asks for any.
+free_port() {
+  python3 -c 'import random, socket
+while True:
+    try:
+        print(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))).getsockname()[1])
+        break
+    except OSError:
+        pass'
+}
 
 # A node's cache holds all data.
 train=("$program" train --run "$run" --steps "$steps" --save-every "$save_every" --cache-mb 64)

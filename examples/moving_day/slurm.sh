@@ -43,10 +43,15 @@ restart_daemon() {
 start_slurm() {
   local state=$1 nodes=$2 cores=$3 user host ports node _
   user=$(id -un) host=$(hostname -s)
-  read -ra ports < <(python3 -c 'import socket, sys
-all = [socket.socket() for _ in range(int(sys.argv[1]))]
-for each in all: each.bind(("127.0.0.1", 0))
-print(*[each.getsockname()[1] for each in all])' $((nodes + 1)))
+  # Not of those that the kernel gives to whoever asks for any.
+  read -ra ports < <(python3 -c 'import random, socket, sys
+found = []
+while len(found) < int(sys.argv[1]):
+    try:
+        found.append(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))))
+    except OSError:
+        pass
+print(*[each.getsockname()[1] for each in found])' $((nodes + 1)))
   mkdir -p "$state"/{munge,controller}
   chmod 700 "$state/munge"
   (umask 077 && head -c 128 /dev/urandom >"$state/munge/key")
@@ -83,10 +88,10 @@ CONF
   done
   export SLURM_CONF=$state/slurm.conf PATH=$PATH:/usr/sbin
   start_daemon munged
-  for _ in $(seq 100); do [ ! -S "$state/munge/socket" ] || break; sleep 0.1; done
+  for _ in $(seq 600); do [ ! -S "$state/munge/socket" ] || break; sleep 0.1; done
   start_daemon slurmctld
   for ((node = 1; node <= nodes; ++node)); do start_daemon "n$node"; done
-  for _ in $(seq 300); do
+  for _ in $(seq 1200); do
     [ "$(sinfo -h -t idle -o %D 2>/dev/null)" != "$nodes" ] || return 0
     sleep 0.1
   done

@@ -235,7 +235,7 @@ TEST_CASE("a process that runs out of descriptors waits, says so once and goes o
   auto stream = stream_of(data, root.path(), remote);
   mds::runtime threads(1);
   auto options = options_of(root.path(), data.text().size() + 64 * 4112);
-  options.room_timeout = 300ms;
+  options.room_timeout = 3s;  // for the thread that gives some back
   std::mutex mutex;
   std::vector<std::string> warnings;
   options.warn = [&](const std::string& text) {

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -63,6 +64,11 @@ class process {
   void kill() {
     ::kill(pid_, SIGKILL);
     (void)wait();
+  }
+  [[nodiscard]] bool runs() const {
+    siginfo_t ended{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == 0;
   }
   /// The exit status; -1 when a signal ended it.
   int wait() {
@@ -176,7 +182,7 @@ TEST_CASE("processes with different limits keep the smallest", "[cache][processe
     workers.push_back(here.start(i == 0 ? small : large, 100 + i, 300, i == 2));
   }
   std::uint64_t most = 0;
-  for (int i = 0; i < 100; ++i) {
+  while (std::ranges::any_of(workers, [](const process& each) { return each.runs(); })) {
     most = std::max(most, bytes_now(here.root));
     std::this_thread::sleep_for(2ms);
   }

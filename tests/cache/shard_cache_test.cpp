@@ -167,7 +167,7 @@ TEST_CASE("what is held is not evicted; a prefetch is refused, an acquire waits"
   const scratch root;
   mds::runtime threads(2);
   auto options = options_of(root.path(), data.text().size() + 2 * 4112);
-  options.room_timeout = 100ms;
+  options.room_timeout = 3s;  // for what this thread lets go
   cache shards(threads, options, {stream_of(data, root.path(), remote)});
   mds::detail::shard_ref zero = shards.acquire(0);
   const mds::detail::shard_ref one = shards.acquire(1);

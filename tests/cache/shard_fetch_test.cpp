@@ -572,12 +572,12 @@ TEST_CASE("a slow download goes on as long as bytes come, and one that hangs goe
   const scratch root;
   const mds::store::memory memory;
   data.put(memory);
-  const slow_line line{{{threads, memory}}, &threads, memory, 5ms};
+  const slow_line line{{{threads, memory}}, &threads, memory, 150ms};
   line.state->hanging = hanging;
   auto stream = stream_of(data, root.path(), line);
   stream.validate_hash = "xxh64";
   stream.download_retry = 1;
-  stream.download_timeout = 100ms;  // half of what it takes
+  stream.download_timeout = 3s;  // half of what it takes
   cache shards(threads, options_of(root.path()), {stream});
   CHECK(data.is_right(0, shards.acquire(0).bytes()));
   CHECK(line.state->bytes == data.size_of(0));  // none came twice

@@ -21,6 +21,7 @@
 #include <exception>
 #include <fstream>
 #include <functional>
+#include <latch>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -631,23 +632,28 @@ TEST_CASE("two jobs that start on one run by mistake never mix their bytes", "[c
     const mds::store::memory inner;
     const std::uint64_t pauses[2] = {random() % 30, random() % 30};
     std::atomic<int> won{0}, lost{0};
-    // Each saves steps of its own; who is slower by chance at which step is another each round.
+    // Each saves steps of its own; who is slower by chance at which step is another each round. In
+    // the first, none saves before both have started.
+    std::latch started(round == 0 ? 2 : 0);
     CHECK(on_ranks(2, [&](std::uint64_t which) {
             const asking slow(
                 inner,
                 [&](std::string_view, std::string_view) {
-                  for (std::uint64_t i = 0; i < pauses[which]; ++i) std::this_thread::yield();
+                  if (pauses[which] != 0)
+                    std::this_thread::sleep_for(std::chrono::microseconds(pauses[which]));
                 },
                 [] {});
             mds::saver_options options = options_on(slow);
             options.keep = {.last = 1, .grace = 0ms};
             mds::checkpoint_saver saver(options);
             tensors mine;
+            bool waits = round == 0;
             try {
               if (const auto last = saver.resume_point()) {
                 last->load(mine.list);
                 if (!mine.are(last->step())) throw std::runtime_error("mixed bytes");
               }
+              if (std::exchange(waits, false)) started.arrive_and_wait();
               for (std::uint64_t step = 1; step <= 5; ++step) {
                 mine.set(1000 * (which + 1) + step);
                 saver.save(1000 * (which + 1) + step, mine.list);
@@ -660,6 +666,7 @@ TEST_CASE("two jobs that start on one run by mistake never mix their bytes", "[c
               if (e.code() != errc::superseded && e.code() != errc::not_found &&
                   e.code() != errc::corrupt && e.code() != errc::invalid_argument)
                 throw;
+              if (std::exchange(waits, false)) started.count_down();
               ++lost;
             }
           }) == "");

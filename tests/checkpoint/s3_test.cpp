@@ -258,7 +258,7 @@ TEST_CASE("processes that are killed while they save to a bucket lose nothing th
   const auto seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
-  std::array<saving_process, 12> processes;
+  std::array<saving_process, 16> processes;  // as many may be overtaken as are killed
   const bucket place;
   std::uint64_t last = 0;
   int killed = 0, overtaken = 0;

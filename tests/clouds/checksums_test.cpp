@@ -59,7 +59,7 @@ TEST_CASE("blobs and blocks of Azure are uploaded with their MD5", "[clouds]") {
 TEST_CASE("the service may take its time to put an upload together", "[clouds]") {
   support::scripted_server service([](auto& to, const scripted_request& request) {
     const bool ends = request.target.find("comp=blocklist") != std::string::npos;
-    if (!ends || to.wait(std::chrono::milliseconds(2500))) to.answer("201 Created", "");
+    if (!ends || to.wait(std::chrono::seconds(8))) to.answer("201 Created", "");
   });
   mds::runtime threads(1);
   mds::store::azure_options options;
@@ -68,7 +68,7 @@ TEST_CASE("the service may take its time to put an upload together", "[clouds]")
   options.account_key = "aHVzaA==";
   options.part_bytes = mds::byte_size(150'000);
   options.part_retry.attempts = 1;
-  options.http.time.window = std::chrono::seconds(1);
+  options.http.time.window = std::chrono::seconds(5);
   options.variables = keys::variables({});
   mds::store_write(mds::store::azure(threads, "azure://box", options), "large",
                    mds::as_bytes(large));

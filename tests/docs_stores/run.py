@@ -3,6 +3,8 @@
 those that need none of them, and checks that no section is left out."""
 import os
 import pathlib
+import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,10 +33,19 @@ def start(*words):
     return started[-1]
 
 
+def free_port():
+    """One of those that the kernel gives to nobody who asks for any."""
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))) as found:
+                return found.getsockname()[1]
+        except OSError:
+            pass
+
+
 def web_server(work, data):
     """nginx in front of `data`, for that knows ranges; its URL."""
-    port = subprocess.check_output([sys.executable, "-c", "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); "
-                                                          "print(s.getsockname()[1])"], text=True).strip()
+    port = free_port()
     temporary = "".join(f"{kind}_temp_path {work}/tmp; " for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     (work / "nginx.conf").write_text(
         f"daemon off; master_process off; pid {work}/pid; error_log {work}/error.log; events {{}}\n"

@@ -26,10 +26,10 @@ need() {
   command -v "$1" >/dev/null || { echo "mdstream: SKIPPED: no $1; tools/install-deps.sh launchers installs it" >&2; exit 77; }
 }
 fail() { echo "mdstream: FAILED: $*" >&2; tail -n 40 "$work"/*.log >&2 || true; exit 1; }
-# A file holds so many lines of this kind, within a minute.
+# A file holds so many lines of this kind, within three minutes: launchers take seconds to start, and many on a loaded machine.
 await() {
-  local file=$1 count=$2 pattern=$3
-  for _ in $(seq 600); do
+  local file=$1 count=$2 pattern=$3 end=$((SECONDS + 180))
+  while [ $SECONDS -lt $end ]; do
     if [ -e "$file" ] && [ "$(grep -cE "$pattern" "$file" || true)" -ge "$count" ]; then return; fi
     sleep 0.1
   done
@@ -128,11 +128,11 @@ SCRIPT
     # Slurm lets what was queued again wait until its old credentials have expired.
     await train.log 2 ' goes on'
     # Else its processes would outlive the daemons.
-    for _ in $(seq 600); do
-      if [ -z "$(squeue -h -j "$job" -o %T)" ]; then break; fi
+    end=$((SECONDS + 180))
+    while [ -n "$(squeue -h -j "$job" -o %T)" ]; do
+      [ $SECONDS -lt $end ] || fail "the job has not ended after it went on"
       sleep 0.1
     done
-    [ -z "$(squeue -h -j "$job" -o %T)" ] || fail "the job has not ended after it went on"
     ;;
 esac
 echo "mdstream: $launcher starts ranks that know their place"

@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstddef>
 #include <functional>
+#include <latch>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -159,15 +160,19 @@ std::size_t count(const std::string& text, const std::string& piece) {
 }
 
 TEST_CASE("a loop that stands still ends with all stacks in the log", "[launch]") {
+  // Between two steps nothing stands still for so long.
   const ended got = run({.factor = 2,
-                         .least = 40ms,
+                         .least = 3s,
                          .waits_for = [] { return "shard 3 of stream \"c4\""; },
                          .exit_status = 17},
                         [](watchdog& dog) {
-                          std::thread other([] {
+                          std::latch named(1);
+                          std::thread other([&named] {
                             ::pthread_setname_np(::pthread_self(), "other");
+                            named.count_down();
                             stand_still();
                           });
+                          named.wait();
                           for (int i = 0; i < 3; ++i) dog.step();
                           stand_still();
                         });

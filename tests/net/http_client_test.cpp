@@ -382,7 +382,7 @@ TEST_CASE("a socket that cannot be watched is a failure of its request", "[net]"
   {
     net::detail::basic_curl_loop<refusing_watch> loop(io);
     loop.start(transfer, [] {});
-    io.run_for(10s);
+    io.run_for(60s);
   }
   CHECK(result == errc::io_error);
   CHECK(where.what.find("watch") != std::string::npos);
@@ -410,7 +410,7 @@ TEST_CASE("the requests of a connection share one watch of its socket", "[net]")
       loop.start(transfer, [] {});
     };
     next();
-    io.run_for(10s);
+    io.run_for(60s);
   }
   CHECK(good == 5);
   CHECK(counting_watch::made == 1);
@@ -434,7 +434,7 @@ TEST_CASE("a redirect that libcurl does not take fails with libcurl's reason", "
     net::detail::curl_loop loop(io);
     taken_requests = 1;
     loop.start(transfer, [] {});
-    io.run_for(10s);
+    io.run_for(60s);
     taken_requests = any_number;
   }
   CHECK(result == errc::io_error);
@@ -463,7 +463,7 @@ TEST_CASE("where an address of a name refuses, the next one is asked", "[net]") 
     net::detail::curl_loop loop(io);
     loop.start(transfer, [] {});
     curl_easy_setopt(transfer->easy(), CURLOPT_RESOLVE, resolved.get());
-    io.run_for(10s);
+    io.run_for(60s);
   }
   CHECK_FALSE(result);
 }

@@ -243,9 +243,9 @@ class slow_reader {
 
 TEST_CASE("an upload that moves is waited for, though the system took all of it at once", "[net]") {
   const std::string body(500'000, 'x');
-  const slow_reader server(body.size(), 4096);
+  const slow_reader server(body.size(), 4096);  // 12 s in all
   mds::runtime threads(1);
-  const net::http_client client(threads, {.time = {.bytes_per_second = 1000, .window = 2s}});
+  const net::http_client client(threads, {.time = {.bytes_per_second = 1000, .window = 6s}});
   const outcome result = send(client, {.method = "PUT",
                                        .url = server.url() + "/x",
                                        .body = net::http_body::of(mds::as_bytes(body))});

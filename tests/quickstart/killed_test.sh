@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # killed_test.sh PROGRAM LOCAL_MPI WORK: a run that is killed again and again, at random moments, also while it opens or
-# saves, and goes on on 1, 2, 3 or 6 ranks, has to be the run that was never killed. 8 kills, 100 with MDSTREAM_LONG_TESTS in the
-# environment; MDSTREAM_TEST_SEED repeats the seed that it prints.
+# saves, and goes on on 1, 2, 3 or 6 ranks, has to be the run that was never killed. Where a run reaches its end before its kill, the next one
+# begins. 8 kills, 100 with MDSTREAM_LONG_TESTS in the environment, and then until there was one of each kind; MDSTREAM_TEST_SEED repeats
+# the seed that it prints.
 set -euo pipefail
 
 program=$1 work=$3
@@ -13,8 +14,15 @@ RANDOM=$((seed % 32768))
 kills=${MDSTREAM_LONG_TESTS:+100}
 kills=${kills:-8}
 steps=$((5 * kills)) worlds=(1 2 3 6)
-log=$work/runs/killed.tsv pids=$work/runs/killed.pids run=$work/store/checkpoints/killed
+said=$work/runs/said.txt
 
+# begin_run: the next one, from its beginning.
+runs=0
+begin_run() {
+  name=killed-$((++runs))
+  log=$work/runs/$name.tsv pids=$work/runs/$name.pids run=$work/store/checkpoints/$name
+}
+compare() { "$program" compare --work "$work" --run calm --against "$name"; }
 train() { mpirun -n "$1" "$program" train --work "$work" --run "$2" --steps "$steps" --save-every 2 --threads 1; }
 lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; }
 pause() { sleep "$(printf '0.%03d' $((RANDOM % $1)))"; }  # of random length, below so many milliseconds
@@ -32,12 +40,14 @@ was_saving() {
 
 "$program" prepare --work "$work"
 train 1 calm 2>/dev/null
-opening=0 saving=0
-for ((kill = 1; kill <= kills; ++kill)); do
+begin_run
+killed=0 opening=0 saving=0
+enough() { [ "$killed" -ge "$kills" ] && { [ "$kills" -lt 100 ] || [ $((opening * saving)) -gt 0 ]; }; }
+until enough; do
   ranks=${worlds[RANDOM % 4]}
   rm -f "$pids"
   before=$(lines "$log")
-  train "$ranks" killed 2>"$work/runs/said.txt" &
+  train "$ranks" "$name" 2>"$said" &
   launcher=$!
   until_lines "$pids" "$ranks"
   if [ $((RANDOM % 3)) -eq 0 ]; then
@@ -49,15 +59,22 @@ for ((kill = 1; kill <= kills; ++kill)); do
     pause 60
   fi
   xargs kill -KILL <"$pids" 2>/dev/null || true
-  if after_kill "$launcher" || grep -q "error:" "$work/runs/said.txt"; then
-    cat "$work/runs/said.txt" >&2
-    echo "round $kill on $ranks ranks was not killed: the log has $(lines "$log") of $steps steps" >&2
+  status=0
+  after_kill "$launcher" || status=$?
+  if { [ "$status" = 0 ] && [ "$(lines "$log")" -lt "$steps" ]; } || grep -q "error:" "$said"; then
+    cat "$said" >&2
+    echo "a start on $ranks ranks, after $killed kills, has ended: the log has $(lines "$log") of $steps steps" >&2
     exit 1
   fi
+  if [ "$status" = 0 ]; then
+    compare
+    begin_run
+    continue
+  fi
+  killed=$((killed + 1))
   [ "$(lines "$log")" -gt "$before" ] || opening=$((opening + 1))
   if was_saving; then saving=$((saving + 1)); fi
 done
-echo "killed $kills times: $saving while saving, $opening before a new step; the log has $(lines "$log") of $steps steps"
-if [ "$kills" -ge 100 ] && { [ "$opening" -eq 0 ] || [ "$saving" -eq 0 ]; }; then exit 1; fi
-train "${worlds[RANDOM % 4]}" killed
-"$program" compare --work "$work" --run calm --against killed
+echo "killed $killed times: $saving while saving, $opening before a new step; the log of run $runs has $(lines "$log") of $steps steps"
+train "${worlds[RANDOM % 4]}" "$name"
+compare

@@ -68,11 +68,17 @@ venv() {
   exec 9>&-
 }
 
+# free_ports N: not of those that the kernel gives to whoever asks for any, as the tests beside this one do: until a server listens on it,
+# a port is nobody's.
 free_ports() {
-  python3 -c 'import socket, sys
-all = [socket.socket() for _ in range(int(sys.argv[1]))]
-for each in all: each.bind(("127.0.0.1", 0))
-print(*[each.getsockname()[1] for each in all])' "$1"
+  python3 -c 'import random, socket, sys
+found = []
+while len(found) < int(sys.argv[1]):
+    try:
+        found.append(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))))
+    except OSError:
+        pass
+print(*[each.getsockname()[1] for each in found])' "$1"
 }
 
 # spawn COMMAND...: in the background, in a process group of its own; it ends when this script is killed.
@@ -83,18 +89,18 @@ spawn() {
 
 # ready COMMAND...: waits until the command succeeds.
 ready() {
-  local pid
-  for _ in $(seq 300); do
+  local pid end=$((SECONDS + 180))
+  while [ $SECONDS -lt $end ]; do
     for pid in "${pids[@]}"; do
       kill -0 "$pid" 2>/dev/null || skip "a process of it ended at once"
     done
     ! "$@" >/dev/null 2>&1 || return 0
     sleep .2
   done
-  skip "it did not answer within 60 s"
+  skip "it did not answer within 180 s"
 }
 
-answers() { curl -s -m 2 -o /dev/null -f "$1"; }
+answers() { curl -s -m 30 -o /dev/null -f "$1"; }
 
 # The bucket `test` of an S3 server.
 make_bucket() {

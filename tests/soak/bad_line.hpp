@@ -89,7 +89,9 @@ class bad_line {
                        !(is_bounded && failed >= most_in_a_row);
     failed = fails ? failed + 1 : 0;
     const std::uint64_t kinds = static_cast<unsigned>(shard ? fault::none : fault::corrupt);
-    const chance out{fails ? static_cast<fault>(random_() % kinds) : fault::none, random_()};
+    chance out{fails ? static_cast<fault>(random_() % kinds) : fault::none, random_()};
+    // A client waits for seconds before it gives such a request up.
+    if (out.what == fault::stalled && random_() % 5 != 0) out.what = fault::closed;
     if (!is_mended_) ++requests_;
     if (fails) {
       ++faults_;

@@ -221,8 +221,8 @@ TEST_CASE("a read that stalls is overtaken by a second one, in the caller's memo
   plan.script[200] = store_fault::stall;  // a size
   plan.script[203] = store_fault::stall;  // a read, whose second one is call 204
   const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
-  const mds::hedged store(threads, faulty, {.least = 300ms});
-  read_often(store, 99);  // 198 calls
+  const mds::hedged store(threads, faulty, {.least = 3s});  // no other call takes so long
+  read_often(store, 99);                                    // 198 calls
   (void)mds::store_size(store, "x");
   (void)mds::store_size(store, "x");
   CHECK(store.seconds() == 0);
@@ -240,11 +240,11 @@ TEST_CASE("a second read that fails leaves the first one's answer, and a stop en
   mds::runtime threads(2);
   memory objects;
   objects.write("x", mds::as_bytes("content"));
-  mds::fault_plan plan{.stall = 400ms};
+  mds::fault_plan plan{.stall = 6s};
   plan.script[100] = store_fault::stall;
   plan.script[101] = store_fault::unavailable;
   const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
-  const mds::hedged store(threads, faulty, {.least = 100ms});
+  const mds::hedged store(threads, faulty, {.least = 3s});
   read_often(store, 50);
   std::vector<std::byte> got(7);
   CHECK(mds::store_read(store, "x", 0, got) == 7);
@@ -255,7 +255,7 @@ TEST_CASE("a second read that fails leaves the first one's answer, and a stop en
   endless.script[100] = endless.script[101] = store_fault::stall;
   const mds::hedged slow(
       threads, mds::fault_injecting(threads, mds::blocking<memory>(threads, objects), endless),
-      {.least = 100ms});
+      {.least = 3s});
   read_often(slow, 50);
   std::stop_source stop;
   mds::diagnostics where;

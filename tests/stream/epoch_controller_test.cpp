@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <memory>
@@ -344,7 +345,8 @@ TEST_CASE("epochs are begun, wanted, taken and left, and loaders end, at any mom
       it.begin(key(i), [&book, fails = "  mrfb"[random() % 6]] {
         return std::make_unique<feed>(book, fails);
       });
-      for (auto k = random() % 50; k != 0; --k) std::this_thread::yield();
+      if (const auto k = random() % 50; k != 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(k));
       if (random() % 4 == 0) it->want(mds::detail::readiness::fetched);
       if (random() % 4 == 0) it->fetch_on();
       if (random() % 8 == 0) break;

@@ -16,7 +16,7 @@
 namespace support {
 
 /// Waits for a child; its exit status, or -1 for one that hangs or dies of a signal.
-inline int status_of(pid_t child, std::chrono::seconds most = std::chrono::seconds(60)) {
+inline int status_of(pid_t child, std::chrono::seconds most = std::chrono::seconds(300)) {
   const auto until = std::chrono::steady_clock::now() + most;
   int status = 0;
   while (::waitpid(child, &status, WNOHANG) == 0) {

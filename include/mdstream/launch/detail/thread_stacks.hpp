@@ -15,7 +15,7 @@ void prepare_stacks();
 
 /// Writes name, state and stack of each thread to a descriptor. A thread writes its own stack, in a
 /// handler of SIGURG, which this takes for good. One that does not, because it blocks the signal or
-/// hangs in the kernel, is passed over after a second, or sooner if many do: in all this waits
+/// hangs in the kernel, is passed over after three seconds, or sooner if many do: in all this waits
 /// `most`. Names of functions need `-rdynamic`; without, `addr2line` turns the offsets into lines.
 /// One at a time.
 void write_stacks(int descriptor, std::chrono::nanoseconds most);

@@ -136,7 +136,7 @@ MDSTREAM_INLINE void write_stacks(int descriptor, std::chrono::nanoseconds most)
     if (::syscall(SYS_tgkill, ::getpid(), thread, stack_writing::signal) != 0) {
       write_text(descriptor, "  it has ended\n");
     } else if (!shared.wait_for(
-                   thread, std::min<std::chrono::nanoseconds>(share, std::chrono::seconds(1)))) {
+                   thread, std::min<std::chrono::nanoseconds>(share, std::chrono::seconds(3)))) {
       write_text(descriptor, "  it does not answer; the kernel says: " +
                                  stack_writing::line_of_task(thread, "syscall") + ", " +
                                  stack_writing::line_of_task(thread, "wchan") + "\n");
