@@ -28,8 +28,7 @@ while [ $# -gt 1 ]; do
   shift
   rm -f "$pids"
   echo "== on $ranks rank(s), to be killed after step $kill_after"
-  train_on "$ranks" 2>"$work/runs/$run.killed.txt" &
-  launcher=$!
+  launch train_on "$ranks" 2>"$work/runs/$run.killed.txt"
   while [ "$(steps_done)" -lt "$kill_after" ]; do
     if ! kill -0 "$launcher" 2>/dev/null; then
       cat "$work/runs/$run.killed.txt" >&2

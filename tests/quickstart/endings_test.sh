@@ -37,8 +37,7 @@ begin() {
   local after=$2
   begun=$1
   shift 2
-  HOLD=$hold HOLD_AFTER=$after "$@" 2>>"$(said "$begun")" &
-  launcher=$!
+  HOLD=$hold HOLD_AFTER=$after launch "$@" 2>>"$(said "$begun")"
   until [ -e "$hold" ]; do
     kill -0 "$launcher" 2>/dev/null || fail "'$begun' ended before it had trained"
     sleep 0.01

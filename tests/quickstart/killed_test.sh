@@ -47,8 +47,7 @@ until enough; do
   ranks=${worlds[RANDOM % 4]}
   rm -f "$pids"
   before=$(lines "$log")
-  train "$ranks" "$name" 2>"$said" &
-  launcher=$!
+  launch train "$ranks" "$name" 2>"$said"
   until_lines "$pids" "$ranks"
   if [ $((RANDOM % 3)) -eq 0 ]; then
     pause 400
