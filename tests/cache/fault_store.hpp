@@ -156,4 +156,23 @@ class streaming : public store_test::forwarding<mds::blocking<store>> {
   store from_;
 };
 
+/// The same as one that sends more than it is asked for: a MiB behind each part.
+class generous : public streaming {
+ public:
+  using streaming::streaming;
+
+  void async_stream(std::string key, const std::optional<mds::object_version>& held,
+                    std::uint64_t offset, std::uint64_t count, mds::byte_taker take,
+                    std::stop_token stop, mds::diagnostics& where,
+                    mds::store_handler<mds::object_version> done) const {
+    streaming::async_stream(
+        std::move(key), held, offset, count,
+        [take = std::move(take)](const mds::object_version& found, mds::bytes_view bytes) {
+          take(found, bytes);
+          take(found, std::vector<std::byte>(std::size_t{1} << 20));
+        },
+        std::move(stop), where, std::move(done));
+  }
+};
+
 }  // namespace fault_store

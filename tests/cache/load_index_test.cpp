@@ -4,6 +4,8 @@
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -226,6 +228,56 @@ TEST_CASE("a store that fails is asked again", "[cache]") {
   here.remote.script(1, fault_store::fault::short_read);
   CHECK(here.load().index.shards() == 3);
   CHECK(here.remote.reads() == 3);
+}
+
+TEST_CASE("a store that sends more of an index than it was asked for is refused", "[cache]") {
+  const place here;
+  mds::runtime threads{1};
+  const fault_store::generous remote(threads, here.remote);
+  expect_error([&] { (void)load(remote, here.source()); }, errc::corrupt,
+               {"\"text\"", "train/index.json", "more bytes than were asked for"});
+  CHECK(here.remote.reads() == 3);
+  CHECK_FALSE(fs::exists(here.path));
+  CHECK(load(fault_store::streaming(threads, here.remote), here.source()).index.shards() == 3);
+}
+
+/// Never answers the first of its reads, and does not stream.
+struct silent_once : store_test::forwarding<mds::blocking<faulty>> {
+  mds::runtime* threads;
+  std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
+  void async_read(std::string key, std::uint64_t offset, mds::mutable_bytes into,
+                  std::stop_token stop, mds::diagnostics& where,
+                  mds::store_handler<std::size_t> done) const {
+    if (reads->fetch_add(1) > 0)
+      return inner.async_read(std::move(key), offset, into, std::move(stop), where,
+                              std::move(done));
+    threads->after(1h, stop, [done = std::move(done)](std::error_code canceled) mutable {
+      done(canceled, 0);
+    });
+  }
+};
+
+TEST_CASE("a silent read of an index is repeated, also of a store that does not stream",
+          "[cache]") {
+  const place here;
+  mds::runtime threads{2};
+  const silent_once remote{{{threads, here.remote}}, &threads};
+  mds::detail::index_source source = here.source();
+  source.timeout = 300ms;
+  CHECK(load(remote, source).index.shards() == 3);
+  CHECK(*remote.reads > 1);
+}
+
+TEST_CASE("a large index of a store that does not stream comes in ranges of one version",
+          "[cache]") {
+  const place here;
+  mds::runtime threads{2};
+  const tagged remote{{{threads, here.remote}}, std::make_shared<std::string>("\"1\"")};
+  const std::string large = here.data.text() + std::string(std::size_t{9} << 20, ' ');
+  here.remote.write("train/index.json", mds::as_bytes(large));
+  CHECK(load(remote, here.source()).index.shards() == 3);
+  CHECK(here.remote.reads() == 2);
+  CHECK(fs::file_size(here.path) == large.size());
 }
 
 TEST_CASE("an index that is cut short is not kept, and one that lies there is replaced",

@@ -91,6 +91,19 @@ TEST_CASE("the same of a store that hands bytes out as they come", "[cache]") {
   CHECK(files_in(here.root.path()) == std::vector{dataset::name(0, false)});
 }
 
+TEST_CASE("a store that sends more of a shard than it was asked for is refused", "[cache]") {
+  const bool zipped = GENERATE(false, true);
+  const dataset data({.shards = 1, .zipped = zipped});
+  setting here(data);
+  auto stream = stream_of(data, here.root.path(), fault_store::generous(here.threads, here.remote));
+  stream.download_retry = 3;
+  cache shards(here.threads, options_of(here.root.path()), {stream});
+  expect_error([&] { (void)shards.acquire(0); }, errc::corrupt,
+               {dataset::name(0, zipped), "more bytes than were asked for"});
+  CHECK(here.remote.reads() == 3);
+  CHECK(files_in(here.root.path()).empty());
+}
+
 /// One shard of 25 ranges of 4 KiB, fetched by itself from a store that hands bytes out as they
 /// come.
 struct streamed_setting {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "cache/fault_store.hpp"
 #include "store/conformance.hpp"
 #include "store/forwarding.hpp"
 #include "support/catch.hpp"
@@ -128,6 +129,30 @@ TEST_CASE("injected faults leave every byte right, or are told", "[store]") {
     }
   }
   CHECK(whole > 10);
+}
+
+TEST_CASE("what a store sends beyond a range never lands", "[store]") {
+  mds::runtime threads(2);
+  const fault_store::store objects;
+  objects.write("key", conformance::noise(100, 4));
+  std::atomic<int> put = 0, beyond = 0;
+  const mds::detail::ranged_target into{.put =
+                                            [&](std::uint64_t offset, mds::bytes_view bytes) {
+                                              ++put;
+                                              if (offset % 50 + bytes.size() > 50) ++beyond;
+                                            },
+                                        .bytes = 100};
+  const auto read = [&](const mds::any_async_store& store) {
+    mds::detail::wait_for<>([&](auto& where, auto done) {
+      mds::detail::async_read_ranges(threads, store, "key", {.bytes = 100}, into, quickly(50, 2),
+                                     {}, where, std::move(done));
+    });
+  };
+  expect_error([&] { read(fault_store::generous(threads, objects)); }, errc::corrupt,
+               {"key", "more bytes than were asked for"});
+  CHECK(put > 0);
+  CHECK(beyond == 0);
+  read(fault_store::streaming(threads, objects));
 }
 
 /// Each read brings one byte and breaks off.

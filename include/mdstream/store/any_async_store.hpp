@@ -120,7 +120,8 @@ class any_async_store {
                           mutable_bytes into, std::stop_token stop, diagnostics& where,
                           store_handler<std::size_t> done) const;
   /// Whether the store is a `streaming_store`; where it is none, `async_stream` completes with
-  /// errc::unsupported.
+  /// errc::unsupported. `take` never gets more than `count` bytes: a store that sends more fails
+  /// with errc::corrupt.
   [[nodiscard]] bool streams() const { return abilities().streams; }
   void async_stream(std::string key, std::optional<object_version> held, std::uint64_t offset,
                     std::uint64_t count, byte_taker take, std::stop_token stop, diagnostics& where,

@@ -130,11 +130,9 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   void told(const object_version& found);
 
-  /// A store that hands out bytes as they come is asked for those that are missing; others, whose
-  /// silence nobody can tell from a large index, are waited for.
   void read_index();
 
-  /// Whether the index of the remote is the one that lies there.
+  /// Whether the index of the remote equals the cached index, by its tag.
   [[nodiscard]] bool has_known_tag() const;
 
   void came(std::uint64_t got);
@@ -174,8 +172,8 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   static constexpr std::uint64_t probe_bytes = std::uint64_t{64} << 10;
 
   runtime& threads_;
-  const any_async_store store_;
   const any_async_store calls_;  // of the store, each given up when it is silent
+  const retry_policy requests_;  // how they are repeated
   retrying remote_;              // the calls, repeated
   index_source source_;
   std::string key_;
@@ -190,8 +188,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
   std::vector<file_info> probes_;
   std::vector<std::byte> bytes_of_probe_;
   std::string notice_;
-  std::uint64_t read_ = 0;   // bytes of the index
-  unsigned begun_anew_ = 0;  // times that the index was not what the store had said of it
+  unsigned begun_anew_ = 0;  // restarts because the index differed from its stat
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -164,13 +164,10 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch> {
   }
 
   /// A large object comes in parallel ranges of one version, a small one in one read, which goes on
-  /// behind its last byte where it broke off.
+  /// behind its last byte where it broke off and asks for one byte more than there should be: a
+  /// longer object shows in the count.
   void read_object(const std::string& key, std::uint64_t size, ranged_target into,
                    store_handler<std::uint64_t> done);
-
-  /// Asks for one byte more than there should be: a longer object shows in the count.
-  void stream_object(detail::bounded_calls calls, const std::string& key, std::uint64_t size,
-                     ranged_target into, store_handler<std::uint64_t> done);
 
   [[noreturn]] void fail_download(std::error_code code) const;
 

@@ -103,9 +103,9 @@ MDSTREAM_INLINE index_loading::index_loading(access, runtime& threads, any_async
                                              index_source source, std::stop_token stop,
                                              handler done)
     : threads_(threads),
-      store_(std::move(remote)),
-      calls_(bounded_calls(threads, store_, make_gate(threads, store_), source.timeout, nullptr)),
-      remote_(threads, calls_, requests_of(source), source.budget),
+      calls_(bounded_calls(threads, remote, make_gate(threads, remote), source.timeout, nullptr)),
+      requests_(requests_of(source)),
+      remote_(threads, calls_, requests_, source.budget),
       source_(std::move(source)),
       key_(join_key(source_.prefix, index_file_name)),
       offered_{.remote = place_of(remote_.url(source_.prefix))},
@@ -172,27 +172,14 @@ MDSTREAM_INLINE void index_loading::told(const object_version& found) {
 }
 
 MDSTREAM_INLINE void index_loading::read_index() {
-  if (!store_.streams()) {
-    return retrying(threads_, store_, requests_of(source_), source_.budget)
-        .async_read_version(key_, found_, 0, bytes(), stop_, where_,
-                            [self = shared_from_this()](std::error_code code, std::size_t got) {
-                              self->go_on(code, [self = self.get(), got] { self->came(got); });
-                            });
-  }
-  read_ = 0;
-  async_stream_resumed(
-      threads_, calls_, key_, bytes().size(),
-      [self = shared_from_this()](const object_version&, bytes_view part) {
-        std::ranges::copy(part, self->bytes().begin() + static_cast<std::ptrdiff_t>(self->read_));
-        self->read_ += part.size();
-      },
-      requests_of(source_), source_.budget, stop_, where_,
-      [self = shared_from_this()](std::error_code code, const object_version&) {
+  async_read_whole(
+      threads_, calls_, key_, bytes().size(), ranged_target::memory(bytes()), found_, requests_,
+      source_.budget, stop_, where_,
+      [self = shared_from_this()](std::error_code code, std::uint64_t got) {
         if (code == errc::corrupt && ++self->begun_anew_ < self->source_.retry.attempts)
           return self->go_on({}, [self = self.get()] { self->begin(); });
-        self->go_on(code, [self = self.get()] { self->came(self->read_); });
-      },
-      found_);
+        self->go_on(code, [self = self.get(), got] { self->came(got); });
+      });
 }
 
 MDSTREAM_INLINE bool index_loading::has_known_tag() const {

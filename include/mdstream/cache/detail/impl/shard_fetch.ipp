@@ -11,6 +11,7 @@
 #include <mdstream/version.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace mdstream::inline v0::detail {
 
@@ -178,10 +179,9 @@ MDSTREAM_INLINE void shard_fetch::read_object(const std::string& key, std::uint6
   const fetch_rules& rules = *request_.rules;
   auto calls = rules.calls(threads_, *request_.remote, request_.place);
   if (size < rules.ranged_from) {
-    if (request_.remote->streams())
-      return stream_object(std::move(calls), key, size, std::move(into), std::move(done));
-    return retrying(threads_, std::move(calls), rules.requests, rules.budget)
-        .async_read(key, 0, into.into, stop_, where_, std::move(done));
+    return async_read_whole(threads_, std::move(calls), key, size + 1, std::move(into),
+                            std::nullopt, rules.requests, rules.budget, stop_, where_,
+                            std::move(done));
   }
   retrying(threads_, calls, rules.requests, rules.budget)
       .async_version(
@@ -200,29 +200,6 @@ MDSTREAM_INLINE void shard_fetch::read_object(const std::string& key, std::uint6
                   done(failure, failure ? 0 : size);
                 });
           });
-}
-
-MDSTREAM_INLINE void shard_fetch::stream_object(detail::bounded_calls calls, const std::string& key,
-                                                std::uint64_t size, ranged_target into,
-                                                store_handler<std::uint64_t> done) {
-  if (!into.put) {
-    into.put = [to = into.into](std::uint64_t at, bytes_view bytes) {
-      std::ranges::copy(bytes, to.begin() + static_cast<std::ptrdiff_t>(at));
-    };
-  }
-  const auto came = std::make_shared<std::uint64_t>(0);
-  async_stream_resumed(
-      threads_, std::move(calls), key, size + 1,
-      [came, size, put = std::move(into.put)](const object_version&, bytes_view bytes) {
-        const std::uint64_t room = size - std::min(*came, size);
-        put(*came,
-            bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()))));
-        *came += bytes.size();
-      },
-      request_.rules->requests, request_.rules->budget, stop_, where_,
-      [came, done = std::move(done)](std::error_code code, const object_version&) mutable {
-        done(code, *came);
-      });
 }
 
 MDSTREAM_INLINE void shard_fetch::fail_download(std::error_code code) const {

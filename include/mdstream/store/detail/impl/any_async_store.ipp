@@ -21,6 +21,20 @@ template <class Value>
   return [done = std::move(done)](std::error_code code, store_answer) mutable { done(code); };
 }
 
+/// Takes `count` bytes of the object at most: whoever places what a stream brings relies on it,
+/// whatever the store and its server send.
+[[nodiscard]] MDSTREAM_INLINE byte_taker take_at_most(std::uint64_t count, std::string url,
+                                                      byte_taker take) {
+  return [left = count, url = std::move(url), take = std::move(take)](const object_version& found,
+                                                                      bytes_view bytes) mutable {
+    if (bytes.size() > left)
+      throw error(errc::corrupt,
+                  {.what = "the store sent more bytes than were asked for", .url = url});
+    left -= bytes.size();
+    take(found, bytes);
+  };
+}
+
 }  // namespace detail
 
 MDSTREAM_INLINE void any_async_store::async_call(detail::store_call call, std::stop_token stop,
@@ -73,6 +87,7 @@ MDSTREAM_INLINE void any_async_store::async_stream(std::string key,
                                                    byte_taker take, std::stop_token stop,
                                                    diagnostics& where,
                                                    store_handler<object_version> done) const {
+  take = detail::take_at_most(count, url(key), std::move(take));
   async_call({.verb = detail::store_verb::read,
               .key = std::move(key),
               .held = std::move(held),

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <mdstream/store/detail/streamed_read.hpp>
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -95,6 +97,42 @@ MDSTREAM_INLINE void async_stream_resumed(runtime& threads, any_async_store stor
                                   retry, std::move(budget), std::move(stop), where, std::move(done),
                                   std::move(held))
       ->attempt();
+}
+
+MDSTREAM_INLINE void async_read_whole(runtime& threads, any_async_store store, std::string key,
+                                      std::uint64_t most, ranged_target into,
+                                      std::optional<object_version> held, retry_policy retry,
+                                      shared_retry_budget budget, std::stop_token stop,
+                                      diagnostics& where, store_handler<std::uint64_t> done) {
+  if (!store.streams()) {
+    if (!held) {
+      return retrying(threads, std::move(store), retry, std::move(budget))
+          .async_read(std::move(key), 0, into.into, std::move(stop), where, std::move(done));
+    }
+    return async_read_ranges(
+        threads, std::move(store), std::move(key), *std::move(held), std::move(into),
+        {.retry = retry, .budget = std::move(budget)}, std::move(stop), where,
+        [most, done = std::move(done)](std::error_code code) mutable { done(code, most); });
+  }
+  if (!into.put) {
+    into.put = [to = into.into](std::uint64_t at, bytes_view bytes) {
+      std::ranges::copy(bytes, to.begin() + static_cast<std::ptrdiff_t>(at));
+    };
+  }
+  const auto came = std::make_shared<std::uint64_t>(0);
+  async_stream_resumed(
+      threads, std::move(store), std::move(key), most,
+      [came, into = std::move(into)](const object_version&, bytes_view bytes) {
+        const std::uint64_t room = into.bytes - std::min(*came, into.bytes);
+        into.put(*came, bytes.first(
+                            static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()))));
+        *came += bytes.size();
+      },
+      retry, std::move(budget), std::move(stop), where,
+      [came, done = std::move(done)](std::error_code code, const object_version&) mutable {
+        done(code, *came);
+      },
+      std::move(held));
 }
 
 }  // namespace mdstream::inline v0::detail
