@@ -54,9 +54,9 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
     file->put(half, mds::bytes_view(bytes).subspan(half));
     file->put(0, mds::bytes_view(bytes).first(half));
   } else {
-    auto [made, memory] = mds::detail::temporary_file::mapped(root / "tmp", size + to_spare);
+    file.emplace(root / "tmp", size + to_spare);
+    const mds::mutable_bytes memory = file->memory();
     REQUIRE(memory.size() == size + to_spare);
-    file.emplace(std::move(made));
     std::copy(bytes.begin(), bytes.end(), memory.begin());
   }
   file->shrink(size);
@@ -71,10 +71,13 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
 
 TEST_CASE("what is put and what is written to memory are one file, in any order", "[cache]") {
   const scratch root;
-  auto [file, memory] = mds::detail::temporary_file::mapped(root / "tmp", 10'000);
+  mds::detail::temporary_file file(root / "tmp", 10'000);
+  const mds::mutable_bytes memory = file.memory();
   memory[1] = std::byte{1};
   file.put(9'000, mds::as_bytes("put"));
   const mds::bytes_view view = file.view();
+  CHECK(file.memory().data() == memory.data());
+  CHECK(memory[1] == std::byte{1});
   memory[2] = std::byte{2};
   CHECK(view.data() == memory.data());
   CHECK(mds::as_text(view.subspan(9'000, 3)) == "put");

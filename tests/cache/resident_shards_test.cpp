@@ -90,8 +90,8 @@ TEST_CASE("a shard in the making gets its name, and a damaged file goes", "[cach
   place at;
   const std::string made = at.here.temporary_name(0);
   CHECK(made != at.here.temporary_name(0));
-  auto [file, bytes] = mds::detail::temporary_file::mapped(made, 10);
-  bytes[9] = std::byte{7};
+  mds::detail::temporary_file file(made, 10);
+  file.memory()[9] = std::byte{7};
   const mds::detail::shard_ref ref =
       at.here.hold(0, at.here.publish(0, {.raw = std::move(file)}), mds::detail::unique_fd());
   CHECK(ref.bytes()[9] == std::byte{7});

@@ -124,7 +124,8 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch> {
   /// What a store hands out as it comes is written to the file, other stores read into its mapping.
   void download_raw();
 
-  /// Reads what a shard is made of, makes it, and seals its file.
+  /// Reads what a shard is made of, makes it, and seals its file. The size is known only when it is
+  /// made: a full disk is met after the fetch.
   void make();
   void read_parts();
   void put_made(bytes_view shard);

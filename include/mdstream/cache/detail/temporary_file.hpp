@@ -20,24 +20,21 @@ namespace mdstream::inline v0::detail {
 ///
 /// Its bytes come in one of two ways. Those that arrive piece by piece are `put`: the page cache
 /// takes in pieces of some hundred KiB as large ones, and each byte is written once. What needs
-/// memory to write to gets the file `mapped` when it is made; it is filled with zeros by large
-/// writes before, because a page fault for every 4 KiB of a file without content costs four times
+/// memory to write to takes `memory` before anything else; the file is filled with zeros by large
+/// writes then, because a page fault for every 4 KiB of a file without content costs four times
 /// as much as both together (docs/notes/epoch.md).
 class temporary_file {
  public:
   /// Creates `path`, which must not exist, with `size` bytes.
   temporary_file(std::string path, std::size_t size);
-  /// The same, and its `memory`.
-  [[nodiscard]] static std::pair<temporary_file, mutable_bytes> mapped(std::string path,
-                                                                       std::size_t size);
   temporary_file(temporary_file&& other) noexcept;
   temporary_file& operator=(temporary_file&& other) noexcept;
   ~temporary_file();
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The file as memory to write to, once; it stays where it is while the file is moved, until it
-  /// is cut off, published or deleted.
+  /// The file as memory to write to, of zeros at first. It stays where it is while the file is
+  /// moved, until it is cut off, published or deleted. Not after `put` or `view`.
   [[nodiscard]] mutable_bytes memory();
 
   /// Writes `bytes` at `offset`; together they end within the file. Different places may be written

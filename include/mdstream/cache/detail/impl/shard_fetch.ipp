@@ -144,10 +144,8 @@ MDSTREAM_INLINE void shard_fetch::put_made(bytes_view shard) {
 
 MDSTREAM_INLINE mutable_bytes shard_fetch::make_mapped(std::optional<temporary_file>& file,
                                                        std::uint64_t size) {
-  auto [made, bytes] =
-      temporary_file::mapped(request_.temporary_name(), static_cast<std::size_t>(size));
-  file.emplace(std::move(made));
-  return bytes;
+  file.emplace(request_.temporary_name(), static_cast<std::size_t>(size));
+  return file->memory();
 }
 
 MDSTREAM_INLINE void shard_fetch::reserve_raw() {

@@ -24,13 +24,6 @@ MDSTREAM_INLINE temporary_file::temporary_file(std::string path, std::size_t siz
   }
 }
 
-MDSTREAM_INLINE std::pair<temporary_file, mutable_bytes> temporary_file::mapped(std::string path,
-                                                                                std::size_t size) {
-  temporary_file made(std::move(path), size);
-  const mutable_bytes bytes = made.memory();
-  return {std::move(made), bytes};
-}
-
 MDSTREAM_INLINE temporary_file::temporary_file(temporary_file&& other) noexcept
     : path_(std::exchange(other.path_, {})),
       size_(std::exchange(other.size_, 0)),
@@ -51,8 +44,10 @@ MDSTREAM_INLINE temporary_file::~temporary_file() {
 }
 
 MDSTREAM_INLINE mutable_bytes temporary_file::memory() {
-  fill();
-  map(PROT_READ | PROT_WRITE);
+  if (base_ == nullptr) {
+    fill();
+    map(PROT_READ | PROT_WRITE);
+  }
   return {base_, size_};
 }
 
