@@ -1,10 +1,12 @@
 // The small parts beneath the cache: mappings, temporary files, locks.
 
+#include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/cache/detail/file_lock.hpp>
 #include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/cache/detail/temporary_file.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,10 +76,10 @@ TEST_CASE("what is put and what is written to memory are one file, in any order"
   mds::detail::temporary_file file(root / "tmp", 10'000);
   const mds::mutable_bytes memory = file.memory();
   memory[1] = std::byte{1};
-  file.put(9'000, mds::as_bytes("put"));
-  const mds::bytes_view view = file.view();
   CHECK(file.memory().data() == memory.data());
   CHECK(memory[1] == std::byte{1});
+  file.put(9'000, mds::as_bytes("put"));
+  const mds::bytes_view view = file.view();
   memory[2] = std::byte{2};
   CHECK(view.data() == memory.data());
   CHECK(mds::as_text(view.subspan(9'000, 3)) == "put");
@@ -94,6 +96,28 @@ TEST_CASE("what is put and what is written to memory are one file, in any order"
   CHECK(pieces.view().size() == 5);
   pieces.put(0, mds::as_bytes("later"));
   CHECK(mds::as_text(pieces.view()) == "later");
+}
+
+TEST_CASE("another local is advised where the place is why a cache cannot be written", "[cache]") {
+  const scratch root;
+  write_file(root / "file", {});
+  const std::string advice = "the cache directory cannot be written: choose another local";
+  expect_error([&] { mds::detail::make_cache_directory(root / "file/cache"); }, errc::not_found,
+               {advice, "file/cache"});
+  mds::detail::make_cache_directory(root / "a/b");
+  CHECK(fs::is_directory(root / "a/b"));
+  const auto of = [](int failure) { return mds::detail::no_cache_directory(failure, "/cache"); };
+  for (const int refused : {EACCES, EPERM, EROFS}) {
+    CHECK(of(refused).code() == errc::permission_denied);
+    CHECK(std::string(of(refused).what()).starts_with(advice + " (/cache)"));
+  }
+  for (const auto& [failure, code] : {std::pair{ENOSPC, errc::no_space},
+                                      {EDQUOT, errc::no_space},
+                                      {EMFILE, errc::unavailable},
+                                      {EIO, errc::io_error}}) {
+    CHECK(of(failure).code() == code);
+    CHECK(std::string(of(failure).what()).starts_with("the cache directory cannot be written ("));
+  }
 }
 
 TEST_CASE("what can not be made or named is an error that leaves nothing", "[cache]") {

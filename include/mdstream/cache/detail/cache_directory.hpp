@@ -8,6 +8,7 @@
 #include <mdstream/cache/detail/ledger_transaction.hpp>
 #include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/cache/detail/shard_fetch.hpp>
+#include <mdstream/core/error.hpp>
 #include <mdstream/schedule/detail/eviction.hpp>
 #include <mdstream/store/detail/file.hpp>
 
@@ -24,6 +25,14 @@
 #include <vector>
 
 namespace mdstream::inline v0::detail {
+
+/// Why a directory of the cache cannot be made, by its errno. Another `local` is advised where the
+/// place is the reason: not for a full disk, nor where the process lacks descriptors or memory.
+[[nodiscard]] error no_cache_directory(int failure, const std::string& path);
+
+/// Makes a directory of the cache, which the users of the one above it can use too. Throws
+/// `no_cache_directory`.
+void make_cache_directory(const std::string& path);
 
 /// The right to make a shard, and the room for it.
 struct shard_claim {

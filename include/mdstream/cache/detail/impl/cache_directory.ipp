@@ -9,6 +9,20 @@
 
 namespace mdstream::inline v0::detail {
 
+MDSTREAM_INLINE error no_cache_directory(int failure, const std::string& path) {
+  const errc code = errc_from_errno(failure);
+  const bool is_the_place = code == errc::permission_denied || code == errc::not_found;
+  return system_failure(failure,
+                        std::string("the cache directory cannot be written") +
+                            (is_the_place ? ": choose another local" : ""),
+                        path);
+}
+
+MDSTREAM_INLINE void make_cache_directory(const std::string& path) {
+  const int failure = make_shared_directories(path);
+  if (failure != 0) throw no_cache_directory(failure, path);
+}
+
 MDSTREAM_INLINE std::optional<detail::shard_stamp> cache_directory::stamp_of(
     const catalog_stream& stream, const shard_files& files) {
   struct stat info{};
@@ -334,11 +348,7 @@ MDSTREAM_INLINE file_mapping cache_directory::map_two(const catalog_stream& stre
 MDSTREAM_INLINE file_mapping cache_directory::name_file(temporary_file file,
                                                         const std::string& path,
                                                         cache_ledger::transaction& change) {
-  const std::string directory = detail::parent_of(path);
-  if (const int failure = detail::make_shared_directories(directory); failure != 0) {
-    throw system_failure(failure, "the cache directory cannot be written: choose another local",
-                         directory);
-  }
+  make_cache_directory(detail::parent_of(path));
   change.remove_file(path);
   const std::uint64_t bytes = file.size();
   file_mapping mapping = std::move(file).publish(path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/cache/detail/describe_streams.hpp>
 #include <mdstream/cache/detail/file_lock.hpp>
 #include <mdstream/cache/detail/journal.hpp>
@@ -41,9 +42,7 @@ MDSTREAM_INLINE void drop_dead_indexes(const std::string& directory) {
 
 /// Puts an index there, whole or not at all.
 MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) {
-  if (const int failure = make_shared_directories(directory); failure != 0)
-    throw system_failure(failure, "the cache directory cannot be written: choose another local",
-                         directory);
+  make_cache_directory(directory);
   drop_dead_indexes(directory);
   std::string temporary;
   unique_fd fd;
@@ -270,9 +269,7 @@ MDSTREAM_INLINE void index_loading::settle() {
   detail::stream_origin origin;
   try {
     const std::string own = source_.directory + "/.mdstream";
-    if (const int failure = detail::make_directories(own); failure != 0)
-      throw system_failure(failure, "the cache directory cannot be written: choose another local",
-                           own);
+    make_cache_directory(own);
     const std::string path = own + "/origin.lock";
     const unique_fd lock = detail::open_lock(path);
     detail::lock_file(lock.get(), path);
