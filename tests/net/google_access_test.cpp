@@ -61,6 +61,13 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
   refused(R"({"type": "impersonated_service_account"})", "source_credentials");
   refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": "hush"}})",
           "source_credentials");
+  for (const char* const delegates : {R"("hush")", R"(["a", 1])"}) {
+    refused(R"({"type": "impersonated_service_account", "service_account_impersonation_url": "u", )"
+            R"("source_credentials": {"type": "authorized_user", "client_id": "c", )"
+            R"("client_secret": "hush", "refresh_token": "hush"}, "delegates": )" +
+                std::string(delegates) + "}",
+            "\"delegates\"");
+  }
   refused(R"({"type": "service_account", "client_email": "me", "private_key": )"
           R"("-----BEGIN PRIVATE KEY-----\nhu sh\n"})",
           "\"private_key\" of ");
@@ -110,17 +117,24 @@ TEST_CASE("an impersonated account's token expires by the clock of who gave it",
   check_an_hour_left(said.keys->expires);
 }
 
+/// A login that impersonates a service account by `delegates`, a member of the file or nothing.
+std::string impersonating(const server& service, const std::string& delegates = "") {
+  return R"({"type": "impersonated_service_account", )" + delegates +
+         R"("source_credentials": {"type": "authorized_user", "client_id": "c", )"
+         R"("client_secret": "hush", "refresh_token": "hush", "token_uri": ")" +
+         service.url() + R"(/token"}, "service_account_impersonation_url": ")" + service.url() +
+         "/it:generateAccessToken\"}";
+}
+
 TEST_CASE("a login that impersonates a service account gets its token", "[net]") {
+  const bool by_others = GENERATE(false, true);
   const server service([](const scripted_request& asked) {
     if (asked.target == "/token")
       return reply{200, R"({"access_token": "of-me", "expires_in": 3600})"};
     return reply{200, R"({"accessToken": "of-it", "expireTime": "2040-01-02T03:04:05Z"})"};
   });
-  google_home here(R"({"type": "impersonated_service_account", "source_credentials": {)"
-                   R"("type": "authorized_user", "client_id": "c", "client_secret": "hush", )"
-                   R"("refresh_token": "hush", "token_uri": ")" +
-                   service.url() + R"(/token"}, "service_account_impersonation_url": ")" +
-                   service.url() + "/it:generateAccessToken\"}");
+  google_home here(impersonating(
+      service, by_others ? R"("delegates": ["projects/-/serviceAccounts/a", "b"], )" : ""));
   const auto said = here.ask();
   INFO(said.text());
   REQUIRE(said.keys);
@@ -132,6 +146,38 @@ TEST_CASE("a login that impersonates a service account gets its token", "[net]")
   REQUIRE(asked.size() == 2);
   CHECK(asked[1].target == "/it:generateAccessToken");
   CHECK(asked[1].header("authorization") == "Bearer of-me");
+  const mds::json::value body = mds::json::parse(asked[1].body);
+  CHECK(body.get<mds::json::array>("scope").size() == 1);
+  const mds::json::value* const delegates = body.find("delegates");
+  REQUIRE((delegates != nullptr) == by_others);
+  if (by_others)
+    CHECK(*delegates == mds::json::value(mds::json::array{"projects/-/serviceAccounts/a", "b"}));
+}
+
+TEST_CASE("who may not impersonate an account is told which role is missing", "[net]") {
+  const server service([](const scripted_request& asked) {
+    if (asked.target == "/token" || asked.target == "/sts")
+      return reply{200, R"({"access_token": "hush", "expires_in": 3600})"};
+    return reply{403, R"({"error": {"message": "hush"}})"};
+  });
+  const auto refused = [](const std::string& login, const char* role) {
+    google_home here(login);
+    const auto said = here.ask();
+    INFO(said.text());
+    CHECK(said.code == errc::permission_denied);
+    CHECK(said.text().find("answers 403") != std::string::npos);
+    CHECK(said.text().find(role) != std::string::npos);
+    CHECK(said.text().find("hush") == std::string::npos);
+  };
+  refused(impersonating(service), "roles/iam.serviceAccountTokenCreator on it");
+  refused(impersonating(service, R"("delegates": ["a"], )"), "each delegate on the next");
+  const keys::home subject("");
+  subject.write("subject", "hush");
+  refused(R"({"type": "external_account", "audience": "a", "subject_token_type": "t", )"
+          R"("credential_source": {"file": ")" +
+              subject.path() + R"(/subject"}, "token_url": ")" + service.url() +
+              R"(/sts", "service_account_impersonation_url": ")" + service.url() + "/me\"}",
+          "roles/iam.workloadIdentityUser");
 }
 
 }  // namespace google_access_test

@@ -7,8 +7,10 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/net/access.hpp>
 #include <mdstream/net/fetch.hpp>
+#include <mdstream/net/oauth.hpp>
 #include <mdstream/net/settings_file.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -27,15 +29,16 @@ inline constexpr const char* google_platform_scope =
 /// A file of credentials and what it says. Errors name the file and quote nothing of it.
 class google_file {
  public:
-  google_file(std::string path, const std::string& text) : path_(std::move(path)) {
-    content_ = parse_json_file(text, path_);
-  }
+  google_file(std::string path, json::value content)
+      : path_(std::move(path)), content_(std::move(content)) {}
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   /// A text by the names of the objects it lies in.
   [[nodiscard]] std::optional<std::string> find(std::initializer_list<const char*> names) const;
   [[nodiscard]] std::string get(const char* name) const;
+  /// A list of texts; empty where there is none.
+  [[nodiscard]] json::array texts(const char* name) const;
   [[nodiscard]] const json::value& content() const noexcept { return content_; }
 
   [[noreturn]] void refuse(const std::string& why) const;
@@ -45,17 +48,18 @@ class google_file {
   json::value content_;
 };
 
-/// Another provider's token exchanged for Google's: workload identity federation; or one account's
-/// token exchanged for another's.
-class google_federation : public std::enable_shared_from_this<google_federation> {
+/// A token that is exchanged for another: that of another provider for Google's (workload identity
+/// federation), that of an account for one of a service account that it impersonates, or both.
+class google_exchange : public std::enable_shared_from_this<google_exchange> {
  public:
-  google_federation(fetcher from, google_file file, std::string source, std::stop_token stop,
-                    diagnostics& where, access_handler done);
+  /// This and the functions that begin throw what is wrong with the file.
+  google_exchange(fetcher from, google_file file, std::string source, std::stop_token stop,
+                  diagnostics& where, access_handler done);
 
-  /// Throws what is wrong with the file.
-  void begin();
+  /// By the token of another provider.
+  void begin_federation();
 
-  /// Impersonates a service account by the credentials that lie in the file, instead.
+  /// By the credentials in the file.
   void begin_impersonation();
 
  private:
@@ -73,12 +77,17 @@ class google_federation : public std::enable_shared_from_this<google_federation>
 
   void exchange(const std::string& subject);
 
-  void impersonate(const std::string& url, const access& keys);
+  void ask_then_impersonate(std::function<token_request(wall_clock::time_point)> ask);
 
+  void impersonate(const access& keys);
+
+  [[nodiscard]] std::string missing_role() const;
   [[nodiscard]] access impersonated_of(const http_response& answer) const;
 
   const fetcher from_;
   const google_file file_;
+  const std::optional<std::string> impersonated_;  // URL of a service account's tokens
+  const json::array delegates_;  // accounts between the one that asks and the impersonated one
   const std::string source_;
   const std::stop_token stop_;
   diagnostics& where_;

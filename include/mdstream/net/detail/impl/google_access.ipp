@@ -3,10 +3,10 @@
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/google_access.hpp>
-#include <mdstream/net/oauth.hpp>
 #include <mdstream/net/rsa.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <system_error>
@@ -27,6 +27,17 @@ MDSTREAM_INLINE std::optional<std::string> google_file::find(
 MDSTREAM_INLINE std::string google_file::get(const char* name) const {
   if (auto found = find({name})) return *std::move(found);
   refuse("it has no text \"" + std::string(name) + '"');
+}
+
+MDSTREAM_INLINE json::array google_file::texts(const char* name) const {
+  const json::value* const found = content_.find(name);
+  if (found == nullptr || found->is_null()) return {};
+  const auto is_text = [](const json::value& each) { return each.type() == json::kind::string; };
+  if (found->type() != json::kind::array ||
+      !std::ranges::all_of(found->as<json::array>(name), is_text)) {
+    refuse("its \"" + std::string(name) + "\" is no list of texts");
+  }
+  return found->as<json::array>(name);
 }
 
 MDSTREAM_INLINE void google_file::refuse(const std::string& why) const {
@@ -76,17 +87,19 @@ MDSTREAM_INLINE std::function<token_request(wall_clock::time_point)> google_ques
   return {};
 }
 
-MDSTREAM_INLINE google_federation::google_federation(fetcher from, google_file file,
-                                                     std::string source, std::stop_token stop,
-                                                     diagnostics& where, access_handler done)
+MDSTREAM_INLINE google_exchange::google_exchange(fetcher from, google_file file, std::string source,
+                                                 std::stop_token stop, diagnostics& where,
+                                                 access_handler done)
     : from_(std::move(from)),
       file_(std::move(file)),
+      impersonated_(file_.find({"service_account_impersonation_url"})),
+      delegates_(file_.texts("delegates")),
       source_(std::move(source)),
       stop_(std::move(stop)),
       where_(where),
       done_(std::move(done)) {}
 
-MDSTREAM_INLINE void google_federation::begin() {
+MDSTREAM_INLINE void google_exchange::begin_federation() {
   if (const auto path = file_.find({"credential_source", "file"})) {
     const auto text = read_settings(*path);
     if (!text) throw no_token(source_, "there is no file " + *path);
@@ -119,8 +132,8 @@ MDSTREAM_INLINE void google_federation::begin() {
              });
 }
 
-MDSTREAM_INLINE std::string google_federation::subject_of(const std::string& text,
-                                                          const std::string& place) const {
+MDSTREAM_INLINE std::string google_exchange::subject_of(const std::string& text,
+                                                        const std::string& place) const {
   const auto kind = file_.find({"credential_source", "format", "type"}).value_or("text");
   if (kind == "text") return header_token(text);
   const json::value answer = parse_json_file(text, place);
@@ -132,46 +145,47 @@ MDSTREAM_INLINE std::string google_federation::subject_of(const std::string& tex
   }
 }
 
-MDSTREAM_INLINE void google_federation::exchange(const std::string& subject) {
-  const auto impersonated = file_.find({"service_account_impersonation_url"});
+MDSTREAM_INLINE void google_exchange::exchange(const std::string& subject) {
   const token_request ask{
       .url = file_.get("token_url"),
       .form = form_of({{"grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"},
                        {"audience", file_.get("audience")},
-                       {"scope", impersonated ? google_platform_scope : google_scope},
+                       {"scope", impersonated_ ? google_platform_scope : google_scope},
                        {"requested_token_type", "urn:ietf:params:oauth:token-type:access_token"},
                        {"subject_token_type", file_.get("subject_token_type")},
                        {"subject_token", subject}})};
-  ask_token(
-      from_, [ask](auto) { return ask; }, source_, stop_, where_,
-      [self = shared_from_this(), impersonated](std::error_code code, std::optional<access> keys) {
-        if (code || !impersonated) return self->done_(code, std::move(keys));
-        self->impersonate(*impersonated, *keys);
-      });
+  ask_then_impersonate([ask](auto) { return ask; });
 }
 
-MDSTREAM_INLINE void google_federation::begin_impersonation() {
+MDSTREAM_INLINE void google_exchange::begin_impersonation() {
   const json::value* const held = file_.content().find("source_credentials");
   if (held == nullptr) file_.refuse("it has no \"source_credentials\"");
-  auto ask = google_question(google_file(file_.path(), json::dump(*held)), google_platform_scope);
+  auto ask = google_question(google_file(file_.path(), *held), google_platform_scope);
   if (!ask) file_.refuse("its source_credentials are neither a service account's nor a user's");
+  (void)file_.get("service_account_impersonation_url");
+  ask_then_impersonate(std::move(ask));
+}
+
+MDSTREAM_INLINE void google_exchange::ask_then_impersonate(
+    std::function<token_request(wall_clock::time_point)> ask) {
   ask_token(from_, std::move(ask), source_, stop_, where_,
-            [self = shared_from_this(), url = file_.get("service_account_impersonation_url")](
-                std::error_code code, std::optional<access> keys) {
-              if (code || !keys) return self->done_(code, std::move(keys));
-              self->impersonate(url, *keys);
+            [self = shared_from_this()](std::error_code code, std::optional<access> keys) {
+              if (code || !keys || !self->impersonated_) return self->done_(code, std::move(keys));
+              self->impersonate(*keys);
             });
 }
 
-MDSTREAM_INLINE void google_federation::impersonate(const std::string& url, const access& keys) {
+MDSTREAM_INLINE void google_exchange::impersonate(const access& keys) {
+  const std::string& url = *impersonated_;
   try {
     require_private(source_, url);
   } catch (const error& e) {
     where_ = e.where();
     return done_(e.code(), std::nullopt);
   }
-  const auto body = std::make_shared<const std::string>(
-      json::dump(json::object{{"scope", json::array{google_scope}}}));
+  json::object asked{{"scope", json::array{google_scope}}};
+  if (!delegates_.empty()) asked.emplace_back("delegates", delegates_);
+  const auto body = std::make_shared<const std::string>(json::dump(asked));
   from_.send(
       [url, keys, body] {
         http_request out{.method = "POST",
@@ -190,10 +204,21 @@ MDSTREAM_INLINE void google_federation::impersonate(const std::string& url, cons
       });
 }
 
-MDSTREAM_INLINE access google_federation::impersonated_of(const http_response& answer) const {
+MDSTREAM_INLINE std::string google_exchange::missing_role() const {
+  if (file_.get("type") == "external_account") {
+    return "the federated identity needs the role roles/iam.workloadIdentityUser on the account";
+  }
+  const std::string role = "the role roles/iam.serviceAccountTokenCreator on ";
+  if (delegates_.empty()) return "the account that asks needs " + role + "it";
+  return "the account that asks needs " + role +
+         "the first delegate, each delegate on the next, and the last on the account";
+}
+
+MDSTREAM_INLINE access google_exchange::impersonated_of(const http_response& answer) const {
   if (!answer.ok()) {
-    throw no_token(source_,
-                   "the impersonated account's service answers " + std::to_string(answer.status));
+    throw no_token(source_, "the impersonated account's service answers " +
+                                std::to_string(answer.status) +
+                                (answer.status == 403 ? ": " + missing_role() : ""));
   }
   try {
     const json::value said = json::parse(answer.text);
@@ -235,7 +260,7 @@ MDSTREAM_INLINE void google_file_access::find(std::stop_token stop, diagnostics&
     }
     return (*done)({}, std::nullopt);
   }
-  const detail::google_file file(path_, *text);
+  const detail::google_file file(path_, detail::parse_json_file(*text, path_));
   const auto tell = [done](std::error_code code, std::optional<access> keys) {
     (*done)(code, std::move(keys));
   };
@@ -245,10 +270,10 @@ MDSTREAM_INLINE void google_file_access::find(std::stop_token stop, diagnostics&
     return ask_token(from_, std::move(ask), source, std::move(stop), where, tell);
   }
   const auto exchange = [&] {
-    return std::make_shared<detail::google_federation>(from_, file, source, std::move(stop), where,
-                                                       tell);
+    return std::make_shared<detail::google_exchange>(from_, file, source, std::move(stop), where,
+                                                     tell);
   };
-  if (kind == "external_account") return exchange()->begin();
+  if (kind == "external_account") return exchange()->begin_federation();
   if (kind == "impersonated_service_account") return exchange()->begin_impersonation();
   file.refuse(
       "its type is none of service_account, authorized_user, external_account and "
