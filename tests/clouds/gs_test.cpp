@@ -105,6 +105,43 @@ TEST_CASE("the project that pays is named in each request to a bucket", "[clouds
   }
 }
 
+TEST_CASE("the environment's project pays for no request without keys", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const scripted_request&) {
+    to.answer("200 OK", R"({"size": "3", "generation": "1"})");
+  });
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.variables = keys::variables(
+      {{"GOOGLE_CLOUD_QUOTA_PROJECT", "mine"}, {"STORAGE_EMULATOR_HOST", bucket.url()}});
+  CHECK(mds::store_size(mds::store::gs(threads, "gs://box", options), "a") == 3);
+  options.user_project = "other";  // of the program: for every request
+  CHECK(mds::store_size(mds::store::gs(threads, "gs://box", options), "a") == 3);
+  const auto requests = bucket.requests();
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].target.find("userProject") == std::string::npos);
+  CHECK(requests[1].target.find("userProject=other") != std::string::npos);
+}
+
+TEST_CASE("a refusal names the project that requests are billed to", "[clouds]") {
+  support::scripted_server bucket([](auto& to, const scripted_request& request) {
+    to.answer(request.target.find("/401") == std::string::npos ? "403 Forbidden" : "401 No", "");
+  });
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.endpoint = bucket.url();
+  options.credentials = mds::net::explicit_access(mds::net::bearer_access("hush", "the test"));
+  options.variables = keys::variables({{"GOOGLE_CLOUD_QUOTA_PROJECT", "mine"}});
+  const auto refused = [&](const char* key, const char* payer) {
+    const mds::store::gs store(threads, "gs://box", options);
+    expect_error([&] { (void)mds::store_size(store, key); }, errc::permission_denied,
+                 {"those of the test", payer});
+  };
+  for (const char* const key : {"401", "403"})
+    refused(key, "requests are billed to the project \"mine\" (GOOGLE_CLOUD_QUOTA_PROJECT)");
+  options.user_project = "other";
+  refused("403", "requests are billed to the project \"other\" (user_project)");
+}
+
 TEST_CASE("who is refused without keys looks for them once more", "[clouds]") {
   support::scripted_server bucket([](auto& to, const scripted_request& request) {
     if (request.header("authorization").empty()) return (void)to.answer("403 Forbidden", "");
@@ -183,6 +220,17 @@ TEST_CASE("a bucket of Google by HMAC keys is called by its own URL", "[clouds]"
   CHECK(store.url("x") == "gs://box/root/x");
   expect_error([&] { (void)mds::store_size(store, "x"); }, errc::not_found,
                {"gs://box/root/x", "Google Cloud Storage answers 404"});
+}
+
+TEST_CASE("a project that pays is refused with HMAC keys", "[clouds]") {
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.user_project = "mine";
+  options.variables = keys::variables({{"GCS_KEY", "hush"}, {"GCS_SECRET", "hush"}});
+  expect_error([&] { (void)mds::store::gs(threads, "gs://box", options); }, errc::invalid_argument,
+               {"\"mine\"", "user_project", "GCS_KEY", "GCS_SECRET", "gs://box"});
+  options.credentials = mds::net::explicit_access(mds::net::bearer_access("hush", "the test"));
+  (void)mds::store::gs(threads, "gs://box", options);  // which need no HMAC keys
 }
 
 TEST_CASE("a session without encryption is refused where the service has it", "[clouds]") {

@@ -23,7 +23,8 @@ namespace mdstream::inline v0::store {
 /// Options of `store::gs`.
 struct gs_options : detail::cloud_options {
   /// The project that pays for requests, where not the bucket's owner does (requester pays).
-  /// Default: GOOGLE_CLOUD_QUOTA_PROJECT. Not with HMAC keys.
+  /// Default: GOOGLE_CLOUD_QUOTA_PROJECT, for requests with credentials. With HMAC keys
+  /// `errc::invalid_argument`.
   std::string user_project{};
 };
 

@@ -24,7 +24,8 @@ struct gs_settings {
   std::string bucket{};
   std::string root{};
   std::string endpoint = "https://storage.googleapis.com";
-  std::string user_project{};  ///< who pays for requests; empty: who owns the bucket
+  std::string user_project{};         ///< who pays for requests; empty: who owns the bucket
+  bool payer_of_environment = false;  ///< who then does not pay for requests without credentials
 };
 
 }  // namespace mdstream::inline v0::detail
@@ -113,8 +114,8 @@ class gs_api final : public cloud_api {
 
   [[nodiscard]] cloud_call object(const std::string& key, const std::string& query) const;
 
-  /// The URL of a request that the settings' project pays for.
-  [[nodiscard]] std::string paid(std::string url) const;
+  /// A call that the settings' project pays for.
+  [[nodiscard]] cloud_call paid(cloud_call call) const;
 
   static void require_crc(const net::http_response& answer, const std::string& crc);
 

@@ -46,13 +46,21 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
   if (emulated)
     endpoint = emulator->find("://") == emulator->npos ? "http://" + *emulator : *emulator;
   const auto id = options.variables("GCS_KEY"), secret = options.variables("GCS_SECRET");
-  if (!options.credentials && id && secret)
+  if (!options.credentials && id && secret) {
+    if (!options.user_project.empty()) {
+      throw detail::cloud::bad_url(
+          url, "requests by HMAC keys (GCS_KEY and GCS_SECRET) cannot be billed to the project \"" +
+                   options.user_project + "\" (user_project): unset the keys or the option");
+    }
     return by_s3(threads, parts, endpoint, *id, *secret, options);
+  }
   detail::gs_settings settings{.bucket = parts.place, .root = parts.prefix};
   if (!endpoint.empty()) settings.endpoint = detail::cloud::checked_endpoint(endpoint, "gs://");
-  settings.user_project = options.user_project.empty()
-                              ? options.variables("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("")
-                              : options.user_project;
+  settings.user_project = options.user_project;
+  if (options.user_project.empty()) {
+    settings.user_project = options.variables("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
+    settings.payer_of_environment = true;
+  }
   const detail::upload_plan plan{.part_bytes = options.part_bytes.value,
                                  .retry = options.part_retry};
   const net::detail::token_bounds bounds{.service = "Google",

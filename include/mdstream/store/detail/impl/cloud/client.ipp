@@ -129,6 +129,8 @@ MDSTREAM_INLINE net::http_request cloud_client::exchange::make_request() {
   } else if (call.body) {
     request.body = net::http_body::of(*call.body);
   }
+  if (!call.payer_query.empty() && !keys.anonymous())
+    request.url += (call.url.find('?') == call.url.npos ? '?' : '&') + call.payer_query;
   if (call.on_head) {
     request.on_head = [head = call.on_head](const net::http_response& answer, net::http_sink& sink,
                                             diagnostics& about) {
@@ -248,6 +250,7 @@ MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_
     where.what += ": there is no such object, or nothing that holds it";
   if (code == errc::permission_denied && !call.keyless) {
     where.what += "; the credentials are those of " + keys.source;
+    if (!call.payer.empty() && !keys.anonymous()) where.what += "; " + call.payer;
   }
   where.cause = said.advice;
   where.url = api.url(call.key);

@@ -114,10 +114,10 @@ MDSTREAM_INLINE void gs_api::remove(const cloud_client& client, std::string key,
 }
 
 MDSTREAM_INLINE cloud_call gs_api::list(const std::string& prefix) const {
-  return {.url = paid(objects_ +
+  return paid({.url = objects_ +
                       "?fields=items(name,size,generation,md5Hash,crc32c),nextPageToken&prefix=" +
-                      net::percent_encode(prefix)),
-          .key = prefix};
+                      net::percent_encode(prefix),
+               .key = prefix});
 }
 
 MDSTREAM_INLINE cloud_page gs_api::page(const cloud_call& asked,
@@ -204,11 +204,11 @@ MDSTREAM_INLINE cloud_call gs_api::with_metadata(const std::string& key, bytes_v
       json::dump(json::object{{"name", key}, {"crc32c", crc}}) + "\r\n" + line +
       "\r\nContent-Type: application/octet-stream\r\n\r\n");
   text->append(as_text(bytes)).append("\r\n" + line + "--\r\n");
-  return {.method = "POST",
-          .url = paid(uploads_ + "?uploadType=multipart&fields=crc32c"),
-          .key = key,
-          .headers = {{"Content-Type", "multipart/related; boundary=" + line.substr(2)}},
-          .text = std::move(text)};
+  return paid({.method = "POST",
+               .url = uploads_ + "?uploadType=multipart&fields=crc32c",
+               .key = key,
+               .headers = {{"Content-Type", "multipart/related; boundary=" + line.substr(2)}},
+               .text = std::move(text)});
 }
 
 MDSTREAM_INLINE std::string gs_api::crc_of(const cloud_client& client, bytes_view bytes,
@@ -222,13 +222,21 @@ MDSTREAM_INLINE std::string gs_api::crc_of(const cloud_client& client, bytes_vie
 }
 
 MDSTREAM_INLINE cloud_call gs_api::object(const std::string& key, const std::string& query) const {
-  return {.url = paid(objects_ + '/' + net::percent_encode(key) + query), .key = key};
+  return paid({.url = objects_ + '/' + net::percent_encode(key) + query, .key = key});
 }
 
-MDSTREAM_INLINE std::string gs_api::paid(std::string url) const {
-  if (settings_.user_project.empty()) return url;
-  url += url.find('?') == std::string::npos ? '?' : '&';
-  return url + "userProject=" + net::percent_encode(settings_.user_project);
+MDSTREAM_INLINE cloud_call gs_api::paid(cloud_call call) const {
+  if (settings_.user_project.empty()) return call;
+  const bool of_environment = settings_.payer_of_environment;
+  const std::string query = "userProject=" + net::percent_encode(settings_.user_project);
+  if (of_environment) {
+    call.payer_query = query;
+  } else {
+    call.url += (call.url.find('?') == call.url.npos ? '?' : '&') + query;
+  }
+  call.payer = "requests are billed to the project \"" + settings_.user_project + "\" (" +
+               (of_environment ? "GOOGLE_CLOUD_QUOTA_PROJECT" : "user_project") + ')';
+  return call;
 }
 
 MDSTREAM_INLINE void gs_api::require_crc(const net::http_response& answer, const std::string& crc) {
@@ -241,14 +249,14 @@ MDSTREAM_INLINE void gs_api::require_crc(const net::http_response& answer, const
 MDSTREAM_INLINE gs_upload gs_api::by_session(const std::string& key, std::uint64_t total,
                                              const std::string& crc) const {
   return {.key = key,
-          .open = {.method = "POST",
-                   .url = paid(uploads_ + "?uploadType=resumable&fields=crc32c"),
-                   .key = key,
-                   .headers = {{"Content-Type", "application/json; charset=UTF-8"},
-                               {"X-Upload-Content-Type", "application/octet-stream"},
-                               {"X-Upload-Content-Length", std::to_string(total)}},
-                   .text = std::make_shared<const std::string>(
-                       json::dump(json::object{{"name", key}, {"crc32c", crc}}))},
+          .open = paid({.method = "POST",
+                        .url = uploads_ + "?uploadType=resumable&fields=crc32c",
+                        .key = key,
+                        .headers = {{"Content-Type", "application/json; charset=UTF-8"},
+                                    {"X-Upload-Content-Type", "application/octet-stream"},
+                                    {"X-Upload-Content-Length", std::to_string(total)}},
+                        .text = std::make_shared<const std::string>(
+                            json::dump(json::object{{"name", key}, {"crc32c", crc}}))}),
           .endpoint = settings_.endpoint,
           .require_whole = [crc](const net::http_response& answer) { require_crc(answer, crc); }};
 }
