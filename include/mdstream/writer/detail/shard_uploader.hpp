@@ -93,36 +93,17 @@ class shard_uploader {
   /// the first that is not complete into the index. Returns what these are.
   /// Throws what `check` throws besides errc::corrupt, and what the store throws.
   writer_progress adopt(std::uint64_t first, std::uint64_t count, const left_shard_check& check) {
-    std::uint64_t complete = count;  // guarded by the mutex, as all that follows
-    const auto take = [&](std::uint64_t i) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (failure_ || i >= complete) return;
-      }
-      bool taken = false;
-      try {
-        taken = adopt_one(first + i, check);
-      } catch (...) {
-        note_failure(std::current_exception());
-      }
-      const std::lock_guard lock(mutex_);
-      if (!taken) complete = std::min(complete, i);
-    };
-    if (pool_) {
-      {
-        const std::lock_guard lock(mutex_);
-        pending_ += static_cast<std::size_t>(count);
-      }
-      for (std::uint64_t i = 0; i < count; ++i)
-        pool_->post([this, &take, i] {
-          take(i);
+    std::uint64_t complete = count;  // guarded by the mutex
+    for (std::uint64_t i = 0; i < count; ++i)
+      run([this, &check, &complete, first, i] {
+        {
           const std::lock_guard lock(mutex_);
-          --pending_;
-          changed_.notify_all();
-        });
-    } else {
-      for (std::uint64_t i = 0; i < count; ++i) take(i);
-    }
+          if (failure_ || i >= complete) return;
+        }
+        if (adopt_one(first + i, check)) return;
+        const std::lock_guard lock(mutex_);
+        complete = std::min(complete, i);
+      });
     wait();
     const std::lock_guard lock(mutex_);
     entries_.erase(entries_.lower_bound(first + complete), entries_.end());
@@ -139,23 +120,28 @@ class shard_uploader {
   /// Takes a shard; waits while twice as many as there are workers are on their way.
   /// Throws what an earlier shard failed with.
   void submit(finished_shard shard) {
-    if (!pool_) {
-      rethrow();
-      process(shard);
-      return;
-    }
-    {
+    if (pool_) {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return pending_ < 2 * std::size_t{workers_} || failure_; });
+    }
+    run([this, shard = std::move(shard)]() mutable { process(shard); });
+    rethrow();
+  }
+
+  /// Does a job on one of the threads, or at once if there are none. `rethrow` and `wait` throw
+  /// what it throws.
+  void run(unique_function<void()> job) {
+    if (!pool_) return attempt(job);
+    {
+      const std::lock_guard lock(mutex_);
       ++pending_;
     }
-    pool_->post([this, shard = std::move(shard)]() mutable {
-      process(shard);
+    pool_->post([this, job = std::move(job)]() mutable {
+      attempt(job);
       const std::lock_guard lock(mutex_);
       --pending_;
       changed_.notify_all();
     });
-    rethrow();
   }
 
   /// Throws what a shard failed with, if one did.
@@ -198,7 +184,14 @@ class shard_uploader {
       note_failure(std::current_exception());
     }
     if (shard.release) shard.release();
-    if (!pool_) rethrow();
+  }
+
+  void attempt(unique_function<void()>& job) {
+    try {
+      job();
+    } catch (...) {
+      note_failure(std::current_exception());
+    }
   }
 
   [[nodiscard]] bool stopped() {
