@@ -49,8 +49,6 @@ class growing_shard {
   virtual void fill(finished_shard& shard) = 0;
   /// Begins the next shard in the same memory.
   virtual void clear() = 0;
-  /// A `left_shard_check` for shards like this one. From any thread.
-  [[nodiscard]] virtual std::uint64_t check_left(bytes_view data, bytes_view meta) const = 0;
 };
 
 /// Shards into a store. Not for two threads at once.
@@ -58,9 +56,11 @@ class dataset_sink {
  public:
   using maker = std::function<std::unique_ptr<growing_shard>()>;
 
+  /// `check`: of the shards that `make` makes, once they are stored; called here only.
   template <class Options>
   dataset_sink(Options& opts, const storage_policies& storage, shard_format format,
-               json::object config, const sample_layout& layout, maker make)
+               json::object config, const sample_layout& layout, maker make,
+               const left_shard_check& check)
       : make_(std::move(make)),
         place_(place_of(opts, storage)),
         uploader_(make_where_made<shard_uploader>(place_.store(), format, std::move(config),
@@ -75,7 +75,7 @@ class dataset_sink {
                   "it: give one");
     const existing_dataset mode = opts.exist_ok ? existing_dataset::replace : opts.existing;
     place_.require_free(mode);
-    prepare(mode, layout);
+    prepare(mode, layout, check);
   }
 
   /// The shard that is being written.
@@ -128,11 +128,11 @@ class dataset_sink {
             {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}};
   }
 
-  void prepare(existing_dataset mode, const sample_layout& layout) {
+  void prepare(existing_dataset mode, const sample_layout& layout, const left_shard_check& check) {
     const bool keeps = mode == existing_dataset::append || mode == existing_dataset::resume;
     const bool has_index = keeps && exists(uploader_->store(), index_file_name);
     if (has_index) before_ = read_entries(layout);
-    if (mode == existing_dataset::resume) return adopt_left(has_index);
+    if (mode == existing_dataset::resume) return adopt_left(has_index, check);
     if (keeps) return;
     for (const patient_store* each : {&uploader_->store(), uploader_->copy()}) {
       if (each == nullptr) continue;
@@ -178,7 +178,7 @@ class dataset_sink {
 
   /// Keeps the complete shards that a killed writer left, up to the first gap, and removes the
   /// others: those behind the gap will be written again.
-  void adopt_left(bool has_index) {
+  void adopt_left(bool has_index, const left_shard_check& check) {
     const patient_store* const copy = uploader_->copy();
     if (copy != nullptr && !has_index && exists(*copy, index_file_name))
       store_remove(*copy, index_file_name);
@@ -187,9 +187,7 @@ class dataset_sink {
       if (number_of(each.key).value_or(first_) >= first_) left.push_back(each.key);
     std::sort(left.begin(), left.end());
     const std::uint64_t count = count_left(left);
-    const writer_progress adopted = uploader_->adopt(
-        first_, count,
-        [this](bytes_view data, bytes_view meta) { return shard_->check_left(data, meta); });
+    const writer_progress adopted = uploader_->adopt(first_, count, check);
     kept_samples_ += adopted.samples;
     first_ += adopted.shards;
     resumed_ = adopted.shards > 0;

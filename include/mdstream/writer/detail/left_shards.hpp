@@ -5,6 +5,7 @@
 
 #include <mdstream/codec/detail/stream_decoder.hpp>
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
 #include <cstddef>
@@ -21,13 +22,13 @@ namespace mdstream::inline v0::detail {
 /// it was written with other options.
 using left_shard_check = std::function<std::uint64_t(bytes_view data, bytes_view meta)>;
 
-/// A `left_shard_check` of MDS shards. `config`: the text that they embed.
-[[nodiscard]] std::uint64_t check_left_mds(bytes_view shard, std::string_view config,
+/// A `left_shard_check` of MDS shards. `config`: the options that they embed.
+[[nodiscard]] std::uint64_t check_left_mds(bytes_view shard, const json::object& config,
                                            const sample_layout& layout);
 
 /// The same of shards of rows, whose data begin with `head` and whose meta files embed `config`.
 [[nodiscard]] std::uint64_t check_left_rows(bytes_view data, bytes_view meta, std::string_view head,
-                                            std::string_view config);
+                                            const json::object& config);
 
 /// Decompresses a file whose raw size is not known, as no index tells it: `extension` is the
 /// codec's. Throws errc::corrupt for a file that is cut short, errc::unsupported for a codec that

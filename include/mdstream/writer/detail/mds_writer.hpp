@@ -24,10 +24,14 @@ class mds_writer {
         limit_(checked_size_limit(opts.size_limit.value)),
         encoder_(layout_),
         config_(mds_config(layout_, opts.compression, opts.hashes, opts.size_limit.value)),
-        sink_(opts, storage, shard_format::mds, config_, layout_,
-              [this, text = json::dump(config_, json::key_order::sorted)] {
-                return std::make_unique<mds_shard>(text, limit_, layout_);
-              }) {}
+        sink_(
+            opts, storage, shard_format::mds, config_, layout_,
+            [this, text = json::dump(config_, json::key_order::sorted)] {
+              return std::make_unique<mds_shard>(text, limit_);
+            },
+            [this](bytes_view data, bytes_view) {
+              return check_left_mds(data, config_, layout_);
+            }) {}
   mds_writer(const mds_writer&) = delete;
   mds_writer& operator=(const mds_writer&) = delete;
 
@@ -65,16 +69,10 @@ class mds_writer {
 
  private:
   struct mds_shard final : growing_shard {
-    mds_shard(const std::string& text, std::uint64_t limit, const sample_layout& columns)
-        : config(text), layout(columns), made(text, limit) {}
+    mds_shard(const std::string& config, std::uint64_t limit) : made(config, limit) {}
     [[nodiscard]] std::uint64_t samples() const override { return made.samples(); }
     void fill(finished_shard& shard) override { shard.data = made.finish(); }
     void clear() override { made.clear(); }
-    [[nodiscard]] std::uint64_t check_left(bytes_view data, bytes_view) const override {
-      return check_left_mds(data, config, layout);
-    }
-    const std::string config;
-    const sample_layout& layout;
     mds_shard_builder made;
   };
 

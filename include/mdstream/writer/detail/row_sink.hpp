@@ -26,10 +26,14 @@ class row_sink {
         limit_(checked_size_limit(opts.size_limit.value)),
         encoder_(config_),
         entry_(make_entry(config_, opts)),
-        sink_(opts, storage, opts.format, entry_, config_.layout,
-              [head = encoder_.head(), text = json::dump(entry_, json::key_order::sorted)] {
-                return std::make_unique<row_shard>(head, text);
-              }) {}
+        sink_(
+            opts, storage, opts.format, entry_, config_.layout,
+            [head = encoder_.head(), text = json::dump(entry_, json::key_order::sorted)] {
+              return std::make_unique<row_shard>(head, text);
+            },
+            [this](bytes_view data, bytes_view meta) {
+              return check_left_rows(data, meta, encoder_.head(), entry_);
+            }) {}
 
   void write(std::span<const named_value> values) {
     sink_.require_open();
@@ -50,8 +54,7 @@ class row_sink {
 
  private:
   struct row_shard final : growing_shard {
-    row_shard(const std::string& first, const std::string& text)
-        : head(first), config(text), made(first, text) {}
+    row_shard(const std::string& head, const std::string& config) : made(head, config) {}
     [[nodiscard]] std::uint64_t samples() const override { return made.samples(); }
     void fill(finished_shard& shard) override {
       made.finish();
@@ -59,10 +62,6 @@ class row_sink {
       shard.meta = made.meta();
     }
     void clear() override { made.clear(); }
-    [[nodiscard]] std::uint64_t check_left(bytes_view data, bytes_view meta) const override {
-      return check_left_rows(data, meta, head, config);
-    }
-    const std::string head, config;
     row_shard_builder made;
   };
 

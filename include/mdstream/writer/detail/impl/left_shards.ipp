@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/core/error.hpp>
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/format/detail/row_shard.hpp>
 #include <mdstream/format/mds_shard.hpp>
@@ -8,20 +9,48 @@
 #include <mdstream/writer/detail/left_shards.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 
 namespace mdstream::inline v0::detail {
 
 [[noreturn]] MDSTREAM_INLINE void fail_left(const char* what) { throw error(errc::corrupt, what); }
 
-MDSTREAM_INLINE void require_same_options(std::string_view found, std::string_view config) {
-  if (found == config) return;
-  throw error(errc::schema_mismatch, "a writer can not resume with other options: the shard has " +
-                                         std::string(found) + ", this writer has " +
-                                         std::string(config));
+/// The members of `of` that `in` lacks or has with another value.
+MDSTREAM_INLINE json::object different_members(const json::object& of, const json::value& in) {
+  json::object out;
+  for (const json::member& each : of) {
+    const json::value* const other = in.find(each.first);
+    if (other == nullptr || !(*other == each.second)) out.push_back(each);
+  }
+  return out;
 }
 
-MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, std::string_view config,
+/// For messages: what a file says may be of any length, and hold any character.
+MDSTREAM_INLINE std::string quoted_options(const json::object& options) {
+  constexpr std::size_t longest = 512;
+  std::string out = json::dump(options, json::key_order::sorted);
+  if (out.size() > longest) out.replace(longest, std::string::npos, "...");
+  for (char& c : out)
+    if (c < ' ' || c > '~') c = '?';
+  return out;
+}
+
+/// Throws errc::corrupt unless `found` is what a writer embeds, and errc::schema_mismatch if it is
+/// what one of other options embeds.
+MDSTREAM_INLINE void require_same_options(std::string_view found, const json::object& config) {
+  if (found == json::dump(config, json::key_order::sorted)) return;
+  const json::value options = json::parse(found);
+  if (options.type() != json::kind::object) fail_left("the shard has no options");
+  const json::object theirs = different_members(options.as<json::object>(), config);
+  const json::object ours = different_members(config, options);
+  if (theirs.empty() && ours.empty()) fail_left("the shard's options are damaged");
+  throw error(errc::schema_mismatch, "a writer can not resume with other options: the shard has " +
+                                         quoted_options(theirs) + ", this writer has " +
+                                         quoted_options(ours));
+}
+
+MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, const json::object& config,
                                              const sample_layout& layout) {
   if (shard.size() < 8) fail_left("the shard has no header");
   const std::uint64_t samples = load<std::uint32_t>(shard.data());
@@ -38,7 +67,7 @@ MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, std::string_view 
 }
 
 MDSTREAM_INLINE std::uint64_t check_left_rows(bytes_view data, bytes_view meta,
-                                              std::string_view head, std::string_view config) {
+                                              std::string_view head, const json::object& config) {
   if (meta.size() < 8) fail_left("the meta file has no header");
   const std::uint64_t samples = load<std::uint32_t>(meta.data());
   const row_shard_view view(data, meta, samples);
