@@ -289,7 +289,20 @@ TEST_CASE("the copy lies elsewhere than the dataset", "[writer]") {
   const scratch files;
   auto opts = options(memory());
   opts.out = mdstream::store::local(files / "d");
-  opts.keep_local = files / "d";
+  for (const char* place : {"d", "d/", "x/../d", "./d"}) {
+    INFO(place);
+    opts.keep_local = files / place;
+    support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
+                          {"keep_local is the directory", files / "d"});
+  }
+}
+
+TEST_CASE("the copy lies in a directory, in no other store", "[writer]") {
+  using namespace places_test;
+  auto opts = options(memory());
+  opts.keep_local = GENERATE("s3://bucket/x", "file:///tmp/x");
   support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
-                        {"keep_local", files / "d"});
+                        {"keep_local is a local directory", opts.keep_local});
+  CHECK_FALSE(std::filesystem::exists("s3:"));
+  CHECK_FALSE(std::filesystem::exists("file:"));
 }

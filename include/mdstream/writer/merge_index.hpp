@@ -46,6 +46,9 @@ inline void publish_merged(const opened_store& out, std::span<const index_part> 
   publish(out, index_file_name, as_bytes(text));
 }
 
+/// A directory's URL in one form: without slashes at its end, of local paths the absolute one.
+[[nodiscard]] std::string plain_url(std::string_view url);
+
 /// The path of the directory at `url` seen from the one at `root`: "group-1/000".
 /// Throws errc::invalid_argument where it does not lie below it.
 [[nodiscard]] std::string directory_below(std::string_view root, std::string_view url);

@@ -39,7 +39,6 @@ MDSTREAM_INLINE void require_columns(const sample_layout& first, const dataset_i
   }
 }
 
-/// A directory's URL in one form: without slashes at its end, of local paths the absolute one.
 MDSTREAM_INLINE std::string plain_url(std::string_view url) {
   std::string out(url);
   if (url_scheme(url).empty()) out = std::filesystem::absolute(out).lexically_normal().string();

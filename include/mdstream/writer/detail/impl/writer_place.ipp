@@ -39,8 +39,11 @@ MDSTREAM_INLINE writer_place::writer_place(opened_store out, const std::string& 
       part_(part),
       store_(store_of_part(std::move(out), part), policy, budget) {
   if (keep_local.empty()) return;
+  if (!url_scheme(keep_local).empty())
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "keep_local is a local directory, no URL", .url = keep_local});
   copy_.emplace(store_of_part(mdstream::store::local(keep_local), part), policy, budget);
-  if (copy_->url("") == store_.url(""))
+  if (plain_url(copy_->url("")) == plain_url(store_.url("")))
     throw error(errc::invalid_argument,
                 diagnostics{.what = "keep_local is the directory that the dataset goes to",
                             .url = store_.url("")});
