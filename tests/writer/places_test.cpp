@@ -135,14 +135,90 @@ TEST_CASE("a writer that goes on completes its copy", "[writer][resume]") {
     write(out, 0, 90);
   }
   REQUIRE(objects_of(store).size() > 3);
-  copy.remove("shard.00001.mds");
-  copy.write("shard.00000.mds", mdstream::as_bytes("other"));
-  copy.write("shard.00099.mds", mdstream::as_bytes("of another dataset"));
-  copy.write("index.json", mdstream::as_bytes("of another dataset"));
+  SECTION("that has all") {}
+  SECTION("that lacks a shard") { copy.remove("shard.00001.mds"); }
+  SECTION("that has other bytes") {
+    const std::size_t size = text_of(store, "shard.00000.mds").size();
+    copy.write("shard.00000.mds", mdstream::as_bytes(std::string(size, 'x')));
+  }
   opts.existing = existing_dataset::resume;
   write_all(opts, 0, 90);
   CHECK((values_of(store) == numbers(90)));
   CHECK((objects_of(copy) == objects_of(store)));
+}
+
+TEST_CASE("a writer that goes on takes a copy whose index was written before the store's",
+          "[writer][resume]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto opts = options(store);
+  opts.compression = GENERATE("", "zstd");
+  opts.keep_local = files / "copy";
+  const int samples = GENERATE(90, 150);
+  const bool appends = GENERATE(false, true);
+  if (appends) {
+    write_all(opts, 0, 60);
+    const std::string before = text_of(store, "index.json");
+    auto more = opts;
+    more.existing = existing_dataset::append;
+    write_all(more, 0, 90);
+    store.write("index.json", mdstream::as_bytes(before));
+  } else {
+    write_all(opts, 0, 90);
+    store.remove("index.json");
+  }
+  opts.existing = existing_dataset::resume;
+  {
+    writer killed(opts);
+    CHECK(killed.kept_samples() == 90);
+    write(killed, 90, samples);
+  }
+  write_all(opts, 0, samples);
+  CHECK(mdstream::dataset_index::parse(text_of(store, "index.json")).samples() ==
+        std::uint64_t(samples));
+  CHECK((objects_of(copy) == objects_of(store)));
+}
+
+TEST_CASE("a writer that goes on leaves another dataset in the place of its copy",
+          "[writer][resume]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto opts = options(store);
+  opts.max_workers = GENERATE(0U, 2U);
+  auto other = options(memory());
+  other.out = copy;
+  SECTION("complete, and the store is empty") { write_all(other, 0, 90); }
+  SECTION("complete, and the store has shards of the same names") {
+    write_all(other, 0, 90);
+    auto first = opts;
+    first.max_workers = 0;
+    writer out(first);
+    write(out, 1000, 1090);
+  }
+  SECTION("complete, and the store has a dataset of the same shards") {
+    write_all(other, 0, 90);
+    write_all(opts, 1000, 1090);
+  }
+  SECTION("shards that the store does not have") {
+    copy.write("shard.00007.mds", mdstream::as_bytes("of another dataset"));
+  }
+  SECTION("shards of other names") {
+    write_all(opts, 0, 90);
+    copy.write("shard.00000.json", mdstream::as_bytes("of another dataset"));
+  }
+  SECTION("an index alone") { copy.write("index.json", mdstream::as_bytes("of another dataset")); }
+  const objects there = objects_of(copy), stored = objects_of(store);
+  REQUIRE_FALSE(there.empty());
+  opts.keep_local = files / "copy";
+  opts.existing = existing_dataset::resume;
+  support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
+                        {"keep_local holds another dataset", files / "copy"});
+  CHECK((objects_of(copy) == there));
+  CHECK((objects_of(store) == stored));
 }
 
 TEST_CASE("progress is told shard by shard, and what it throws ends the writer", "[writer]") {

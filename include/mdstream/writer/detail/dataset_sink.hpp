@@ -113,7 +113,7 @@ class dataset_sink {
     require_open();
     if (shard_->samples() != 0) flush();
     uploader_->wait();
-    uploader_->publish_index(before_);
+    uploader_->publish_index(uploader_->index_text(before_));
     place_.publish_whole();
     finished_ = true;
   }
@@ -129,18 +129,31 @@ class dataset_sink {
   }
 
   void prepare(existing_dataset mode, const sample_layout& layout, const left_shard_check& check) {
-    const bool keeps = mode == existing_dataset::append || mode == existing_dataset::resume;
-    const bool has_index = keeps && exists(uploader_->store(), index_file_name);
-    if (has_index) before_ = read_entries(layout);
-    if (mode == existing_dataset::resume) return adopt_left(has_index, check);
-    if (keeps) return;
-    for (const patient_store* each : {&uploader_->store(), uploader_->copy()}) {
+    if (mode == existing_dataset::append || mode == existing_dataset::resume) {
+      const std::optional<std::string> index = index_of(uploader_->store());
+      if (index) read_entries(*index, layout);
+      if (mode == existing_dataset::resume)
+        resume(index, check);
+      else if (index)
+        require_copy(*index);
+      return;
+    }
+    // The copy first, so that it never has shards which the store lacks.
+    for (const patient_store* each : {uploader_->copy(), &uploader_->store()}) {
       if (each == nullptr) continue;
       if (mode == existing_dataset::error)
         refuse_dataset(*each);
       else
         remove_dataset(*each);
     }
+  }
+
+  /// The text of the index, if there is one.
+  static std::optional<std::string> index_of(const patient_store& store) try {
+    return std::string(as_text(read_all(store, index_file_name)));
+  } catch (const error& e) {
+    if (e.code() == errc::not_found) return std::nullopt;
+    throw;
   }
 
   /// Throws if there is a dataset, or what a writer left of one.
@@ -177,22 +190,50 @@ class dataset_sink {
   }
 
   /// Keeps the complete shards that a killed writer left, up to the first gap, and removes the
-  /// others: those behind the gap will be written again.
-  void adopt_left(bool has_index, const left_shard_check& check) {
+  /// others: those behind the gap will be written again. Changes nothing before all is checked.
+  void resume(const std::optional<std::string>& index, const left_shard_check& check) {
     const patient_store* const copy = uploader_->copy();
-    if (copy != nullptr && !has_index && exists(*copy, index_file_name))
+    std::vector<std::string> stored = shards_of(uploader_->store());
+    const std::optional<std::string> copied = copy == nullptr ? std::nullopt : index_of(*copy);
+    if (copy != nullptr) require_same_shards(*copy, stored);
+    std::erase_if(stored,
+                  [&](const std::string& key) { return number_of(key).value_or(first_) < first_; });
+    // What may be of another dataset is not written to before its index is compared.
+    const bool copies = copy != nullptr && (!copied || copied == index);
+    const writer_progress adopted = uploader_->adopt(first_, count_left(stored), check, copies);
+    if (copied && copied != index) {
+      // Of a writer that was killed between the two indexes.
+      if (*copied != uploader_->index_text(before_)) refuse_copy(*copy);
       store_remove(*copy, index_file_name);
-    std::vector<std::string> left;
-    for (const object_info& each : store_list(uploader_->store(), "shard."))
-      if (number_of(each.key).value_or(first_) >= first_) left.push_back(each.key);
-    std::sort(left.begin(), left.end());
-    const std::uint64_t count = count_left(left);
-    const writer_progress adopted = uploader_->adopt(first_, count, check);
+    }
     kept_samples_ += adopted.samples;
     first_ += adopted.shards;
     resumed_ = adopted.shards > 0;
-    for (const patient_store* each : {&uploader_->store(), copy})
+    for (const patient_store* each : {copy, &uploader_->store()})
       if (each != nullptr) remove_shards(*each, first_);
+  }
+
+  /// The keys of all shards' files, sorted.
+  static std::vector<std::string> shards_of(const patient_store& store) {
+    std::vector<std::string> out;
+    for (const object_info& each : store_list(store, "shard.")) out.push_back(each.key);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  /// Throws unless the store has each shard that the copy has.
+  static void require_same_shards(const patient_store& copy,
+                                  const std::vector<std::string>& stored) {
+    for (const std::string& key : shards_of(copy))
+      if (!std::binary_search(stored.begin(), stored.end(), key)) refuse_copy(copy, key);
+  }
+
+  [[noreturn]] static void refuse_copy(const patient_store& copy,
+                                       std::string_view key = index_file_name) {
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "keep_local holds another dataset: give another directory, or "
+                                    "remove that dataset",
+                            .url = copy.url(key)});
   }
 
   /// How many shards from `first_` on have all their files. Throws errc::schema_mismatch for files
@@ -218,14 +259,11 @@ class dataset_sink {
     return count;
   }
 
-  /// The entries of the index that is there; shards are numbered on from its last.
-  std::vector<std::string> read_entries(const sample_layout& layout) {
-    const auto& target = uploader_->store();
-    const std::vector<std::byte> bytes = read_all(target, index_file_name);
-    const diagnostics where{.url = target.url(index_file_name)};
-    require_copy(as_text(bytes));
+  /// Takes over the entries of the index that is there; shards are numbered on from its last.
+  void read_entries(const std::string& text, const sample_layout& layout) {
+    const diagnostics where{.url = uploader_->store().url(index_file_name)};
     const dataset_index index =
-        dataset_index::parse(as_text(bytes), {.allow_unsafe_types = true, .where = where});
+        dataset_index::parse(text, {.allow_unsafe_types = true, .where = where});
     for (std::size_t i = 0; i < index.shards(); ++i) {
       if (!(index.layout(i) == layout))
         throw error(errc::schema_mismatch,
@@ -240,15 +278,13 @@ class dataset_sink {
     }
     kept_samples_ = index.samples();
     uploader_->count(size_of(index));
-    return split_index_entries(as_text(bytes), where);
+    before_ = split_index_entries(text, where);
   }
 
   /// A copy has what is appended to already.
-  void require_copy(std::string_view index) const {
+  void require_copy(const std::string& index) const {
     const patient_store* const copy = uploader_->copy();
-    if (copy == nullptr) return;
-    if (exists(*copy, index_file_name) && as_text(read_all(*copy, index_file_name)) == index)
-      return;
+    if (copy == nullptr || index_of(*copy) == index) return;
     throw error(errc::invalid_argument,
                 diagnostics{.what = "keep_local has no copy of the dataset that is added to: copy "
                                     "it there first, or leave keep_local out",

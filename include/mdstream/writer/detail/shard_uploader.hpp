@@ -92,15 +92,17 @@ class shard_uploader {
   /// Reads `count` shards from `first` on that an earlier writer stored, and enters those before
   /// the first that is not complete into the index. Returns what these are.
   /// Throws what `check` throws besides errc::corrupt, and what the store throws.
-  writer_progress adopt(std::uint64_t first, std::uint64_t count, const left_shard_check& check) {
+  /// With `copies`, the copy gets what it lacks of these shards.
+  writer_progress adopt(std::uint64_t first, std::uint64_t count, const left_shard_check& check,
+                        bool copies) {
     std::uint64_t complete = count;  // guarded by the mutex
     for (std::uint64_t i = 0; i < count; ++i)
-      run([this, &check, &complete, first, i] {
+      run([this, &check, &complete, first, copies, i] {
         {
           const std::lock_guard lock(mutex_);
           if (failure_ || i >= complete) return;
         }
-        if (adopt_one(first + i, check)) return;
+        if (adopt_one(first + i, check, copies)) return;
         const std::lock_guard lock(mutex_);
         complete = std::min(complete, i);
       });
@@ -157,19 +159,27 @@ class shard_uploader {
     if (failure_) std::rethrow_exception(failure_);
   }
 
-  /// Writes the index: the entries of `before`, then all shards in the order of their numbers. Call
-  /// `wait` before.
-  void publish_index(const std::vector<std::string>& before) {
+  /// The text of the index: the entries of `before`, then all shards in the order of their numbers.
+  /// Call `wait` before.
+  [[nodiscard]] std::string index_text(const std::vector<std::string>& before) const {
     std::vector<std::string> entries;
     for (const auto& [number, entry] : entries_) entries.push_back(entry.text);
     std::string text = "{\"shards\": [";
     bool first = true;
     append_entries(text, before, first);
     append_entries(text, entries, first);
-    text += "], \"version\": 2}";
-    // The copy first: whoever finds the dataset may rely on the copy, too.
+    return text + "], \"version\": 2}";
+  }
+
+  /// The copy gets the index first: a reader that sees the store's index can rely on the copy.
+  void publish_index(std::string_view text) const {
     if (extras_.copy) publish(*extras_.copy, index_file_name, as_bytes(text));
     publish(store_, index_file_name, as_bytes(text));
+  }
+
+  /// Gives the copy a file of the store, unless it has that with the same bytes.
+  void copy_file(const std::string& key, bytes_view bytes) const {
+    if (!is_copied(key, bytes)) store_write(*extras_.copy, key, bytes);
   }
 
  private:
@@ -244,8 +254,9 @@ class shard_uploader {
     if (codec_) zip = codec_->compress(raw);
     const bytes_view stored = codec_ ? bytes_view(zip) : raw;
     const std::string name = stored_name(number, meta);
-    if (extras_.copy) store_write(*extras_.copy, name, stored);
+    // The store first: a copy that has shards which the store lacks is one of another dataset.
     store_write(store_, name, stored);
+    if (extras_.copy) store_write(*extras_.copy, name, stored);
     add_file(number, raw, stored, meta, entry);
   }
 
@@ -267,7 +278,7 @@ class shard_uploader {
   }
 
   /// False where a file of the shard is missing or not complete.
-  bool adopt_one(std::uint64_t number, const left_shard_check& check) try {
+  bool adopt_one(std::uint64_t number, const left_shard_check& check, bool copies) try {
     const std::vector<std::byte> data = read_all(store_, stored_name(number, false));
     std::vector<std::byte> meta;
     if (has_meta()) meta = read_all(store_, stored_name(number, true));
@@ -278,9 +289,9 @@ class shard_uploader {
     shard_entry entry = begin_entry(check(plain_data, plain_meta));
     add_file(number, plain_data, data, false, entry);
     if (has_meta()) add_file(number, plain_meta, meta, true, entry);
-    if (extras_.copy) {
-      store_write(*extras_.copy, stored_name(number, false), data);
-      if (has_meta()) store_write(*extras_.copy, stored_name(number, true), meta);
+    if (copies) {
+      copy_file(stored_name(number, false), data);
+      if (has_meta()) copy_file(stored_name(number, true), meta);
     }
     enter(number, entry);
     return true;
@@ -290,6 +301,14 @@ class shard_uploader {
     where.shard = number;
     if (where.url.empty()) where.url = store_.url(stored_name(number, false));
     throw error(e.code(), std::move(where));
+  }
+
+  [[nodiscard]] bool is_copied(const std::string& key, bytes_view bytes) const try {
+    return store_size(*extras_.copy, key) == bytes.size() &&
+           std::ranges::equal(read_all(*extras_.copy, key), bytes);
+  } catch (const error& e) {
+    if (e.code() == errc::not_found) return false;
+    throw;
   }
 
   [[nodiscard]] std::vector<std::byte> raw_of(bytes_view zip) const {
