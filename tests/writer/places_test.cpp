@@ -324,6 +324,27 @@ TEST_CASE("a part whose writer was killed keeps the dataset incomplete until it 
   CHECK((values_of(store) == numbers(100)));
 }
 
+TEST_CASE("parts do not resume a dataset that was not written by as many parts",
+          "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  SECTION("written whole") { write_all(options(store), 0, 30); }
+  SECTION("written by three") {
+    for (std::uint64_t i = 0; i < 3; ++i) write_all(part(store, i, 3), 0, 30);
+  }
+  SECTION("written by two, and appended to as a whole") {
+    for (std::uint64_t i = 0; i < 2; ++i) write_all(part(store, i, 2), 0, 30);
+    auto more = options(store);
+    more.existing = existing_dataset::append;
+    write_all(more, 0, 90);
+  }
+  const objects there = objects_of(store);
+  for (std::uint64_t i = 0; i < 2; ++i)
+    support::expect_error([&] { writer out(part(store, i, 2, existing_dataset::resume)); },
+                          errc::invalid_argument, {"was not written by 2 parts"});
+  CHECK((objects_of(store) == there));
+}
+
 TEST_CASE("parts that are none, and what a part cannot do, are refused", "[writer][parts]") {
   using namespace places_test;
   const memory store;

@@ -29,7 +29,7 @@ class writer_place {
   [[nodiscard]] const std::optional<patient_store>& copy() const noexcept { return copy_; }
 
   /// Throws errc::invalid_argument where parts are written and the whole dataset is there already,
-  /// or would have to change.
+  /// or would have to change, or was not written by as many parts.
   void require_free(existing_dataset mode) const;
 
   /// Writes the index of the whole dataset if this part was the last to get its own. Two writers
@@ -37,6 +37,8 @@ class writer_place {
   void publish_whole() const;
 
  private:
+  /// Throws if the index of the whole dataset has shards that are not of as many parts.
+  void require_index_of_parts() const;
   [[nodiscard]] bool all_parts_finished() const;
 
   patient_store whole_;

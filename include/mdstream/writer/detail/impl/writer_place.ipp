@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/core/detail/text.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/store/local.hpp>
@@ -9,8 +10,11 @@
 #include <mdstream/writer/detail/writer_place.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
+#include <cstddef>
 #include <cstdio>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +25,17 @@ MDSTREAM_INLINE std::string part_directory(std::uint64_t number, std::uint64_t o
   std::snprintf(text, sizeof text, "part-%05llu-of-%05llu", static_cast<unsigned long long>(number),
                 static_cast<unsigned long long>(of));
   return text;
+}
+
+/// Whether a name in the index of the whole dataset is that of a file of one of `of` parts.
+MDSTREAM_INLINE bool is_of_part(std::string_view name, std::uint64_t of) {
+  constexpr std::string_view begin = "part-";
+  const std::string_view directory = name.substr(0, name.find('/'));
+  if (directory.size() == name.size() || !directory.starts_with(begin)) return false;
+  const std::string_view digits =
+      directory.substr(begin.size(), directory.find('-', begin.size()) - begin.size());
+  const auto number = whole_number<std::uint64_t>(digits);
+  return number && *number < of && directory == part_directory(*number, of);
 }
 
 MDSTREAM_INLINE opened_store store_of_part(opened_store whole, writer_part part) {
@@ -51,6 +66,7 @@ MDSTREAM_INLINE writer_place::writer_place(opened_store out, const std::string& 
 
 MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
   if (part_.of == 1) return;
+  if (mode == existing_dataset::resume) return require_index_of_parts();
   if (mode == existing_dataset::replace || mode == existing_dataset::append)
     throw error(errc::invalid_argument,
                 diagnostics{.what = "a part replaces and appends nothing, as other processes may "
@@ -62,6 +78,24 @@ MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
                 diagnostics{.what = "a dataset is already there; processes that each write a part "
                                     "resume it, but do not replace it",
                             .url = whole_.url("")});
+}
+
+MDSTREAM_INLINE void writer_place::require_index_of_parts() const {
+  if (!exists(whole_, index_file_name)) return;
+  const std::vector<std::byte> text = read_all(whole_, index_file_name);
+  const diagnostics where{.url = whole_.url(index_file_name)};
+  const auto index =
+      dataset_index::parse(as_text(text), {.allow_unsafe_types = true, .where = where});
+  for (std::size_t i = 0; i < index.shards(); ++i) {
+    const std::string name = index.raw(i).name;
+    if (is_of_part(name, part_.of)) continue;
+    throw error(errc::invalid_argument,
+                diagnostics{.what = "the dataset there was not written by " +
+                                    std::to_string(part_.of) + " parts: its shard " + name +
+                                    " would be lost; resume it as it was written, or give "
+                                    "another directory",
+                            .url = where.url});
+  }
 }
 
 MDSTREAM_INLINE bool writer_place::all_parts_finished() const {
