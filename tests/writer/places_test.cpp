@@ -221,6 +221,32 @@ TEST_CASE("a writer that goes on leaves another dataset in the place of its copy
   CHECK((objects_of(store) == stored));
 }
 
+TEST_CASE("a finished dataset that is resumed is copied where the copy lacks it",
+          "[writer][resume]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto opts = options(store);
+  opts.compression = GENERATE("", "zstd");
+  opts.max_workers = GENERATE(0U, 2U);
+  opts.part = GENERATE(mdstream::writer_part{}, mdstream::writer_part{0, 2});
+  write_all(opts, 0, 90);
+  const objects whole = objects_of(store);
+  opts.keep_local = files / "copy";
+  opts.existing = existing_dataset::resume;
+  SECTION("the copy is empty") {}
+  SECTION("the copy has some shards, one with other bytes") {
+    write_all(opts, 0, 90);
+    for (const std::string& each : {whole[1].first, std::string(whole[0].first)}) copy.remove(each);
+    const std::string& changed = whole[2].first;
+    copy.write(changed, mdstream::as_bytes(std::string(text_of(copy, changed).size(), 'x')));
+  }
+  write_all(opts, 0, 90);
+  CHECK((objects_of(store) == whole));
+  CHECK((objects_of(copy) == whole));
+}
+
 TEST_CASE("progress is told shard by shard, and what it throws ends the writer", "[writer]") {
   using namespace places_test;
   const memory store;

@@ -131,9 +131,9 @@ class dataset_sink {
   void prepare(existing_dataset mode, const sample_layout& layout, const left_shard_check& check) {
     if (mode == existing_dataset::append || mode == existing_dataset::resume) {
       const std::optional<std::string> index = index_of(uploader_->store());
-      if (index) read_entries(*index, layout);
+      const dataset_index entries = index ? read_entries(*index, layout) : dataset_index();
       if (mode == existing_dataset::resume)
-        resume(index, check);
+        resume(index, entries, check);
       else if (index)
         require_copy(*index);
       return;
@@ -191,7 +191,8 @@ class dataset_sink {
 
   /// Keeps the complete shards that a killed writer left, up to the first gap, and removes the
   /// others: those behind the gap will be written again. Changes nothing before all is checked.
-  void resume(const std::optional<std::string>& index, const left_shard_check& check) {
+  void resume(const std::optional<std::string>& index, const dataset_index& entries,
+              const left_shard_check& check) {
     const patient_store* const copy = uploader_->copy();
     std::vector<std::string> stored = shards_of(uploader_->store());
     const std::optional<std::string> copied = copy == nullptr ? std::nullopt : index_of(*copy);
@@ -206,11 +207,28 @@ class dataset_sink {
       if (*copied != uploader_->index_text(before_)) refuse_copy(*copy);
       store_remove(*copy, index_file_name);
     }
+    if (copy != nullptr && index) complete_copy(*index, entries, copied.has_value());
     kept_samples_ += adopted.samples;
     first_ += adopted.shards;
     resumed_ = adopted.shards > 0;
     for (const patient_store* each : {copy, &uploader_->store()})
       if (each != nullptr) remove_shards(*each, first_);
+  }
+
+  /// Gives the copy the index, and what it lacks of the index's shards. `had_index`: it was
+  /// complete once.
+  void complete_copy(const std::string& text, const dataset_index& index, bool had_index) {
+    for (std::size_t i = 0; i < index.shards(); ++i) {
+      const bool zipped = index.zip(i).has_value();
+      for (const file_role role : {zipped ? file_role::zip_data : file_role::raw_data,
+                                   zipped ? file_role::zip_meta : file_role::raw_meta})
+        if (std::optional<file_info> file = index.file(i, role))
+          uploader_->run([this, file = *std::move(file), had_index] {
+            uploader_->copy_stored(file, had_index);
+          });
+    }
+    uploader_->wait();
+    publish(*uploader_->copy(), index_file_name, as_bytes(text));
   }
 
   /// The keys of all shards' files, sorted.
@@ -260,10 +278,9 @@ class dataset_sink {
   }
 
   /// Takes over the entries of the index that is there; shards are numbered on from its last.
-  void read_entries(const std::string& text, const sample_layout& layout) {
+  dataset_index read_entries(const std::string& text, const sample_layout& layout) {
     const diagnostics where{.url = uploader_->store().url(index_file_name)};
-    const dataset_index index =
-        dataset_index::parse(text, {.allow_unsafe_types = true, .where = where});
+    dataset_index index = dataset_index::parse(text, {.allow_unsafe_types = true, .where = where});
     for (std::size_t i = 0; i < index.shards(); ++i) {
       if (!(index.layout(i) == layout))
         throw error(errc::schema_mismatch,
@@ -279,6 +296,7 @@ class dataset_sink {
     kept_samples_ = index.samples();
     uploader_->count(size_of(index));
     before_ = split_index_entries(text, where);
+    return index;
   }
 
   /// A copy has what is appended to already.

@@ -177,9 +177,17 @@ class shard_uploader {
     publish(store_, index_file_name, as_bytes(text));
   }
 
-  /// Gives the copy a file of the store, unless it has that with the same bytes.
-  void copy_file(const std::string& key, bytes_view bytes) const {
-    if (!is_copied(key, bytes)) store_write(*extras_.copy, key, bytes);
+  /// Reads a file of the store for the copy, which may have it: then `same_size` is enough, or it
+  /// is compared with the store's. Throws errc::corrupt if the store's has another size.
+  void copy_stored(const file_info& file, bool same_size) const {
+    if (same_size && copied_size(file.name) == file.bytes) return;
+    const std::vector<std::byte> bytes = read_all(store_, file.name);
+    if (bytes.size() != file.bytes)
+      throw error(errc::corrupt,
+                  diagnostics{.what = "the file has " + std::to_string(bytes.size()) +
+                                      " bytes, the index says " + std::to_string(file.bytes),
+                              .url = store_.url(file.name)});
+    copy_file(file.name, bytes);
   }
 
  private:
@@ -303,11 +311,17 @@ class shard_uploader {
     throw error(e.code(), std::move(where));
   }
 
-  [[nodiscard]] bool is_copied(const std::string& key, bytes_view bytes) const try {
-    return store_size(*extras_.copy, key) == bytes.size() &&
-           std::ranges::equal(read_all(*extras_.copy, key), bytes);
+  /// Gives the copy a file of the store, unless it has that with the same bytes.
+  void copy_file(const std::string& key, bytes_view bytes) const {
+    if (copied_size(key) != bytes.size() ||
+        !std::ranges::equal(read_all(*extras_.copy, key), bytes))
+      store_write(*extras_.copy, key, bytes);
+  }
+
+  [[nodiscard]] std::optional<std::uint64_t> copied_size(const std::string& key) const try {
+    return store_size(*extras_.copy, key);
   } catch (const error& e) {
-    if (e.code() == errc::not_found) return false;
+    if (e.code() == errc::not_found) return std::nullopt;
     throw;
   }
 
