@@ -348,3 +348,49 @@ TEST_CASE("a finished dataset has nothing left to write, and appending goes on, 
             static_cast<std::int64_t>(next));
   }
 }
+
+TEST_CASE("a finished dataset is not resumed with other options", "[writer][resume]") {
+  using namespace resume_test;
+  const memory store;
+  write_all<mds_writer>(mds(store));
+  const auto resume = [](mdstream::writer_options options) {
+    options.existing = existing_dataset::resume;
+    mds_writer out(std::move(options));
+    return out.kept_samples();
+  };
+  const auto refused = [&](mdstream::writer_options options, const std::string& says) {
+    const auto before = objects_of(store);
+    support::expect_error([&] { resume(std::move(options)); }, errc::schema_mismatch,
+                          {"resume with other options", says});
+    CHECK((objects_of(store) == before));
+  };
+  auto smaller = mds(store);
+  smaller.size_limit = 200;
+  auto unhashed = mds(store);
+  unhashed.hashes = {};
+  auto others = mds(store);
+  others.columns = {{"s", "str"}, {"n", "uint8"}};
+  refused(smaller, "{\"size_limit\": 200}");
+  refused(unhashed, "{\"hashes\": []}");
+  refused(mds(store, "zstd"), "{\"compression\": \"zstd\"}");
+  refused(others, "uint8");
+  CHECK(resume(mds(store)) == samples);
+
+  // Appending may take other options. Who resumes goes on with those of the last shard.
+  auto appending = smaller;
+  appending.existing = existing_dataset::append;
+  {
+    mds_writer out(appending);
+    write(out, 0, 20);
+  }
+  CHECK(resume(smaller) > samples);
+  {
+    auto again = smaller;
+    again.existing = existing_dataset::resume;
+    mds_writer out(again);
+    out.finish();
+  }
+  CHECK(resume(smaller) > samples);
+  refused(mds(store), "{\"size_limit\": 320}");
+  refused(unhashed, "size_limit");
+}

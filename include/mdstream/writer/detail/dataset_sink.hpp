@@ -131,7 +131,7 @@ class dataset_sink {
   void prepare(existing_dataset mode, const sample_layout& layout, const left_shard_check& check) {
     if (mode == existing_dataset::append || mode == existing_dataset::resume) {
       const std::optional<std::string> index = index_of(uploader_->store());
-      const dataset_index entries = index ? read_entries(*index, layout) : dataset_index();
+      const dataset_index entries = index ? read_entries(*index, layout, mode) : dataset_index();
       if (mode == existing_dataset::resume)
         resume(index, entries, check);
       else if (index)
@@ -207,6 +207,11 @@ class dataset_sink {
       if (*copied != uploader_->index_text(before_)) refuse_copy(*copy);
       store_remove(*copy, index_file_name);
     }
+    // Those of shards behind the index are checked. Appended ones may have other options than those
+    // before, so it is the last that counts.
+    if (adopted.shards == 0 && !before_.empty())
+      check_entry(before_.back(), uploader_->config(),
+                  {.url = uploader_->store().url(index_file_name), .shard = before_.size() - 1});
     if (copy != nullptr && index) complete_copy(*index, entries, copied.has_value());
     kept_samples_ += adopted.samples;
     first_ += adopted.shards;
@@ -278,14 +283,19 @@ class dataset_sink {
   }
 
   /// Takes over the entries of the index that is there; shards are numbered on from its last.
-  dataset_index read_entries(const std::string& text, const sample_layout& layout) {
+  dataset_index read_entries(const std::string& text, const sample_layout& layout,
+                             existing_dataset mode) {
     const diagnostics where{.url = uploader_->store().url(index_file_name)};
     dataset_index index = dataset_index::parse(text, {.allow_unsafe_types = true, .where = where});
     for (std::size_t i = 0; i < index.shards(); ++i) {
       if (!(index.layout(i) == layout))
         throw error(errc::schema_mismatch,
-                    diagnostics{.what = "can not append samples of (" + layout.describe() +
-                                        ") to shards of (" + index.layout(i).describe() + ")",
+                    diagnostics{.what = std::string(mode == existing_dataset::append
+                                                        ? "can not append"
+                                                        : "a writer can not resume with other "
+                                                          "options: it does not add") +
+                                        " samples of (" + layout.describe() + ") to shards of (" +
+                                        index.layout(i).describe() + ")",
                                 .url = where.url,
                                 .shard = i});
       const std::string name = index.raw(i).name;

@@ -5,6 +5,7 @@
 
 #include <mdstream/codec/detail/stream_decoder.hpp>
 #include <mdstream/core/bytes.hpp>
+#include <mdstream/core/error.hpp>
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/format/sample_layout.hpp>
 
@@ -29,6 +30,10 @@ using left_shard_check = std::function<std::uint64_t(bytes_view data, bytes_view
 /// The same of shards of rows, whose data begin with `head` and whose meta files embed `config`.
 [[nodiscard]] std::uint64_t check_left_rows(bytes_view data, bytes_view meta, std::string_view head,
                                             const json::object& config);
+
+/// Checks the entry of a shard in an index: throws errc::schema_mismatch if it was written with
+/// other options.
+void check_entry(std::string_view entry, const json::object& config, const diagnostics& where);
 
 /// Decompresses a file whose raw size is not known, as no index tells it: `extension` is the
 /// codec's. Throws errc::corrupt for a file that is cut short, errc::unsupported for a codec that

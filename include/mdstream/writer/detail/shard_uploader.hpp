@@ -86,6 +86,8 @@ class shard_uploader {
   [[nodiscard]] std::string stored_name(std::uint64_t number, bool meta) const {
     return shard_file_name(number, format_, meta, codec_ ? codec_->extension() : "");
   }
+  /// The members of a shard's entry besides files and samples.
+  [[nodiscard]] const json::object& config() const noexcept { return config_; }
   /// Whether shards have a meta file beside their data.
   [[nodiscard]] bool has_meta() const noexcept { return format_ != shard_format::mds; }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -36,6 +37,13 @@ MDSTREAM_INLINE std::string quoted_options(const json::object& options) {
   return out;
 }
 
+[[noreturn]] MDSTREAM_INLINE void fail_options(const json::object& theirs, const json::object& ours,
+                                               diagnostics where) {
+  where.what = "a writer can not resume with other options: the shard has " +
+               quoted_options(theirs) + ", this writer has " + quoted_options(ours);
+  throw error(errc::schema_mismatch, std::move(where));
+}
+
 /// Throws errc::corrupt unless `found` is what a writer embeds, and errc::schema_mismatch if it is
 /// what one of other options embeds.
 MDSTREAM_INLINE void require_same_options(std::string_view found, const json::object& config) {
@@ -45,9 +53,19 @@ MDSTREAM_INLINE void require_same_options(std::string_view found, const json::ob
   const json::object theirs = different_members(options.as<json::object>(), config);
   const json::object ours = different_members(config, options);
   if (theirs.empty() && ours.empty()) fail_left("the shard's options are damaged");
-  throw error(errc::schema_mismatch, "a writer can not resume with other options: the shard has " +
-                                         quoted_options(theirs) + ", this writer has " +
-                                         quoted_options(ours));
+  fail_options(theirs, ours, {});
+}
+
+MDSTREAM_INLINE void check_entry(std::string_view entry, const json::object& config,
+                                 const diagnostics& where) {
+  const json::value found = json::parse(entry, where);
+  const json::object ours = different_members(config, found);
+  if (ours.empty()) return;
+  json::object theirs;
+  for (const json::member& each : ours)
+    if (const json::value* const other = found.find(each.first))
+      theirs.emplace_back(each.first, *other);
+  fail_options(theirs, ours, where);
 }
 
 MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, const json::object& config,
