@@ -394,3 +394,37 @@ TEST_CASE("a finished dataset is not resumed with other options", "[writer][resu
   refused(mds(store), "{\"size_limit\": 320}");
   refused(unhashed, "size_limit");
 }
+
+TEST_CASE("a writer that ends shards itself goes on as one that was not killed",
+          "[writer][resume]") {
+  using namespace resume_test;
+  // Sample 12 is larger than a shard may be, and follows an ended one.
+  const auto write = [](mds_writer& out, std::uint64_t from, std::uint64_t to) {
+    for (std::uint64_t i = from; i < to; ++i) {
+      out.write({{"n", i}, {"s", text(i)}});
+      if (i % 4 == 3) out.end_shard();
+    }
+  };
+  const memory whole;
+  {
+    mds_writer out(mds(whole));
+    write(out, 0, samples);
+    out.finish();
+  }
+  const auto index = mdstream::dataset_index::parse(text_of(whole, "index.json"));
+  for (std::size_t i = 0; i < index.shards(); ++i) CHECK(index.shard_samples(i) > 0);
+  for (std::uint64_t count = 0; count <= samples; ++count) {
+    const memory store;
+    {
+      mds_writer out(mds(store));
+      write(out, 0, count);
+    }
+    auto again = mds(store);
+    again.existing = existing_dataset::resume;
+    mds_writer out(again);
+    INFO(count << " samples were written, " << out.kept_samples() << " kept");
+    write(out, out.kept_samples(), samples);
+    out.finish();
+    CHECK((objects_of(store) == objects_of(whole)));
+  }
+}

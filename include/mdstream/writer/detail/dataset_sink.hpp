@@ -85,9 +85,11 @@ class dataset_sink {
   [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
   /// Samples of the shards that were there and are kept.
   [[nodiscard]] std::uint64_t kept_samples() const noexcept { return kept_samples_; }
-  /// Whether the sample at hand is the first after shards that a killed writer left. The last of
-  /// those was cut for it.
-  [[nodiscard]] bool goes_on() const noexcept { return resumed_ && shards_ == 0; }
+  /// Whether the next sample is the first after a shard that was ended before it, by `end_shard` or
+  /// by the writer that is resumed. It needs no further cut, however large it is.
+  [[nodiscard]] bool is_cut_already() const {
+    return (resumed_ || shards_ > 0) && shard_->samples() == 0;
+  }
 
   void require_open() const {
     uploader_.get_deleter().made.require_here("writer");

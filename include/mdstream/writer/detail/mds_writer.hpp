@@ -48,7 +48,7 @@ class mds_writer {
   /// Where the next sample of `bytes` bytes goes; the shard before is completed if it is full.
   std::byte* place(std::uint64_t bytes) {
     sink_.require_open();
-    if (limit_ != 0 && limit_ < builder().file_size() + 4 + bytes && !is_cut_already())
+    if (limit_ != 0 && limit_ < builder().file_size() + 4 + bytes && !sink_.is_cut_already())
       sink_.flush();
     std::byte* at = builder().add(bytes);
     ++samples_;
@@ -78,11 +78,6 @@ class mds_writer {
 
   [[nodiscard]] mds_shard_builder& builder() noexcept {
     return static_cast<mds_shard&>(sink_.shard()).made;
-  }
-
-  /// The last shard of a killed writer was cut for the sample that is written first.
-  [[nodiscard]] bool is_cut_already() noexcept {
-    return sink_.goes_on() && builder().samples() == 0;
   }
 
   sample_layout layout_;

@@ -39,7 +39,7 @@ class row_sink {
     sink_.require_open();
     const std::string_view row = encoder_.encode(values.data(), values.size());
     if (limit_ != 0 && limit_ < builder().row_bytes() + row.size() && !must_not_be_empty() &&
-        !is_cut_already())
+        !sink_.is_cut_already())
       sink_.flush();
     builder().add(row);
     ++samples_;
@@ -74,11 +74,6 @@ class row_sink {
   [[nodiscard]] bool must_not_be_empty() const {
     return sink_.shard().samples() == 0 && !config_.compression.empty() &&
            config_.layout.format() == shard_format::json;
-  }
-
-  /// The last shard of a killed writer was cut for the row that is written first.
-  [[nodiscard]] bool is_cut_already() const {
-    return sink_.goes_on() && sink_.shard().samples() == 0;
   }
 
   static shard_config make_config(const row_writer_options& opts) {
