@@ -113,7 +113,7 @@ TEST_CASE("pixels that are no jpeg image are refused, by name", "[image]") {
   };
   refused(of(8, 8, 3, 8, 191), "191 bytes are not 8 x 8 pixels with 3 channels of 8 bits");
   refused(of(8, 8, 3, 8, 193), "193 bytes");
-  refused(of(0, 8, 3, 8, 0), "0 x 8 pixels");
+  refused(of(0, 8, 3, 8, 0), "0 x 8 pixels with 3 channels of 8 bits are no image");
   refused(of(8, 8, 4, 8, 256), "4 channels");
   refused(of(8, 8, 2, 8, 128), "alpha");
   refused(of(8, 8, 1, 16, 128), "16 bits");

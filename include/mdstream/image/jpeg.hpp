@@ -20,8 +20,18 @@
 namespace mdstream::inline v0 {
 namespace detail {
 
-/// libjpeg's state, and where it jumps on errors. No C++ object with a destructor lives between
-/// setjmp and a jump.
+/// Where libjpeg jumps on errors. No C++ object with a destructor lives between setjmp and a jump.
+struct jpeg_errors {
+  jpeg_error_mgr base;  // first: libjpeg passes its address
+  std::jmp_buf exit;
+  char text[JMSG_LENGTH_MAX];
+
+  /// What a state gets before it is created. Warnings are counted, not printed.
+  [[nodiscard]] jpeg_error_mgr* use();
+  [[nodiscard]] bool is_out_of_memory() const noexcept;
+};
+
+/// libjpeg's state for reading.
 class jpeg_decoder {
  public:
   jpeg_decoder();
@@ -50,19 +60,13 @@ class jpeg_decoder {
   [[nodiscard]] const char* message() const noexcept;
 
  private:
-  struct errors_and_exit {
-    jpeg_error_mgr base;
-    std::jmp_buf exit;
-    char text[JMSG_LENGTH_MAX];
-  };
-
   static bool is_unit(const jpeg_component_info& part) noexcept;
 
   jpeg_decompress_struct state_{};
-  errors_and_exit errors_{};
+  jpeg_errors errors_{};
 };
 
-/// libjpeg's state for writing, as `jpeg_decoder` for reading.
+/// libjpeg's state for writing, into memory.
 class jpeg_encoder {
  public:
   jpeg_encoder();
@@ -72,21 +76,26 @@ class jpeg_encoder {
 
   [[nodiscard]] bool encode(const image_view& image, int quality);
 
-  /// What `encode` made. Valid as long as this.
-  [[nodiscard]] bytes_view file() const noexcept;
-  [[nodiscard]] const char* message() const noexcept;
+  /// What `encode` made.
+  [[nodiscard]] std::vector<std::byte>& file() noexcept;
+  [[nodiscard]] const jpeg_errors& errors() const noexcept;
 
  private:
-  struct errors_and_exit {
-    jpeg_error_mgr base;
-    std::jmp_buf exit;
-    char text[JMSG_LENGTH_MAX];
+  /// libjpeg's destination, which comes first, and the bytes that it is given.
+  struct memory_destination {
+    jpeg_destination_mgr base;
+    std::vector<std::byte> file;
   };
 
+  static void begin_file(j_compress_ptr state);
+  static boolean grow_file(j_compress_ptr state);
+  static void end_file(j_compress_ptr state);
+  /// Has libjpeg write behind the file's first `used` bytes, of which it gets more.
+  static void give_space(j_compress_ptr state, std::size_t used);
+
   jpeg_compress_struct state_{};
-  errors_and_exit errors_{};
-  unsigned char* file_ = nullptr;  // from malloc
-  unsigned long size_ = 0;
+  jpeg_errors errors_{};
+  memory_destination destination_{};
 };
 
 }  // namespace detail
@@ -96,13 +105,13 @@ struct jpeg_options {
   int quality = 75;  ///< 1 to 100; the default is Pillow's
 };
 
-/// Encodes pixels as a JPEG file: the bytes that Pillow's `save` gives with the same libjpeg. Gray
-/// or RGB of 8 bits. Lossy: decoding gives other pixels.
+/// Encodes pixels as a JPEG file. Gray or RGB of 8 bits. Lossy: decoding gives other pixels.
 ///
 ///     out.write(mds::col<"image">(mds::encode_jpeg(image)), mds::col<"class">(3));
 ///
 /// Thread safety: any number of calls at a time. Throws errc::invalid_argument for pixels that are
-/// no such image, a quality outside its bounds, and sides above 65,500 pixels.
+/// no such image, a quality outside its bounds, and sides above 65,500 pixels; std::bad_alloc where
+/// memory runs out.
 [[nodiscard]] std::vector<std::byte> encode_jpeg(const image_view& image,
                                                  const jpeg_options& options = {});
 

@@ -16,8 +16,20 @@
 namespace mdstream::inline v0 {
 namespace detail {
 
-/// libpng's state, and where it jumps on errors. No C++ object with a destructor lives between
-/// setjmp and a jump.
+/// What libpng says before it jumps on errors. No C++ object with a destructor lives between setjmp
+/// and a jump.
+struct png_errors {
+  char text[128] = {};
+  bool is_out_of_memory = false;
+
+  // Of a state whose pointers for errors and memory are to a png_errors.
+  [[noreturn]] static void on_error(png_structp state, png_const_charp text);
+  static void on_warning(png_structp, png_const_charp);
+  static png_voidp on_allocate(png_structp state, png_alloc_size_t bytes);
+  static void on_free(png_structp, png_voidp memory);
+};
+
+/// libpng's state for reading.
 class png_decoder {
  public:
   explicit png_decoder(bytes_view file);
@@ -39,18 +51,16 @@ class png_decoder {
   [[nodiscard]] const char* message() const noexcept;
 
  private:
-  [[noreturn]] static void on_error(png_structp state, png_const_charp text);
-  static void on_warning(png_structp, png_const_charp);
   static void on_read(png_structp state, png_bytep out, std::size_t size);
 
   bytes_view rest_;
   png_structp state_ = nullptr;
   png_infop info_ = nullptr;
   int passes_ = 1;
-  char message_[128] = {};
+  png_errors errors_;
 };
 
-/// libpng's state for writing, as `png_decoder` for reading.
+/// libpng's state for writing, into memory.
 class png_encoder {
  public:
   png_encoder();
@@ -61,18 +71,16 @@ class png_encoder {
   [[nodiscard]] bool encode(const image_view& image, int level);
 
   [[nodiscard]] std::vector<std::byte>& file() noexcept;
-  [[nodiscard]] const char* message() const noexcept;
+  [[nodiscard]] const png_errors& errors() const noexcept;
 
  private:
-  [[noreturn]] static void on_error(png_structp state, png_const_charp text);
-  static void on_warning(png_structp, png_const_charp);
   static void on_write(png_structp state, png_bytep bytes, std::size_t size);
   static void on_flush(png_structp);
 
   std::vector<std::byte> file_;
   png_structp state_ = nullptr;
   png_infop info_ = nullptr;
-  char message_[128] = {};
+  png_errors errors_;
 };
 
 }  // namespace detail
@@ -84,7 +92,8 @@ struct png_options {
 
 /// Encodes pixels as a PNG file: 1 to 4 channels of 8 or 16 bits. Decoding gives the same pixels.
 /// Thread safety: any number of calls at a time. Throws errc::invalid_argument for pixels that are
-/// no such image, a level outside its bounds, and sides above 1,000,000 pixels.
+/// no such image, a level outside its bounds, and sides above 1,000,000 pixels; std::bad_alloc
+/// where memory runs out.
 [[nodiscard]] std::vector<std::byte> encode_png(const image_view& image,
                                                 const png_options& options = {});
 

@@ -21,8 +21,10 @@ MDSTREAM_INLINE void check_pixels(const image_view& image, std::uint32_t channel
   const std::string what = std::to_string(image.width) + " x " + std::to_string(image.height) +
                            " pixels with " + std::to_string(image.channels) + " channels of " +
                            std::to_string(image.bits) + " bits";
-  if (image.width == 0 || image.height == 0 || image.channels == 0 || image.channels > channels ||
-      (image.bits != 8 && image.bits != 16) || image.bits > bits)
+  if (image.width == 0 || image.height == 0)
+    throw error(errc::invalid_argument, what + " are no image");
+  if (image.channels == 0 || image.channels > channels || (image.bits != 8 && image.bits != 16) ||
+      image.bits > bits)
     throw error(errc::invalid_argument, what + " can not be encoded: up to " +
                                             std::to_string(channels) + " channels of " +
                                             (bits == 16 ? "8 or 16" : "8") + " bits can");

@@ -4,21 +4,37 @@
 #include <mdstream/image/jpeg.hpp>
 #include <mdstream/version.hpp>
 
-#include <cstdlib>
+#include <jerror.h>
+#include <algorithm>
+#include <new>
 #include <string>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
-  state_.err = jpeg_std_error(&errors_.base);
-  errors_.base.error_exit = [](j_common_ptr state) {
-    auto* errors = reinterpret_cast<errors_and_exit*>(state->err);
+MDSTREAM_INLINE jpeg_error_mgr* jpeg_errors::use() {
+  jpeg_std_error(&base);
+  base.error_exit = [](j_common_ptr state) {
+    auto* errors = reinterpret_cast<jpeg_errors*>(state->err);
     state->err->format_message(state, errors->text);
     std::longjmp(errors->exit, 1);
   };
-  errors_.base.emit_message = [](j_common_ptr state, int level) {
+  base.emit_message = [](j_common_ptr state, int level) {
     if (level < 0) ++state->err->num_warnings;
   };
+  return &base;
+}
+
+MDSTREAM_INLINE bool jpeg_errors::is_out_of_memory() const noexcept {
+  return base.msg_code == JERR_OUT_OF_MEMORY;
+}
+
+MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
+  state_.err = errors_.use();
+  if (setjmp(errors_.exit) != 0) {
+    jpeg_destroy_decompress(&state_);
+    throw std::bad_alloc();
+  }
   jpeg_create_decompress(&state_);
 }
 
@@ -79,24 +95,22 @@ MDSTREAM_INLINE bool jpeg_decoder::is_unit(const jpeg_component_info& part) noex
 }
 
 MDSTREAM_INLINE jpeg_encoder::jpeg_encoder() {
-  state_.err = jpeg_std_error(&errors_.base);
-  errors_.base.error_exit = [](j_common_ptr state) {
-    auto* errors = reinterpret_cast<errors_and_exit*>(state->err);
-    state->err->format_message(state, errors->text);
-    std::longjmp(errors->exit, 1);
-  };
-  errors_.base.emit_message = [](j_common_ptr, int) {};
+  state_.err = errors_.use();
+  if (setjmp(errors_.exit) != 0) {
+    jpeg_destroy_compress(&state_);
+    throw std::bad_alloc();
+  }
   jpeg_create_compress(&state_);
+  destination_.base.init_destination = &begin_file;
+  destination_.base.empty_output_buffer = &grow_file;
+  destination_.base.term_destination = &end_file;
+  state_.dest = &destination_.base;
 }
 
-MDSTREAM_INLINE jpeg_encoder::~jpeg_encoder() {
-  jpeg_destroy_compress(&state_);
-  std::free(file_);
-}
+MDSTREAM_INLINE jpeg_encoder::~jpeg_encoder() { jpeg_destroy_compress(&state_); }
 
 MDSTREAM_INLINE bool jpeg_encoder::encode(const image_view& image, int quality) {
   if (setjmp(errors_.exit) != 0) return false;
-  jpeg_mem_dest(&state_, &file_, &size_);
   state_.image_width = image.width;
   state_.image_height = image.height;
   state_.input_components = static_cast<int>(image.channels);
@@ -115,11 +129,35 @@ MDSTREAM_INLINE bool jpeg_encoder::encode(const image_view& image, int quality) 
   return true;
 }
 
-MDSTREAM_INLINE bytes_view jpeg_encoder::file() const noexcept {
-  return {reinterpret_cast<const std::byte*>(file_), static_cast<std::size_t>(size_)};
+MDSTREAM_INLINE std::vector<std::byte>& jpeg_encoder::file() noexcept { return destination_.file; }
+
+MDSTREAM_INLINE const jpeg_errors& jpeg_encoder::errors() const noexcept { return errors_; }
+
+MDSTREAM_INLINE void jpeg_encoder::begin_file(j_compress_ptr state) { give_space(state, 0); }
+
+MDSTREAM_INLINE boolean jpeg_encoder::grow_file(j_compress_ptr state) {
+  // Called when all space is used.
+  give_space(state, reinterpret_cast<memory_destination*>(state->dest)->file.size());
+  return TRUE;
 }
 
-MDSTREAM_INLINE const char* jpeg_encoder::message() const noexcept { return errors_.text; }
+MDSTREAM_INLINE void jpeg_encoder::end_file(j_compress_ptr state) {
+  auto& file = reinterpret_cast<memory_destination*>(state->dest)->file;
+  file.resize(file.size() - state->dest->free_in_buffer);
+}
+
+MDSTREAM_INLINE void jpeg_encoder::give_space(j_compress_ptr state, std::size_t used) {
+  auto& file = reinterpret_cast<memory_destination*>(state->dest)->file;
+  bool has_memory = true;
+  try {
+    file.resize(std::max<std::size_t>(4096, 2 * used));
+  } catch (...) {  // no exception goes through C
+    has_memory = false;
+  }
+  if (!has_memory) ERREXIT1(state, JERR_OUT_OF_MEMORY, 0);
+  state->dest->next_output_byte = reinterpret_cast<JOCTET*>(file.data() + used);
+  state->dest->free_in_buffer = file.size() - used;
+}
 
 }  // namespace mdstream::inline v0::detail
 
@@ -134,11 +172,12 @@ MDSTREAM_INLINE std::vector<std::byte> encode_jpeg(const image_view& image,
     throw error(errc::invalid_argument,
                 "the quality of a JPEG file is 1 to 100, not " + std::to_string(options.quality));
   detail::jpeg_encoder encoder;
-  if (!encoder.encode(image, options.quality))
+  if (!encoder.encode(image, options.quality)) {
+    if (encoder.errors().is_out_of_memory()) throw std::bad_alloc();
     throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as JPEG",
-                                                    .cause = encoder.message()});
-  const bytes_view file = encoder.file();
-  return {file.begin(), file.end()};
+                                                    .cause = encoder.errors().text});
+  }
+  return std::move(encoder.file());
 }
 
 MDSTREAM_INLINE decoded_image decode_jpeg(bytes_view file, const image_limits& limits) {

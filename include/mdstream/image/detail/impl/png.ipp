@@ -12,8 +12,27 @@
 
 namespace mdstream::inline v0::detail {
 
+MDSTREAM_INLINE void png_errors::on_error(png_structp state, png_const_charp text) {
+  auto* self = static_cast<png_errors*>(png_get_error_ptr(state));
+  std::strncpy(self->text, text, sizeof self->text - 1);
+  png_longjmp(state, 1);
+}
+
+MDSTREAM_INLINE void png_errors::on_warning(png_structp, png_const_charp) {}
+
+MDSTREAM_INLINE png_voidp png_errors::on_allocate(png_structp state, png_alloc_size_t bytes) {
+  void* const out = ::operator new(bytes, std::nothrow);
+  if (out == nullptr) static_cast<png_errors*>(png_get_mem_ptr(state))->is_out_of_memory = true;
+  return out;
+}
+
+MDSTREAM_INLINE void png_errors::on_free(png_structp, png_voidp memory) {
+  ::operator delete(memory);
+}
+
 MDSTREAM_INLINE png_decoder::png_decoder(bytes_view file) : rest_(file) {
-  state_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, &on_error, &on_warning);
+  state_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, &png_errors::on_error,
+                                  &png_errors::on_warning);
   if (state_ == nullptr) throw std::bad_alloc();
   info_ = png_create_info_struct(state_);
   if (info_ == nullptr) {
@@ -65,15 +84,7 @@ MDSTREAM_INLINE std::size_t png_decoder::row_bytes() const noexcept {
   return png_get_rowbytes(state_, info_);
 }
 
-MDSTREAM_INLINE const char* png_decoder::message() const noexcept { return message_; }
-
-MDSTREAM_INLINE void png_decoder::on_error(png_structp state, png_const_charp text) {
-  auto* self = static_cast<png_decoder*>(png_get_error_ptr(state));
-  std::strncpy(self->message_, text, sizeof self->message_ - 1);
-  png_longjmp(state, 1);
-}
-
-MDSTREAM_INLINE void png_decoder::on_warning(png_structp, png_const_charp) {}
+MDSTREAM_INLINE const char* png_decoder::message() const noexcept { return errors_.text; }
 
 MDSTREAM_INLINE void png_decoder::on_read(png_structp state, png_bytep out, std::size_t size) {
   auto* self = static_cast<png_decoder*>(png_get_io_ptr(state));
@@ -83,7 +94,9 @@ MDSTREAM_INLINE void png_decoder::on_read(png_structp state, png_bytep out, std:
 }
 
 MDSTREAM_INLINE png_encoder::png_encoder() {
-  state_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, this, &on_error, &on_warning);
+  state_ = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, &errors_, &png_errors::on_error,
+                                     &png_errors::on_warning, &errors_, &png_errors::on_allocate,
+                                     &png_errors::on_free);
   if (state_ == nullptr) throw std::bad_alloc();
   info_ = png_create_info_struct(state_);
   if (info_ == nullptr) {
@@ -114,26 +127,17 @@ MDSTREAM_INLINE bool png_encoder::encode(const image_view& image, int level) {
 
 MDSTREAM_INLINE std::vector<std::byte>& png_encoder::file() noexcept { return file_; }
 
-MDSTREAM_INLINE const char* png_encoder::message() const noexcept { return message_; }
-
-MDSTREAM_INLINE void png_encoder::on_error(png_structp state, png_const_charp text) {
-  auto* self = static_cast<png_encoder*>(png_get_error_ptr(state));
-  std::strncpy(self->message_, text, sizeof self->message_ - 1);
-  png_longjmp(state, 1);
-}
-
-MDSTREAM_INLINE void png_encoder::on_warning(png_structp, png_const_charp) {}
+MDSTREAM_INLINE const png_errors& png_encoder::errors() const noexcept { return errors_; }
 
 MDSTREAM_INLINE void png_encoder::on_write(png_structp state, png_bytep bytes, std::size_t size) {
   auto* self = static_cast<png_encoder*>(png_get_io_ptr(state));
   const auto* data = reinterpret_cast<const std::byte*>(bytes);
-  bool stored = false;
   try {
     self->file_.insert(self->file_.end(), data, data + size);
-    stored = true;
-  } catch (const std::bad_alloc&) {  // no exception goes through C
+  } catch (...) {  // no exception goes through C
+    self->errors_.is_out_of_memory = true;
   }
-  if (!stored) png_error(state, "no memory for the file");
+  if (self->errors_.is_out_of_memory) png_error(state, "no memory for the file");
 }
 
 MDSTREAM_INLINE void png_encoder::on_flush(png_structp) {}
@@ -149,9 +153,11 @@ MDSTREAM_INLINE std::vector<std::byte> encode_png(const image_view& image,
     throw error(errc::invalid_argument,
                 "the level of a PNG file is 0 to 9, not " + std::to_string(options.level));
   detail::png_encoder encoder;
-  if (!encoder.encode(image, options.level))
+  if (!encoder.encode(image, options.level)) {
+    if (encoder.errors().is_out_of_memory) throw std::bad_alloc();
     throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as PNG",
-                                                    .cause = encoder.message()});
+                                                    .cause = encoder.errors().text});
+  }
   return std::move(encoder.file());
 }
 
