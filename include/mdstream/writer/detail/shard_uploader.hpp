@@ -72,6 +72,7 @@ class shard_uploader {
   /// Shards that were not begun are dropped.
   ~shard_uploader() {
     store_.stop();
+    if (extras_.copy) extras_.copy->stop();
     const std::lock_guard lock(mutex_);
     abandoned_ = true;
   }
