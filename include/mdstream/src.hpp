@@ -205,7 +205,6 @@
 #include <mdstream/writer/detail/impl/left_shards.ipp>
 #include <mdstream/writer/detail/impl/merge_index.ipp>
 #include <mdstream/writer/detail/impl/options.ipp>
-#include <mdstream/writer/detail/impl/part_of_store.ipp>
 #include <mdstream/writer/detail/impl/writer_place.ipp>
 #if defined(MDSTREAM_WITH_PARQUET)
 #include <mdstream/raw/detail/impl/arrow_values.ipp>

@@ -53,6 +53,9 @@ TEST_CASE("every adapter conforms", "[store]") {
   conformance::check_store(mds::hedged(threads, inner(threads)));
   conformance::check_store(mds::prefixed(inner(threads), "a/b/"));
   conformance::check_store(mds::prefixed(inner(threads), ""));
+  conformance::check_store(mds::detail::prefixed_store(inner(threads), "a/b/"));
+  conformance::check_store(mds::detail::prefixed_store(memory(), "a/b/"));
+  conformance::check_store(mds::detail::prefixed_store(memory(), "a").on(threads));
   conformance::check_store(mds::fault_injecting(threads, inner(threads), {}));
 }
 

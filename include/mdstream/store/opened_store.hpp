@@ -19,6 +19,11 @@
 
 namespace mdstream::inline v0 {
 
+class opened_store;
+namespace detail {
+opened_store prefixed_store(opened_store inner, std::string prefix);
+}
+
 /// Any store as a value: blocking, or asynchronous on a runtime. One virtual call for each
 /// operation. Copies share the store.
 class opened_store {
@@ -57,6 +62,8 @@ class opened_store {
   void keep(const std::shared_ptr<runtime>& threads);
 
  private:
+  friend opened_store detail::prefixed_store(opened_store inner, std::string prefix);
+
   detail::store_answer make(detail::store_call call) const;
 
   std::shared_ptr<const detail::blocking_interface> blocking_{};  // null: it is asynchronous alone

@@ -3,6 +3,7 @@
 /// An adapter for a part of a store.
 
 #include <mdstream/store/any_async_store.hpp>
+#include <mdstream/store/opened_store.hpp>
 
 #include <string>
 
@@ -14,6 +15,13 @@ class prefixed final : public any_async_store {
  public:
   prefixed(any_async_store inner, std::string prefix);
 };
+
+namespace detail {
+
+/// The same of a store of either kind, which stays of that kind.
+[[nodiscard]] opened_store prefixed_store(opened_store inner, std::string prefix);
+
+}  // namespace detail
 
 }  // namespace mdstream::inline v0
 

@@ -32,8 +32,9 @@ struct index_part {
 
 namespace detail {
 
-[[nodiscard]] inline index_part read_part(const opened_store& store, const std::string& key,
-                                          std::string directory) {
+template <object_store Store>
+[[nodiscard]] index_part read_part(const Store& store, const std::string& key,
+                                   std::string directory) {
   const std::vector<std::byte> bytes = read_all(store, key);
   return {std::move(directory), std::string(as_text(bytes)), {.url = store.url(key)}};
 }

@@ -5,8 +5,8 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/operations.hpp>
+#include <mdstream/store/prefixed.hpp>
 #include <mdstream/version.hpp>
-#include <mdstream/writer/detail/part_of_store.hpp>
 #include <mdstream/writer/detail/writer_place.hpp>
 #include <mdstream/writer/merge_index.hpp>
 
@@ -44,7 +44,7 @@ MDSTREAM_INLINE opened_store store_of_part(opened_store whole, writer_part part)
                                             std::to_string(part.of) +
                                             ": parts are numbered from 0 on");
   if (part.of == 1) return whole;
-  return part_of_store(std::move(whole), part_directory(part.number, part.of));
+  return prefixed_store(std::move(whole), part_directory(part.number, part.of));
 }
 
 MDSTREAM_INLINE writer_place::writer_place(opened_store out, const std::string& keep_local,
@@ -113,9 +113,7 @@ MDSTREAM_INLINE void writer_place::publish_whole() const {
   for (std::uint64_t i = 0; i < part_.of; ++i) {
     std::string directory = part_directory(i, part_.of);
     const std::string key = directory + '/' + std::string(index_file_name);
-    parts.push_back({std::move(directory),
-                     std::string(as_text(read_all(whole_, key))),
-                     {.url = whole_.url(key)}});
+    parts.push_back(read_part(whole_, key, std::move(directory)));
   }
   const std::string text = merge_indexes(std::span<const index_part>(parts));
   publish(whole_, index_file_name, as_bytes(text));
