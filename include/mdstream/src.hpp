@@ -201,10 +201,12 @@
 #include <mdstream/raw/detail/impl/tokens.ipp>
 #include <mdstream/raw/detail/impl/transcode.ipp>
 #include <mdstream/raw/detail/impl/webdataset.ipp>
+#include <mdstream/writer/detail/impl/dataset_sink.ipp>
 #include <mdstream/writer/detail/impl/index_text.ipp>
-#include <mdstream/writer/detail/impl/left_shards.ipp>
 #include <mdstream/writer/detail/impl/merge_index.ipp>
 #include <mdstream/writer/detail/impl/options.ipp>
+#include <mdstream/writer/detail/impl/shard_uploader.ipp>
+#include <mdstream/writer/detail/impl/stored_shards.ipp>
 #include <mdstream/writer/detail/impl/writer_place.ipp>
 #if defined(MDSTREAM_WITH_PARQUET)
 #include <mdstream/raw/detail/impl/arrow_values.ipp>

@@ -9,8 +9,10 @@
 #include <mdstream/store/memory.hpp>
 #include <mdstream/writer/writer.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -89,6 +91,34 @@ mdstream::writer_options part(const memory& store, std::uint64_t number, std::ui
   return out;
 }
 
+/// Counts requests, of which an index is read by several.
+class counting {
+ public:
+  explicit counting(memory inner) : inner_(std::move(inner)) {}
+
+  std::uint64_t size(std::string_view key) const { return ++*asked_, inner_.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t at, mdstream::mutable_bytes into) const {
+    return ++*asked_, inner_.read(key, at, into);
+  }
+  void write(std::string_view key, mdstream::bytes_view bytes) const {
+    ++*written_;
+    inner_.write(key, bytes);
+  }
+  std::vector<mdstream::object_info> list(std::string_view prefix) const {
+    return ++*asked_, inner_.list(prefix);
+  }
+  void remove(std::string_view key) const { ++*written_, inner_.remove(key); }
+  std::string url(std::string_view key) const { return inner_.url(key); }
+
+  [[nodiscard]] int asked() const { return *asked_; }
+  [[nodiscard]] int written() const { return *written_; }
+
+ private:
+  memory inner_;
+  std::shared_ptr<std::atomic<int>> asked_ = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<int>> written_ = std::make_shared<std::atomic<int>>(0);
+};
+
 }  // namespace places_test
 
 TEST_CASE("a copy on a local disk has the files that the store has", "[writer]") {
@@ -137,6 +167,15 @@ TEST_CASE("a writer that goes on completes its copy", "[writer][resume]") {
   REQUIRE(objects_of(store).size() > 3);
   SECTION("that has all") {}
   SECTION("that lacks a shard") { copy.remove("shard.00001.mds"); }
+  SECTION("and a shard of the store is damaged") {
+    store.write("shard.00001.mds", mdstream::as_bytes("damaged"));
+    for (const char* key : {"shard.00001.mds", "shard.00002.mds"}) copy.remove(key);
+    auto again = opts;
+    again.existing = existing_dataset::resume;
+    const writer killed(again);
+    CHECK(copy.list("").size() == 1);
+    CHECK(store.list("").size() == 1);
+  }
   SECTION("that has other bytes") {
     const std::size_t size = text_of(store, "shard.00000.mds").size();
     copy.write("shard.00000.mds", mdstream::as_bytes(std::string(size, 'x')));
@@ -313,6 +352,42 @@ TEST_CASE("the writer of the last part writes the index of all", "[writer][parts
     write_all(part(store, number, 3, existing_dataset::resume), static_cast<int>(number) * 50,
               static_cast<int>(number) * 50 + 50);
   CHECK((objects_of(store) == whole));
+}
+
+TEST_CASE("a finished job of parts that is started again asks little and writes nothing",
+          "[writer][parts]") {
+  using namespace places_test;
+  const auto requests_of_part = [](std::uint64_t of) {
+    const memory store;
+    for (std::uint64_t i = 0; i < of; ++i) write_all(part(store, i, of), 0, 50);
+    const counting counted(store);
+    auto opts = part(store, 1, of, existing_dataset::resume);
+    opts.out = counted;
+    write_all(opts, 0, 50);
+    CHECK(counted.written() == 0);
+    return counted.asked();
+  };
+  CHECK(requests_of_part(2) == requests_of_part(40));
+}
+
+TEST_CASE("the index of the whole is written again where it lacks what a part has",
+          "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  for (std::uint64_t i = 0; i < 2; ++i) write_all(part(store, i, 2), 0, 50);
+  const std::string before = text_of(store, "index.json");
+  SECTION("it is missing") { store.remove("index.json"); }
+  SECTION("it is from before the part grew") {
+    write_all(part(store, 1, 2, existing_dataset::resume), 0, 100);
+    REQUIRE(text_of(store, "index.json") != before);
+    store.write("index.json", mdstream::as_bytes(before));
+  }
+  const auto samples = [&](std::string_view key) {
+    return mdstream::dataset_index::parse(text_of(store, key)).samples();
+  };
+  write_all(part(store, 1, 2, existing_dataset::resume), 0, 50);
+  CHECK(samples("index.json") ==
+        samples("part-00000-of-00002/index.json") + samples("part-00001-of-00002/index.json"));
 }
 
 TEST_CASE("parts that are written at the same time are one dataset", "[writer][parts]") {

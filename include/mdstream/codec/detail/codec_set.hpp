@@ -27,6 +27,8 @@ class opened_codec {
   [[nodiscard]] virtual std::vector<std::byte> compress(bytes_view raw) const = 0;
   [[nodiscard]] virtual std::error_code decompress(bytes_view zip, mutable_bytes raw,
                                                    diagnostics& where) const = 0;
+  /// Decompresses what does not tell its size; null where the codec cannot.
+  [[nodiscard]] virtual std::unique_ptr<stream_decoder> open_stream() const = 0;
   /// Whether it is a `block_codec`; `decompress_blocks` of any other is one block of all bytes.
   [[nodiscard]] virtual bool gives_blocks() const = 0;
   [[nodiscard]] virtual std::error_code decompress_blocks(bytes_view zip, std::size_t size,
@@ -75,6 +77,14 @@ class codec_set {
     [[nodiscard]] std::error_code decompress(bytes_view zip, mutable_bytes raw,
                                              diagnostics& where) const override {
       return codec.decompress(zip, raw, where);
+    }
+    [[nodiscard]] std::unique_ptr<stream_decoder> open_stream() const override {
+      return with_codec(codec, []<class Chosen>(const Chosen&) -> std::unique_ptr<stream_decoder> {
+        if constexpr (requires { Chosen::stream(); })
+          return Chosen::stream().open();
+        else
+          return nullptr;
+      });
     }
     [[nodiscard]] bool gives_blocks() const override {
       return with_codec(codec, []<class Chosen>(const Chosen&) { return block_codec<Chosen>; });

@@ -2,9 +2,12 @@
 
 /// What a writer of MDS datasets does that does not depend on the types of its columns.
 
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/format/detail/sample_encoder.hpp>
+#include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/writer/detail/dataset_sink.hpp>
+#include <mdstream/writer/detail/stored_shards.hpp>
 #include <mdstream/writer/options.hpp>
 
 #include <cstddef>
@@ -30,7 +33,7 @@ class mds_writer {
               return std::make_unique<mds_shard>(text, limit_);
             },
             [this](bytes_view data, bytes_view) {
-              return check_left_mds(data, config_, layout_);
+              return check_stored_mds(data, config_, layout_);
             }) {}
   mds_writer(const mds_writer&) = delete;
   mds_writer& operator=(const mds_writer&) = delete;

@@ -2,9 +2,12 @@
 
 /// Rows into shards of JSONL, CSV, TSV and XSV: what a row_writer does.
 
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/format/detail/row_shard.hpp>
+#include <mdstream/format/detail/shard_config_json.hpp>
 #include <mdstream/format/row_values.hpp>
 #include <mdstream/writer/detail/dataset_sink.hpp>
+#include <mdstream/writer/detail/stored_shards.hpp>
 #include <mdstream/writer/options.hpp>
 
 #include <algorithm>
@@ -32,7 +35,7 @@ class row_sink {
               return std::make_unique<row_shard>(head, text);
             },
             [this](bytes_view data, bytes_view meta) {
-              return check_left_rows(data, meta, encoder_.head(), entry_);
+              return check_stored_rows(data, meta, encoder_.head(), entry_);
             }) {}
 
   void write(std::span<const named_value> values) {

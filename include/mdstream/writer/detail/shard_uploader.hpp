@@ -5,17 +5,13 @@
 #include <mdstream/async/detail/pool.hpp>
 #include <mdstream/codec/detail/codec_set.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
-#include <mdstream/core/json/writer.hpp>
+#include <mdstream/core/json/value.hpp>
 #include <mdstream/format/file_info.hpp>
-#include <mdstream/format/index.hpp>
 #include <mdstream/hash/detail/hash_set.hpp>
 #include <mdstream/store/detail/patient_store.hpp>
-#include <mdstream/store/operations.hpp>
-#include <mdstream/writer/detail/index_text.hpp>
-#include <mdstream/writer/detail/left_shards.hpp>
+#include <mdstream/writer/detail/stored_shards.hpp>
 #include <mdstream/writer/options.hpp>
 
-#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -53,29 +49,11 @@ class shard_uploader {
   /// `config`: the members of a shard's entry besides files and samples.
   shard_uploader(patient_store store, shard_format format, json::object config,
                  const std::string& compression, std::vector<std::string> hashes, unsigned workers,
-                 codec_set codecs, hash_set computes, upload_extras extras = {})
-      : store_(std::move(store)),
-        extras_(std::move(extras)),
-        format_(format),
-        config_(std::move(config)),
-        hashes_(std::move(hashes)),
-        computes_(computes),
-        codecs_(codecs),
-        workers_(workers) {
-    if (!compression.empty()) codec_ = codecs.open(compression);
-    for (const std::string& name : hashes_) computes_.require(name);
-    if (workers_ > 0) pool_ = std::make_unique<thread_pool>(workers_);
-  }
-
+                 codec_set codecs, hash_set computes, upload_extras extras = {});
   shard_uploader(const shard_uploader&) = delete;
   shard_uploader& operator=(const shard_uploader&) = delete;
   /// Shards that were not begun are dropped.
-  ~shard_uploader() {
-    store_.stop();
-    if (extras_.copy) extras_.copy->stop();
-    const std::lock_guard lock(mutex_);
-    abandoned_ = true;
-  }
+  ~shard_uploader();
 
   [[nodiscard]] const patient_store& store() const noexcept { return store_; }
   /// The store of the copy, null if there is none.
@@ -84,9 +62,7 @@ class shard_uploader {
   }
 
   /// The name of the data or meta file that is stored of a shard.
-  [[nodiscard]] std::string stored_name(std::uint64_t number, bool meta) const {
-    return shard_file_name(number, format_, meta, codec_ ? codec_->extension() : "");
-  }
+  [[nodiscard]] std::string stored_name(std::uint64_t number, bool meta) const;
   /// The members of a shard's entry besides files and samples.
   [[nodiscard]] const json::object& config() const noexcept { return config_; }
   /// Whether shards have a meta file beside their data.
@@ -96,136 +72,38 @@ class shard_uploader {
   /// the first that is not complete into the index. Returns what these are.
   /// Throws what `check` throws besides errc::corrupt, and what the store throws.
   /// With `copies`, the copy gets what it lacks of these shards.
-  writer_progress adopt(std::uint64_t first, std::uint64_t count, const left_shard_check& check,
-                        bool copies) {
-    std::uint64_t complete = count;  // guarded by the mutex
-    for (std::uint64_t i = 0; i < count; ++i)
-      run([this, &check, &complete, first, copies, i] {
-        {
-          const std::lock_guard lock(mutex_);
-          if (failure_ || i >= complete) return;
-        }
-        if (adopt_one(first + i, check, copies)) return;
-        const std::lock_guard lock(mutex_);
-        complete = std::min(complete, i);
-      });
-    wait();
-    const std::lock_guard lock(mutex_);
-    entries_.erase(entries_.lower_bound(first + complete), entries_.end());
-    writer_progress adopted;
-    for (const auto& [number, entry] : entries_) add(adopted, entry.adds);
-    add(progress_, adopted);
-    if (extras_.progress && complete > 0) extras_.progress(progress_);
-    return adopted;
-  }
+  writer_progress adopt(std::uint64_t first, std::uint64_t count, const stored_shard_check& check,
+                        bool copies);
 
   /// Counts what an index has already, before any shard is adopted or submitted.
-  void count(const writer_progress& before) { add(progress_, before); }
+  void count(const writer_progress& before);
 
   /// Takes a shard; waits while twice as many as there are workers are on their way.
   /// Throws what an earlier shard failed with.
-  void submit(finished_shard shard) {
-    if (pool_) {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return pending_ < 2 * std::size_t{workers_} || failure_; });
-    }
-    run([this, shard = std::move(shard)]() mutable { process(shard); });
-    rethrow();
-  }
+  void submit(finished_shard shard);
 
   /// Does a job on one of the threads, or at once if there are none. `rethrow` and `wait` throw
   /// what it throws.
-  void run(unique_function<void()> job) {
-    if (!pool_) return attempt(job);
-    {
-      const std::lock_guard lock(mutex_);
-      ++pending_;
-    }
-    pool_->post([this, job = std::move(job)]() mutable {
-      attempt(job);
-      const std::lock_guard lock(mutex_);
-      --pending_;
-      changed_.notify_all();
-    });
-  }
+  void run(unique_function<void()> job);
 
   /// Throws what a shard failed with, if one did.
-  void rethrow() {
-    const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
-  }
+  void rethrow();
 
   /// Waits until all shards are stored; throws what one failed with.
-  void wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return pending_ == 0; });
-    if (failure_) std::rethrow_exception(failure_);
-  }
+  void wait();
 
   /// The text of the index: the entries of `before`, then all shards in the order of their numbers.
   /// Call `wait` before.
-  [[nodiscard]] std::string index_text(const std::vector<std::string>& before) const {
-    std::vector<std::string> entries;
-    for (const auto& [number, entry] : entries_) entries.push_back(entry.text);
-    std::string text = "{\"shards\": [";
-    bool first = true;
-    append_entries(text, before, first);
-    append_entries(text, entries, first);
-    return text + "], \"version\": 2}";
-  }
+  [[nodiscard]] std::string index_text(const std::vector<std::string>& before) const;
 
-  /// The copy gets the index first: a reader that sees the store's index can rely on the copy.
-  void publish_index(std::string_view text) const {
-    if (extras_.copy) publish(*extras_.copy, index_file_name, as_bytes(text));
-    publish(store_, index_file_name, as_bytes(text));
-  }
+  /// The copy gets the index first. A reader that sees the store's index can rely on the copy.
+  void publish_index(std::string_view text) const;
 
   /// Reads a file of the store for the copy, which may have it: then `same_size` is enough, or it
   /// is compared with the store's. Throws errc::corrupt if the store's has another size.
-  void copy_stored(const file_info& file, bool same_size) const {
-    if (same_size && copied_size(file.name) == file.bytes) return;
-    const std::vector<std::byte> bytes = read_all(store_, file.name);
-    if (bytes.size() != file.bytes)
-      throw error(errc::corrupt,
-                  diagnostics{.what = "the file has " + std::to_string(bytes.size()) +
-                                      " bytes, the index says " + std::to_string(file.bytes),
-                              .url = store_.url(file.name)});
-    copy_file(file.name, bytes);
-  }
+  void copy_stored(const file_info& file, bool same_size) const;
 
  private:
-  void process(finished_shard& shard) {
-    try {
-      if (!stopped()) store_files(shard);
-    } catch (const error& e) {
-      diagnostics where = e.where();
-      where.shard = shard.number;
-      note_failure(std::make_exception_ptr(error(e.code(), std::move(where))));
-    } catch (...) {
-      note_failure(std::current_exception());
-    }
-    if (shard.release) shard.release();
-  }
-
-  void attempt(unique_function<void()>& job) {
-    try {
-      job();
-    } catch (...) {
-      note_failure(std::current_exception());
-    }
-  }
-
-  [[nodiscard]] bool stopped() {
-    const std::lock_guard lock(mutex_);
-    return abandoned_ || failure_;
-  }
-
-  void note_failure(std::exception_ptr failure) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = std::move(failure);
-    changed_.notify_all();
-  }
-
   /// A shard's entry in the making, and what the shard adds to the progress.
   struct shard_entry {
     json::object members{};
@@ -236,109 +114,25 @@ class shard_uploader {
     writer_progress adds{};
   };
 
-  static void add(writer_progress& to, const writer_progress& more) noexcept {
-    to.samples += more.samples;
-    to.shards += more.shards;
-    to.raw_bytes += more.raw_bytes;
-    to.stored_bytes += more.stored_bytes;
-  }
+  void process(finished_shard& shard);
+  void attempt(unique_function<void()>& job);
+  [[nodiscard]] bool stopped();
+  void note_failure(std::exception_ptr failure);
 
-  [[nodiscard]] shard_entry begin_entry(std::uint64_t samples) const {
-    shard_entry out{config_, {.samples = samples, .shards = 1}};
-    out.members.emplace_back("samples", samples);
-    return out;
-  }
-
+  [[nodiscard]] shard_entry begin_entry(std::uint64_t samples) const;
   /// Stores the shard's files, data before meta, and enters it into the index.
-  void store_files(const finished_shard& shard) {
-    shard_entry entry = begin_entry(shard.samples);
-    store_file(shard.number, shard.data, false, entry);
-    if (shard.meta) store_file(shard.number, *shard.meta, true, entry);
-    enter(shard.number, entry);
-    const std::lock_guard lock(mutex_);
-    add(progress_, entry.adds);
-    if (extras_.progress) extras_.progress(progress_);
-  }
-
-  void store_file(std::uint64_t number, bytes_view raw, bool meta, shard_entry& entry) const {
-    std::vector<std::byte> zip;
-    if (codec_) zip = codec_->compress(raw);
-    const bytes_view stored = codec_ ? bytes_view(zip) : raw;
-    const std::string name = stored_name(number, meta);
-    // The store first: a copy that has shards which the store lacks is one of another dataset.
-    store_write(store_, name, stored);
-    if (extras_.copy) store_write(*extras_.copy, name, stored);
-    add_file(number, raw, stored, meta, entry);
-  }
-
+  void store_files(const finished_shard& shard);
+  void store_file(std::uint64_t number, bytes_view raw, bool meta, shard_entry& entry) const;
   void add_file(std::uint64_t number, bytes_view raw, bytes_view stored, bool meta,
-                shard_entry& entry) const {
-    entry.members.emplace_back(meta ? "raw_meta" : "raw_data",
-                               describe(shard_file_name(number, format_, meta, ""), raw));
-    entry.members.emplace_back(
-        meta ? "zip_meta" : "zip_data",
-        codec_ ? describe(stored_name(number, meta), stored) : json::value());
-    entry.adds.raw_bytes += raw.size();
-    entry.adds.stored_bytes += stored.size();
-  }
-
-  void enter(std::uint64_t number, const shard_entry& entry) {
-    std::string text = json::dump(entry.members, json::key_order::sorted);
-    const std::lock_guard lock(mutex_);
-    entries_.emplace(number, index_entry{std::move(text), entry.adds});
-  }
+                shard_entry& entry) const;
+  void enter(std::uint64_t number, const shard_entry& entry);
+  [[nodiscard]] json::value describe(const std::string& name, bytes_view bytes) const;
 
   /// False where a file of the shard is missing or not complete.
-  bool adopt_one(std::uint64_t number, const left_shard_check& check, bool copies) try {
-    const std::vector<std::byte> data = read_all(store_, stored_name(number, false));
-    std::vector<std::byte> meta;
-    if (has_meta()) meta = read_all(store_, stored_name(number, true));
-    const std::vector<std::byte> raw_data = codec_ ? raw_of(data) : std::vector<std::byte>();
-    const std::vector<std::byte> raw_meta =
-        codec_ && has_meta() ? raw_of(meta) : std::vector<std::byte>();
-    const bytes_view plain_data = codec_ ? raw_data : data, plain_meta = codec_ ? raw_meta : meta;
-    shard_entry entry = begin_entry(check(plain_data, plain_meta));
-    add_file(number, plain_data, data, false, entry);
-    if (has_meta()) add_file(number, plain_meta, meta, true, entry);
-    if (copies) {
-      copy_file(stored_name(number, false), data);
-      if (has_meta()) copy_file(stored_name(number, true), meta);
-    }
-    enter(number, entry);
-    return true;
-  } catch (const error& e) {
-    if (e.code() == errc::corrupt || e.code() == errc::not_found) return false;
-    diagnostics where = e.where();
-    where.shard = number;
-    if (where.url.empty()) where.url = store_.url(stored_name(number, false));
-    throw error(e.code(), std::move(where));
-  }
-
+  bool adopt_one(std::uint64_t number, const stored_shard_check& check, bool copies);
   /// Gives the copy a file of the store, unless it has that with the same bytes.
-  void copy_file(const std::string& key, bytes_view bytes) const {
-    if (copied_size(key) != bytes.size() ||
-        !std::ranges::equal(read_all(*extras_.copy, key), bytes))
-      store_write(*extras_.copy, key, bytes);
-  }
-
-  [[nodiscard]] std::optional<std::uint64_t> copied_size(const std::string& key) const try {
-    return store_size(*extras_.copy, key);
-  } catch (const error& e) {
-    if (e.code() == errc::not_found) return std::nullopt;
-    throw;
-  }
-
-  [[nodiscard]] std::vector<std::byte> raw_of(bytes_view zip) const {
-    return decompress_left(codecs_.streams(), codec_->extension(), zip);
-  }
-
-  [[nodiscard]] json::value describe(const std::string& name, bytes_view bytes) const {
-    json::object digests;
-    for (const std::string& hash : hashes_)
-      digests.emplace_back(hash, computes_.hex_of(hash, bytes));
-    return json::object{
-        {"basename", name}, {"bytes", bytes.size()}, {"hashes", std::move(digests)}};
-  }
+  void copy_file(const std::string& key, bytes_view bytes) const;
+  [[nodiscard]] std::optional<std::uint64_t> copied_size(const std::string& key) const;
 
   patient_store store_;
   upload_extras extras_;
@@ -346,7 +140,6 @@ class shard_uploader {
   json::object config_;
   std::vector<std::string> hashes_;
   hash_set computes_;
-  codec_set codecs_;
   unsigned workers_;
   std::unique_ptr<const opened_codec> codec_;  // null: shards are stored as they are
 
@@ -361,3 +154,7 @@ class shard_uploader {
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/writer/detail/impl/shard_uploader.ipp>
+#endif

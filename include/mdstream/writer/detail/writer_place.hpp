@@ -17,9 +17,12 @@ namespace mdstream::inline v0::detail {
 /// an earlier run of another size are never taken for this one's.
 [[nodiscard]] std::string part_directory(std::uint64_t number, std::uint64_t of);
 
+/// The text of a store's index, if there is one.
+[[nodiscard]] std::optional<std::string> index_of(const patient_store& store);
+
 class writer_place {
  public:
-  /// Throws errc::invalid_argument for a part that is none and a copy in the same place.
+  /// Throws errc::invalid_argument if part.number >= part.of, or if keep_local is out or a URL.
   writer_place(opened_store out, const std::string& keep_local, writer_part part,
                retry_policy policy, const shared_retry_budget& budget);
 
@@ -30,7 +33,11 @@ class writer_place {
 
   /// Throws errc::invalid_argument where parts are written and the whole dataset is there already,
   /// or would have to change, or was not written by as many parts.
-  void require_free(existing_dataset mode) const;
+  void require_free(existing_dataset mode);
+
+  /// Whether the index of the whole dataset has as many shards of this part. That of one part is
+  /// the whole's, and of others what `require_free` found.
+  [[nodiscard]] bool whole_has(std::uint64_t shards) const noexcept;
 
   /// Writes the index of the whole dataset if this part was the last to get its own. Two writers
   /// that finish at the same time may both be the last: they write the same text.
@@ -38,13 +45,14 @@ class writer_place {
 
  private:
   /// Throws if the index of the whole dataset has shards that are not of as many parts.
-  void require_index_of_parts() const;
+  void require_index_of_parts();
   [[nodiscard]] bool all_parts_finished() const;
 
   patient_store whole_;
   writer_part part_;
   patient_store store_;
   std::optional<patient_store> copy_;
+  std::optional<std::uint64_t> shards_in_whole_;  // of this part; none: there was no index
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -38,6 +38,15 @@ MDSTREAM_INLINE bool is_of_part(std::string_view name, std::uint64_t of) {
   return number && *number < of && directory == part_directory(*number, of);
 }
 
+MDSTREAM_INLINE std::optional<std::string> index_of(const patient_store& store) {
+  try {
+    return std::string(as_text(read_all(store, index_file_name)));
+  } catch (const error& e) {
+    if (e.code() == errc::not_found) return std::nullopt;
+    throw;
+  }
+}
+
 MDSTREAM_INLINE opened_store store_of_part(opened_store whole, writer_part part) {
   if (part.of == 0 || part.number >= part.of)
     throw error(errc::invalid_argument, "there is no part " + std::to_string(part.number) + " of " +
@@ -64,13 +73,13 @@ MDSTREAM_INLINE writer_place::writer_place(opened_store out, const std::string& 
                             .url = store_.url("")});
 }
 
-MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
+MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) {
   if (part_.of == 1) return;
   if (mode == existing_dataset::resume) return require_index_of_parts();
   if (mode == existing_dataset::replace || mode == existing_dataset::append)
     throw error(errc::invalid_argument,
-                diagnostics{.what = "a part replaces and appends nothing, as other processes may "
-                                    "write already: remove the old dataset before they start, or "
+                diagnostics{.what = "one part cannot replace or append, because other parts may be "
+                                    "writing: remove the old dataset before they start, or "
                                     "resume it",
                             .url = whole_.url("")});
   if (mode == existing_dataset::error && exists(whole_, index_file_name))
@@ -80,14 +89,16 @@ MDSTREAM_INLINE void writer_place::require_free(existing_dataset mode) const {
                             .url = whole_.url("")});
 }
 
-MDSTREAM_INLINE void writer_place::require_index_of_parts() const {
-  if (!exists(whole_, index_file_name)) return;
-  const std::vector<std::byte> text = read_all(whole_, index_file_name);
+MDSTREAM_INLINE void writer_place::require_index_of_parts() {
+  const std::optional<std::string> text = index_of(whole_);
+  if (!text) return;
   const diagnostics where{.url = whole_.url(index_file_name)};
-  const auto index =
-      dataset_index::parse(as_text(text), {.allow_unsafe_types = true, .where = where});
+  const auto index = dataset_index::parse(*text, {.allow_unsafe_types = true, .where = where});
+  const std::string own = part_directory(part_.number, part_.of) + '/';
+  shards_in_whole_ = 0;
   for (std::size_t i = 0; i < index.shards(); ++i) {
     const std::string name = index.raw(i).name;
+    if (name.starts_with(own)) ++*shards_in_whole_;
     if (is_of_part(name, part_.of)) continue;
     throw error(errc::invalid_argument,
                 diagnostics{.what = "the dataset there was not written by " +
@@ -96,6 +107,10 @@ MDSTREAM_INLINE void writer_place::require_index_of_parts() const {
                                     "another directory",
                             .url = where.url});
   }
+}
+
+MDSTREAM_INLINE bool writer_place::whole_has(std::uint64_t shards) const noexcept {
+  return part_.of == 1 || shards_in_whole_ == shards;
 }
 
 MDSTREAM_INLINE bool writer_place::all_parts_finished() const {

@@ -6,7 +6,7 @@
 #include <mdstream/format/detail/row_shard.hpp>
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/version.hpp>
-#include <mdstream/writer/detail/left_shards.hpp>
+#include <mdstream/writer/detail/stored_shards.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,9 @@
 
 namespace mdstream::inline v0::detail {
 
-[[noreturn]] MDSTREAM_INLINE void fail_left(const char* what) { throw error(errc::corrupt, what); }
+[[noreturn]] MDSTREAM_INLINE void fail_incomplete(const char* what) {
+  throw error(errc::corrupt, what);
+}
 
 /// The members of `of` that `in` lacks or has with another value.
 MDSTREAM_INLINE json::object different_members(const json::object& of, const json::value& in) {
@@ -49,10 +51,10 @@ MDSTREAM_INLINE std::string quoted_options(const json::object& options) {
 MDSTREAM_INLINE void require_same_options(std::string_view found, const json::object& config) {
   if (found == json::dump(config, json::key_order::sorted)) return;
   const json::value options = json::parse(found);
-  if (options.type() != json::kind::object) fail_left("the shard has no options");
+  if (options.type() != json::kind::object) fail_incomplete("the shard has no options");
   const json::object theirs = different_members(options.as<json::object>(), config);
   const json::object ours = different_members(config, options);
-  if (theirs.empty() && ours.empty()) fail_left("the shard's options are damaged");
+  if (theirs.empty() && ours.empty()) fail_incomplete("the shard's options are damaged");
   fail_options(theirs, ours, {});
 }
 
@@ -68,15 +70,15 @@ MDSTREAM_INLINE void check_entry(std::string_view entry, const json::object& con
   fail_options(theirs, ours, where);
 }
 
-MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, const json::object& config,
-                                             const sample_layout& layout) {
-  if (shard.size() < 8) fail_left("the shard has no header");
+MDSTREAM_INLINE std::uint64_t check_stored_mds(bytes_view shard, const json::object& config,
+                                               const sample_layout& layout) {
+  if (shard.size() < 8) fail_incomplete("the shard has no header");
   const std::uint64_t samples = load<std::uint32_t>(shard.data());
   const mds_shard_view view(shard, samples);
   const std::uint64_t header = 4 + 4 * (samples + 1);
   const std::uint64_t first = view.offset(0);
   if (view.offset(samples) != shard.size() || first < header || first > shard.size())
-    fail_left("the shard is cut short");
+    fail_incomplete("the shard is cut short");
   require_same_options(as_text(shard.subspan(static_cast<std::size_t>(header),
                                              static_cast<std::size_t>(first - header))),
                        config);
@@ -84,44 +86,41 @@ MDSTREAM_INLINE std::uint64_t check_left_mds(bytes_view shard, const json::objec
   return samples;
 }
 
-MDSTREAM_INLINE std::uint64_t check_left_rows(bytes_view data, bytes_view meta,
-                                              std::string_view head, const json::object& config) {
-  if (meta.size() < 8) fail_left("the meta file has no header");
+MDSTREAM_INLINE std::uint64_t check_stored_rows(bytes_view data, bytes_view meta,
+                                                std::string_view head, const json::object& config) {
+  if (meta.size() < 8) fail_incomplete("the meta file has no header");
   const std::uint64_t samples = load<std::uint32_t>(meta.data());
   const row_shard_view view(data, meta, samples);
   const auto header = static_cast<std::size_t>(4 + 4 * (samples + 1));
   if (load<std::uint32_t>(meta.data() + header - 4) != data.size() ||
       !as_text(data).starts_with(head))
-    fail_left("the rows are cut short");
+    fail_incomplete("the rows are cut short");
   require_same_options(as_text(meta.subspan(header)), config);
   for (std::uint64_t i = 0; i < samples; ++i) (void)view[i];
   return samples;
 }
 
-MDSTREAM_INLINE std::vector<std::byte> decompress_left(const stream_decoders& known,
-                                                       std::string_view extension, bytes_view zip) {
-  // Of zstd the decoder is called ".zst", as files usually are, the shards are called ".zstd".
-  const auto choice = std::ranges::find_if(known, [&](const stream_decoder_choice& each) {
-    return extension.starts_with(each.extension.substr(1));
-  });
-  if (choice == known.end())
+MDSTREAM_INLINE std::vector<std::byte> decompress_stored(const opened_codec& codec,
+                                                         bytes_view zip) {
+  const auto decoder = codec.open_stream();
+  if (decoder == nullptr)
     throw error(errc::unsupported,
-                "a writer can not resume shards compressed by " + std::string(extension) +
+                "a writer can not resume shards compressed by " + std::string(codec.extension()) +
                     ", which do not tell how large they are: use zstd or gz, or existing = "
                     "replace");
-  const auto decoder = choice->open();
   std::vector<std::byte> out;
   std::size_t size = 0;
   while (true) {
     if (size == out.size()) {
-      if (size > mds_shard_builder::max_bytes) fail_left("the shard is larger than any can be");
+      if (size > mds_shard_builder::max_bytes)
+        fail_incomplete("the shard is larger than any can be");
       out.resize(std::max<std::size_t>(std::size_t{1} << 16, 2 * size));
     }
     const std::size_t made = decoder->decode(zip, mutable_bytes(out).subspan(size));
     size += made;
     if (zip.empty() && size < out.size()) break;
   }
-  if (!decoder->may_end()) fail_left("the compressed shard is cut short");
+  if (!decoder->may_end()) fail_incomplete("the compressed shard is cut short");
   out.resize(size);
   return out;
 }
