@@ -61,9 +61,12 @@ def killed_write(out, rows, directory, *more):
 
 
 def files(directory):
+    """What a process that was killed in the middle of a write leaves besides is no file of the dataset."""
     found = {}
     for folder, _, names in os.walk(directory):
         for name in names:
+            if name.startswith('.mdstream-'):
+                continue
             with open(os.path.join(folder, name), 'rb') as f:
                 found[os.path.relpath(os.path.join(folder, name), directory)] = f.read()
     return found
@@ -110,20 +113,34 @@ def check_parts(work):
     print('parts: one dataset')
 
 
-def check_kept(work):
-    remote, kept, rows = work + '/remote', work + '/kept', samples(0, 300)
-    write(remote, rows, '--keep-local', kept)
-    assert files(remote) == files(kept)
-    assert read(kept) == rows
-    # A loader takes the copy for its cache: it fetches no shard.
-    for shard in glob.glob(remote + '/shard.*'):
-        os.remove(shard)
+def stream_from_copy(work, remote, kept):
+    """A loader takes the copy for its cache: it fetches no shard. Returns its number of batches."""
+    for folder, _, names in os.walk(remote):
+        for name in names:
+            if name.startswith('shard.'):
+                os.remove(os.path.join(folder, name))
     config = work + '/config.json'
     with open(config, 'w') as f:
         json.dump({'streams': [{'remote': remote, 'local': kept}], 'batch_size': 10}, f)
     done = subprocess.run([program, 'stream', '--config', config], stdout=subprocess.PIPE, check=True)
-    assert len(done.stdout.splitlines()) >= 30
-    print('kept copy: read by both')
+    return len(done.stdout.splitlines())
+
+
+def check_kept(work):
+    for compression in ('', 'zstd:3', 'gz'):
+        extra = ['--compression', compression] if compression else []
+        remote, kept, rows = f'{work}/remote{compression[:2]}', f'{work}/kept{compression[:2]}', samples(0, 300)
+        write(remote, rows, '--keep-local', kept, *extra)
+        assert files(remote) == files(kept)
+        assert read(kept) == rows
+        assert stream_from_copy(work, remote, kept) >= 30
+    # Copies of all parts on one disk: the whole index is at the remote alone.
+    remote, kept = work + '/remote-parts', work + '/kept-parts'
+    for part in range(2):
+        write(remote, samples(300 * part, 300), '--part', f'{part}/2', '--keep-local', kept)
+    assert not os.path.exists(kept + '/index.json')
+    assert stream_from_copy(work, remote, kept) >= 60
+    print('kept copies: read by both')
 
 
 def main():
