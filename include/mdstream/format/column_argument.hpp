@@ -9,7 +9,6 @@ namespace mdstream::inline v0 {
 /// A value and the column that it is for; `col` makes it. Views the value: pass it on at once.
 template <fixed_string Name, class Value>
 struct column_argument {
-  static constexpr auto name = Name;
   const Value& value;
 };
 

@@ -46,7 +46,9 @@ enum class existing_dataset {
   error,    ///< the writer throws, and nothing is changed
   replace,  ///< deletes its index first, then its shards
   append,   ///< adds new shards; columns have to be the same
-  resume,   ///< goes on where a writer was killed: keeps its complete shards, see `kept_samples`
+  /// Goes on where a writer was killed: keeps its complete shards, see `kept_samples`. Make sure
+  /// that the earlier process has ended. Cost: each shard that no index has yet is read once.
+  resume,
 };
 
 /// One part of a dataset that several processes write: this process's number and how many there

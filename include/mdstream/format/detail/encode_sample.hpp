@@ -26,8 +26,8 @@ template <fixed_string Column, class ColumnType, class Value>
 struct written_to_column {
   static constexpr bool is_possible = writable_as<Value, ColumnType>;
   static_assert(is_possible,
-                "mdstream: write: this column does not take a value of this type (one value for "
-                "each column, in the order of the schema)");
+                "mdstream: write: this column does not take a value of this type (values without "
+                "mds::col stand in the order of the schema)");
   static_assert(!narrows<Value, ColumnType>,
                 "mdstream: write: this column would round a value of this type: convert it before");
 };
