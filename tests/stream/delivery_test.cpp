@@ -421,6 +421,48 @@ TEST_CASE("waiting without blocking: built and completed on the pool, canceled, 
       others_gone.request_stop();
     }
   }
+  SECTION("others are to go first though a batch's shards are on their way already") {
+    std::atomic<int> acquired{0};
+    r.from.script = [&](std::uint32_t, bool ahead) {
+      if (!ahead) ++acquired;
+      return std::optional<std::error_code>();
+    };
+    auto future = ask({});
+    std::stop_source others_gone;
+    delivery->wait_for(others_gone.get_token());
+    const auto awaited = delivery->waits_for();
+    REQUIRE(awaited);
+    CHECK(awaited->missing == std::vector<std::uint32_t>{0});
+    SECTION("they go first") { others_gone.request_stop(); }
+    SECTION("the shards come first") {
+      while (r.from.complete(0)) {
+      }
+      CHECK(future.wait_for(std::chrono::milliseconds(1)) == std::future_status::timeout);
+      others_gone.request_stop();
+    }
+    while (r.from.complete(0)) {
+    }
+    CHECK_FALSE(future.get());
+    CHECK(delivery->front().number == 0);
+    CHECK(acquired == 1);
+    CHECK(delivery->counters().needed == 1);
+    CHECK(delivery->counters().missed == 1);
+  }
+  SECTION("others are to go first though a batch was announced already") {
+    r.from.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
+    REQUIRE(delivery->wait());
+    std::stop_source others_gone;
+    delivery->wait_for(others_gone.get_token());
+    SECTION("which is left behind") { delivery->pop(); }
+    SECTION("one of whose shards is bad") { CHECK(delivery->recover(0)); }
+    const std::uint64_t number = delivery->front().number;
+    auto future = ask({});
+    CHECK(delivery->counters().needed == 1);  // nothing is gathered meanwhile
+    others_gone.request_stop();
+    CHECK_FALSE(future.get());
+    CHECK(delivery->front().number == number);
+    CHECK(delivery->counters().needed == 2);
+  }
   SECTION("who waits for a batch waits for others, too") {
     r.from.script = [](std::uint32_t, bool) { return std::optional(std::error_code()); };
     std::stop_source others_gone;

@@ -64,7 +64,7 @@ class delivery {
   /// Goes on with that where it waits for room. Any thread.
   void fetch_on();
   /// Announces no batch before a stop of this token is requested: until then others put theirs
-  /// together, and hold shards.
+  /// together, and hold shards. What was asked for already stays asked for.
   void wait_for(std::stop_token others_gone);
 
   /// Waits until the next batch can be built; false at the end of the epoch. Throws what went
@@ -135,12 +135,6 @@ class delivery {
         : build(std::move(first)), done(std::move(last)) {}
     unique_function<bool()> build;
     unique_function<void(std::exception_ptr)> done;
-  };
-
-  enum class stage : std::uint8_t {
-    held_back,  ///< until `others_gone_` calls
-    idle,
-    gathered  ///< the first batch's shards were asked for
   };
 
   // Members below are called under the lock. Those that take it as an argument give it up in
@@ -221,7 +215,8 @@ class delivery {
   bool copies_ = false;       // its shards can not all be held
   bool had_no_room_ = false;  // they could not, though it was allowed
   std::atomic<bool> has_copied_{false};
-  stage at_ = stage::idle;
+  bool gathered_ = false;   // the first batch's shards were asked for
+  bool held_back_ = false;  // until `others_gone_` calls, nothing more is asked for or announced
   std::optional<std::stop_callback<std::function<void()>>> others_gone_;
 };
 

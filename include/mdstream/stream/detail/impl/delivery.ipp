@@ -50,14 +50,14 @@ MDSTREAM_INLINE void delivery::wait_for(std::stop_token others_gone) {
   if (!others_gone.stop_possible()) return;
   {
     const std::lock_guard lock(mutex_);
-    at_ = stage::held_back;
+    held_back_ = true;
   }
   others_gone_.emplace(std::move(others_gone), [this] { go_on(); });
 }
 
 MDSTREAM_INLINE bool delivery::wait() {
   std::unique_lock lock(mutex_);
-  if (at_ == stage::held_back) stall(lock, [this] { return at_ != stage::held_back; });
+  if (held_back_) stall(lock, [this] { return !held_back_; });
   while (true) {
     ahead_.look(lock);
     if (ahead_.order().empty()) return false;
@@ -107,7 +107,7 @@ MDSTREAM_INLINE shard_counters delivery::counters() const {
 
 MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
   const std::lock_guard lock(mutex_);
-  if (at_ != stage::gathered || ahead_.order().empty()) return std::nullopt;
+  if (!gathered_ || ahead_.order().empty()) return std::nullopt;
   const upcoming_batch& batch = ahead_.front();
   awaited out{.number = batch.number, .needs = batch.own_needs};
   for (std::size_t i = 0; i < batch.own_needs && missing_ != 0; ++i)
@@ -118,8 +118,7 @@ MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
 MDSTREAM_INLINE void delivery::pop() {
   std::vector<shard_ref> released;  // goes after the lock
   std::unique_lock lock(mutex_);
-  at_ = stage::idle;
-  copies_ = had_no_room_ = false;
+  gathered_ = copies_ = had_no_room_ = false;
   copied_.clear();
   ahead_.pop(released);
   ahead_.fetch(lock);
@@ -131,9 +130,9 @@ MDSTREAM_INLINE std::uint64_t delivery::next_use(std::uint32_t shard, std::uint6
 }
 
 MDSTREAM_INLINE void delivery::gather_front(std::unique_lock<std::mutex>& lock) {
-  if (at_ == stage::gathered) return;
+  if (gathered_) return;
   decide_to_copy(lock);
-  at_ = stage::gathered;
+  gathered_ = true;
   const upcoming_batch& batch = ahead_.front();
   std::vector<std::uint32_t> absent;
   for (std::size_t i = 0; i < batch.own_needs; ++i) {
@@ -220,14 +219,14 @@ MDSTREAM_INLINE void delivery::acquired(shard_request& call, std::error_code fai
   }
   if (--missing_ == 0) {
     arrived_.notify_all();
-    if (waiting_) conclude(std::exchange(waiting_, nullptr), nullptr);
+    if (waiting_ && !held_back_) conclude(std::exchange(waiting_, nullptr), nullptr);
   }
   lock.unlock();
   under_way_.end();
 }
 
 MDSTREAM_INLINE std::exception_ptr delivery::take_failure() noexcept {
-  at_ = stage::idle;
+  gathered_ = false;
   return recovery_.take();
 }
 
@@ -249,7 +248,7 @@ MDSTREAM_INLINE bool delivery::drop(std::uint32_t shard, std::unique_lock<std::m
   if (!recovery_.may_fetch_again(shard)) return false;
   std::vector<shard_ref> released;
   ahead_.let_go(shard, released);
-  at_ = stage::idle;
+  gathered_ = false;
   copied_.clear();
   copied_.begin(ahead_.front());
   lock.unlock();
@@ -266,8 +265,7 @@ MDSTREAM_INLINE bool delivery::drop(std::uint32_t shard, std::unique_lock<std::m
 
 MDSTREAM_INLINE bool delivery::substitute(std::uint32_t shard, std::error_code why) {
   if (!recovery_.may_substitute(why)) return false;
-  at_ = stage::idle;
-  copies_ = false;
+  gathered_ = copies_ = false;
   copied_.clear();
   return ahead_.exclude(shard);
 }
@@ -275,7 +273,7 @@ MDSTREAM_INLINE bool delivery::substitute(std::uint32_t shard, std::error_code w
 MDSTREAM_INLINE void delivery::gather_for(std::shared_ptr<pending> waiter,
                                           std::unique_lock<std::mutex>& lock) {
   try {
-    if (at_ != stage::held_back) {
+    if (!held_back_) {
       ahead_.look(lock);
       if (!ahead_.order().empty()) gather_front(lock);
     }
@@ -284,7 +282,7 @@ MDSTREAM_INLINE void delivery::gather_for(std::shared_ptr<pending> waiter,
   }
   if (waiter->stop_requested() || stop_.stop_requested()) {
     conclude(std::move(waiter), pending::canceled());
-  } else if (at_ == stage::held_back) {
+  } else if (held_back_) {
     waiting_ = std::move(waiter);
   } else if (ahead_.order().empty()) {
     conclude(std::move(waiter),
@@ -332,7 +330,7 @@ MDSTREAM_INLINE bool delivery::try_build(const std::shared_ptr<pending>& waiter)
 
 MDSTREAM_INLINE void delivery::go_on() {
   std::unique_lock lock(mutex_);
-  at_ = stage::idle;
+  held_back_ = false;
   arrived_.notify_all();
   if (waiting_) gather_for(std::exchange(waiting_, nullptr), lock);
 }
