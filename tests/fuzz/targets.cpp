@@ -211,6 +211,7 @@ void pick_columns(const mdstream::sample_layout& layout, const mdstream::mds_sha
     std::vector<std::byte> out;
     bool picked = false;
     allow_refusal([&] {
+      layout.check(shard[i]);
       picks.append(layout, wanted, shard[i], out);
       picked = true;
     });

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,6 +16,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/plain_dataset.hpp"
+#include "support/point.hpp"
 
 // Streams of different columns in one mix, encodings of one's own, pickles.
 
@@ -25,22 +25,8 @@ namespace mds = mdstream;
 namespace columns_test {
 
 using scratch_directory::scratch;
+using support::point;
 using ids_list = std::vector<std::int64_t>;
-
-/// An encoding of one's own.
-struct point {
-  static constexpr std::string_view name = "point";
-  static constexpr std::uint64_t size = 8;
-  using view = std::array<float, 2>;
-  static view decode(mds::bytes_view value) {
-    return {mds::load<float>(value.data()), mds::load<float>(value.data() + 4)};
-  }
-  static std::string encode(const view& value) {
-    std::string out(8, '\0');
-    std::memcpy(out.data(), value.data(), 8);
-    return out;
-  }
-};
 
 template <class... Columns>
 using of = mds::policies<mds::schema<Columns...>>;
@@ -305,11 +291,19 @@ TEST_CASE("columns of an encoding that MDS does not define are bytes, or what th
   const mds::loader_options given{.local = dir / "points", .batch_size = 8, .world = mds::world{}};
   const auto x_of = [](const std::byte* at) { return mds::load<float>(at); };
 
-  const mds::dataset<> by_name({.local = dir / "points"});
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const mds::dataset<> by_name({.local = dir / "points", .warn = warn});
+  REQUIRE(warnings.size() == 1);
+  INFO(warnings.front());
+  CHECK(warnings.front().find("where: point") != std::string::npos);
+  CHECK(warnings.front().find("/points\"") != std::string::npos);
   CHECK(by_name.layout().describe() == "id: int, where: point");
   CHECK(by_name[5].get<point>("where")[0] == 5);
   CHECK(by_name[5].get<mds::bytes_view>("where").size() == 8);
-  const mds::dataset<of_c> typed({.local = dir / "points"});
+  warnings.clear();
+  const mds::dataset<of_c> typed({.local = dir / "points", .warn = warn});
+  CHECK(warnings.empty());  // the program knows it
   CHECK(typed[31].get<"where">() == point::view{31, -1});
 
   mds::loader<> any(given);
@@ -331,9 +325,20 @@ TEST_CASE("columns of an encoding that MDS does not define are bytes, or what th
     CHECK(x_of(batch.get<"where">()[0].data()) == static_cast<float>(batch.ids()[0]));
   }
   // A size that is not the program's.
+  change_index(dir / "points", "\"column_sizes\": [8, 8]", "\"column_sizes\": [8, 9]");
+  support::expect_error([&] { mds::dataset<of_c> data({.local = dir / "points"}); },
+                        mds::errc::schema_mismatch,
+                        {"column \"where\"", "values of 9 bytes", "8 bytes"});
+  change_index(dir / "points", "\"column_sizes\": [8, 9]", "\"column_sizes\": [8, null]");
+  support::expect_error([&] { mds::dataset<of_c> data({.local = dir / "points"}); },
+                        mds::errc::schema_mismatch,
+                        {"column \"where\"", "values of no fixed size", "8 bytes"});
+  // A name that is not the program's.
+  change_index(dir / "points", "\"column_sizes\": [8, null]", "\"column_sizes\": [8, 8]");
   change_index(dir / "points", "point", "pixel");
   support::expect_error([&] { mds::dataset<of_c> data({.local = dir / "points"}); },
-                        mds::errc::schema_mismatch, {"column \"where\"", "pixel"});
+                        mds::errc::schema_mismatch,
+                        {"column \"where\"", "another encoding", "pixel"});
 }
 
 TEST_CASE("pickles are read where unsafe types are allowed, and never executed") {

@@ -34,13 +34,15 @@ namespace mdstream::inline v0 {
 /// An encoding of your own, to be used as the type of a column.
 ///
 /// - `E::name`: the encoding in the index. Python reads the column if it registers an encoding of
-///   this name. The name of an encoding of MDS (`json`, `pkl`, `jpeg`, ...) gives its values
-///   another C++ type; not for numbers and `ndarray`.
-/// - `E::size`, optional: bytes of every value. Without it, or if it is 0, values vary in size.
+///   this name. It does not begin with "ndarray:". The name of an encoding of MDS (`json`, `pkl`,
+///   `jpeg`, ...) gives its values another C++ type; not for numbers and `ndarray`.
+/// - `E::size`, optional: bytes of every value, below 4 GiB. Without it, or if it is 0, values vary
+///   in size.
 /// - `E::view` and `E::decode(bytes)`: what reading gives. Any thread calls it. With a `size`, it
 ///   gets as many bytes. What it throws becomes `errc::corrupt`, unless it is an `mds::error`.
 /// - `E::encode(value)`, optional: the bytes of a value, as a range of `char` or `std::byte`. One
-///   overload for each type that can be written. What it throws becomes `errc::invalid_argument`.
+///   overload for each type that can be written. What it throws becomes `errc::invalid_argument`,
+///   unless it is an `mds::error`.
 ///   Other ranges of `std::byte` are stored as they are.
 ///
 /// In a batch such a column is its bytes: `dense` with a size, otherwise `ragged`.
@@ -93,6 +95,9 @@ decltype(auto) named_failure(errc code, std::string_view name, const Work& work)
     throw;
   } catch (const std::exception& e) {
     throw error(code, "the encoding \"" + std::string(name) + "\" failed: " + e.what());
+  } catch (...) {
+    throw error(code,
+                "the encoding \"" + std::string(name) + "\" failed: an exception of unknown type");
   }
 }
 
@@ -110,6 +115,11 @@ struct column_traits<E> {
                 "mdstream: numbers and ndarrays have their own column types");
   static_assert(type.kind == encoding_kind::other || detail::own_size<E> == 0,
                 "mdstream: values of this encoding of MDS vary in size");
+  // Datasets that break these could be written, but no reader takes their index.
+  static_assert(type.kind != encoding_kind::other || !name.starts_with("ndarray:"),
+                "mdstream: no dataset is read whose index has an ndarray that MDS does not define");
+  static_assert(detail::own_size<E> <= 0xffff'ffff,
+                "mdstream: values of this size do not fit in a shard");
 
   [[nodiscard]] static view decode(bytes_view value) {
     return detail::named_failure(errc::corrupt, name, [&]() -> view { return E::decode(value); });
@@ -143,6 +153,15 @@ template <class Traits>
     return std::string(Traits::name);
   else
     return to_string(Traits::type);
+}
+
+/// Whether two column types have the same encoding. Those that MDS does not define have names.
+template <class A, class B>
+[[nodiscard]] consteval bool same_encoding() {
+  if (A::type != B::type) return false;
+  if constexpr (A::type.kind == encoding_kind::other && B::type.kind == encoding_kind::other)
+    return std::string_view(A::name) == std::string_view(B::name);
+  return true;
 }
 
 }  // namespace detail

@@ -50,7 +50,8 @@ class pickle_tree {
 [[nodiscard]] pickle_value read_pickle(bytes_view pickle);
 
 /// `pkl` columns as their values: the type of a schema's column, or of `sample.get`. Needs
-/// `allow_unsafe_types`. Errors: as `read_pickle`. There is no writing.
+/// `allow_unsafe_types`. Errors: as `read_pickle`. Cannot encode values;
+/// writers take bytes.
 ///
 ///     const mds::pickle_value value = sample.get<mds::pickled>("p");
 struct pickled {

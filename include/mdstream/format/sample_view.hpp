@@ -40,10 +40,9 @@ template <own_encoding E>
 
 /// Whether a column's values are of an encoding of one's own.
 template <own_encoding E>
-[[nodiscard]] bool is_of(const column_layout& column) {
+[[nodiscard]] bool is_of(const column_layout& column) noexcept {
   using traits = column_traits<E>;
-  return serves(column,
-                {column.name, encoding_text_of<traits>(), traits::type, fixed_size(traits::type)});
+  return serves(column, {traits::name, traits::type, fixed_size(traits::type)});
 }
 
 [[nodiscard]] constexpr bool is_text(encoding_kind kind) noexcept {
@@ -111,7 +110,7 @@ class sample_view {
                   "mdstream: the schema has no column of this name");
     if constexpr (Schema::find(Name.view()) < Schema::size) {
       using traits = typename Schema::template column_of<Name>::traits;
-      static_assert(traits::type == column_traits<E>::type,
+      static_assert(detail::same_encoding<traits, column_traits<E>>(),
                     "mdstream: the column has another encoding");
       return detail::decode_own<E>(Schema::template raw<Name>(bytes_), Name.view());
     }

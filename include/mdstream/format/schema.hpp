@@ -46,7 +46,7 @@ concept schema_column = requires {
 }  // namespace detail
 
 /// The columns of a dataset that a program reads, in any order; samples hold them sorted by name.
-/// Datasets may have others, which are left alone.
+/// Datasets may have others, which are ignored.
 template <detail::schema_column... Columns>
   requires(sizeof...(Columns) > 0)
 class schema {

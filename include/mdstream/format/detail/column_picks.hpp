@@ -6,14 +6,31 @@
 #include <mdstream/format/sample_layout.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
 
-/// Whether a column that was found holds the values of a wanted one. Any encoding that MDS does not
-/// define is read as bytes, too.
-[[nodiscard]] bool serves(const column_layout& found, const column_layout& wanted) noexcept;
+/// A column's encoding, as an index has it. Owns nothing.
+struct encoding_view {
+  std::string_view text;
+  const encoding& type;
+  std::optional<std::uint64_t> size;
+};
+
+/// Whether a column that was found holds values of a wanted encoding. Any encoding that MDS does
+/// not define is read as bytes, too.
+[[nodiscard]] bool serves(const column_layout& found, const encoding_view& wanted) noexcept;
+/// The same of a wanted column.
+[[nodiscard]] inline bool serves(const column_layout& found, const column_layout& wanted) noexcept {
+  return serves(found, {wanted.encoding_text, wanted.type, wanted.size});
+}
+
+/// Why a column that was found does not serve as a wanted one.
+[[nodiscard]] std::string difference(const column_layout& found, const column_layout& wanted);
 
 /// The columns of the first that all have, with the same encoding.
 [[nodiscard]] std::vector<column_layout> common_columns(const std::vector<sample_layout>& all);
@@ -29,16 +46,16 @@ class column_picks {
   /// Whether samples are as they are wanted.
   [[nodiscard]] bool takes_all() const noexcept { return takes_all_; }
   /// The columns that are not wanted, as "id: int, text: str".
-  [[nodiscard]] const std::string& left() const noexcept { return left_; }
+  [[nodiscard]] const std::string& ignored() const noexcept { return ignored_; }
 
-  /// Appends a sample of `found` as one of `wanted`: the layouts of the constructor. Throws
-  /// `errc::corrupt`, naming the column, for a sample that is none.
+  /// Appends a sample of `found` as one of `wanted`: the layouts of the constructor. Precondition:
+  /// it passed `found.check`.
   void append(const sample_layout& found, const sample_layout& wanted, bytes_view sample,
               std::vector<std::byte>& out) const;
 
  private:
   std::vector<std::size_t> from_;  // of each wanted column
-  std::string left_;
+  std::string ignored_;
   bool takes_all_ = true;
 };
 

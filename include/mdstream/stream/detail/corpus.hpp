@@ -22,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -54,7 +55,7 @@ struct corpus_policies {
 class corpus final : public detail::shard_supply {
  public:
   /// Opens every stream: its store, its index, the columns of the schema. Warns, once, of columns
-  /// that are left alone.
+  /// that are ignored; without a schema, of those whose encoding MDS does not define.
   /// Throws `errc::invalid_argument` for options that contradict each other, `errc::not_found`
   /// where there is no index, `errc::corrupt` for a damaged or empty one, and
   /// `errc::schema_mismatch`; each names the stream.
@@ -131,7 +132,7 @@ class corpus final : public detail::shard_supply {
   /// From here on all samples have the same columns: without a schema, those that all streams have.
   /// Warns of the others. Throws `errc::schema_mismatch` where there are none. Called before any
   /// sample is read.
-  void offer_common_columns();
+  void select_common_columns();
 
   /// Adds to diagnostics which stream, shard and file they are about.
   [[nodiscard]] diagnostics placed(diagnostics where, std::uint32_t shard) const;
@@ -187,7 +188,11 @@ class corpus final : public detail::shard_supply {
 
   /// What follows from the forms of all streams.
   void settle_columns();
-  void warn_of_left_columns() const;
+  void warn_of_ignored_columns() const;
+  void warn_of_other_encodings() const;
+  /// Warns of what `of` says of the first form of each stream for which it says anything.
+  void warn_of_streams(const std::string& what,
+                       const std::function<std::string(const sample_form&)>& of) const;
   [[noreturn]] void fail_without_common_columns(const stream_part& part, std::size_t config,
                                                 const sample_layout& common) const;
 

@@ -77,7 +77,8 @@ MDSTREAM_INLINE column_layout config_reader::make_column(const std::string& name
                                                          std::uint64_t size, bool mds) {
   std::optional<encoding> type =
       mds ? find_encoding(encoding_text) : find_cell_encoding(encoding_text);
-  // Somebody's own, whose values are bytes here. What begins as an array but is none is a mistake.
+  // A user-defined encoding: values are read as bytes. What begins as an array but is none is a
+  // mistake.
   if (!type && mds && !encoding_text.empty() && encoding_text.substr(0, 8) != "ndarray:")
     type = other_encoding(size);
   if (!type)

@@ -37,7 +37,7 @@ MDSTREAM_INLINE corpus::corpus(const dataset_options& given, const corpus_polici
   if (sample_size_ != 0) sample_step_ = step_of(parts_.front());
   settle_columns();
   has_schema_ = schema.has_value();
-  if (has_schema_) warn_of_left_columns();
+  has_schema_ ? warn_of_ignored_columns() : warn_of_other_encodings();
   cache_ = std::make_unique<shard_cache>(
       threads_, cache_options{.root = cache_root_, .limit = given.cache_limit.value, .warn = warn_},
       std::move(cached), policies.storage.codecs, policies.storage.hashes);
@@ -107,7 +107,7 @@ MDSTREAM_INLINE bytes_view corpus::uniform_bytes(const std::byte* origin, std::u
   return {reinterpret_cast<const std::byte*>(at), size};
 }
 
-MDSTREAM_INLINE void corpus::offer_common_columns() {
+MDSTREAM_INLINE void corpus::select_common_columns() {
   if (has_schema_ || only_layout_ != nullptr) return;
   sample_layout common = layout();
   for (const stream_part& part : parts_)
@@ -118,9 +118,9 @@ MDSTREAM_INLINE void corpus::offer_common_columns() {
       common = sample_layout(shard_format::mds, std::move(columns));
     }
   for (stream_part& part : parts_)
-    for (sample_form& form : part.forms) form.offer(common);
+    for (sample_form& form : part.forms) form.select(common);
   settle_columns();
-  warn_of_left_columns();
+  warn_of_ignored_columns();
 }
 
 MDSTREAM_INLINE void corpus::fail_without_common_columns(const stream_part& part,
@@ -148,19 +148,35 @@ MDSTREAM_INLINE void corpus::settle_columns() {
   uniform_samples_ = uniform ? samples() : 0;
 }
 
-MDSTREAM_INLINE void corpus::warn_of_left_columns() const {
+MDSTREAM_INLINE void corpus::warn_of_ignored_columns() const {
+  warn_of_streams("columns that are not read", [](const sample_form& of) { return of.ignored(); });
+}
+
+MDSTREAM_INLINE void corpus::warn_of_other_encodings() const {
+  warn_of_streams(
+      "columns whose encoding MDS does not define, read as bytes", [](const sample_form& of) {
+        std::string out;
+        for (const column_layout& column : of.layout().columns())
+          if (column.type.kind == encoding_kind::other)
+            out += (out.empty() ? "" : ", ") + column.name + ": " + column.encoding_text;
+        return out;
+      });
+}
+
+MDSTREAM_INLINE void corpus::warn_of_streams(
+    const std::string& what, const std::function<std::string(const sample_form&)>& of) const {
   constexpr std::size_t most = 4;
   std::string text;
   std::size_t streams = 0;
   for (const stream_part& part : parts_) {
-    const auto form = std::ranges::find_if(
-        part.forms, [](const sample_form& each) { return !each.left().empty(); });
-    if (form == part.forms.end() || ++streams > most) continue;
-    text +=
-        (streams == 1 ? "" : "; ") + std::string("stream \"") + part.name + "\": " + form->left();
+    std::string found;
+    for (auto form = part.forms.begin(); form != part.forms.end() && found.empty(); ++form)
+      found = of(*form);
+    if (found.empty() || ++streams > most) continue;
+    text += (streams == 1 ? "stream \"" : "; stream \"") + part.name + "\": " + found;
   }
   if (streams > most) text += "; and " + std::to_string(streams - most) + " streams more";
-  if (streams != 0) warn_("columns that are not read: " + text);
+  if (streams != 0) warn_(what + ": " + text);
 }
 
 MDSTREAM_INLINE diagnostics corpus::placed(diagnostics where, std::uint32_t shard) const {
@@ -252,7 +268,7 @@ MDSTREAM_INLINE std::vector<sample_form> corpus::forms_of(
   for (const shard_config& config : index.configs()) {
     try {
       forms.emplace_back(config);
-      if (schema) forms.back().offer(*schema);
+      if (schema) forms.back().select(*schema);
     } catch (const error& e) {
       diagnostics where = e.where();
       where.stream = place.name;

@@ -55,7 +55,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       prefetch_limit_(0),
       epochs_(std::make_shared<epoch_controller>(corpus_.threads())),
       held_(builder_->make()) {
-  corpus_.offer_common_columns();  // a batch has one set of them
+  corpus_.select_common_columns();  // a batch has one set of them
   prefetch_limit_ = detail::prefetch_limit_of(
       given, builder_->about.transforms || corpus_.converts() || substitute_samples_);
   builder_->open(corpus_.layout());

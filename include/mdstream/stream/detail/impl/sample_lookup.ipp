@@ -47,7 +47,11 @@ MDSTREAM_INLINE found_sample sample_lookup::found(shard_ref shard, sample_locati
 
 MDSTREAM_INLINE void sample_lookup::convert(sample_row& row, sample_location at) const {
   try {
-    read_mapped([&] { corpus_.form(at.shard).append(row.raw, row.mds); });
+    const sample_form& form = corpus_.form(at.shard);
+    read_mapped([&] {
+      form.check(row.raw);
+      form.append(row.raw, row.mds);
+    });
   } catch (const error& e) {
     diagnostics where = e.where();
     where.sample = at.index;
