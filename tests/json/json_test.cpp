@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <fstream>
+#include <limits>
 #include <string>
+#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -87,10 +89,17 @@ TEST_CASE("json that is none is an error that names the column") {
     out.write(1, mds::as_bytes(bad));  // bytes are stored as they are
   support::expect_error([&] { out.write(1, json("\xff")); }, mds::errc::invalid_argument,
                         {"column \"meta\"", "UTF-8"});
+  // Python writes these as NaN and Infinity, which are no JSON.
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const json& none : {json(infinity), json({{"a", {1, {{"b", -infinity}}}}}),
+                           json({0.5, std::numeric_limits<double>::quiet_NaN()})})
+    support::expect_error([&] { out.write(1, none); }, mds::errc::invalid_argument,
+                          {"column \"meta\"", "json", "not finite"});
+  for (const std::string_view bad : {"NaN", "[0.5, -Infinity]"}) out.write(1, mds::as_bytes(bad));
   out.finish();
   const mds::dataset<policies> data({.local = dir / "data"});
-  REQUIRE(data.size() == 4);
-  for (std::uint64_t i = 0; i < 4; ++i)
+  REQUIRE(data.size() == 6);
+  for (std::uint64_t i = 0; i < 6; ++i)
     support::expect_error([&] { (void)data[i].get<"meta">(); }, mds::errc::corrupt,
                           {"column \"meta\"", "json", "parse error"});
 }

@@ -14,7 +14,9 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/format/own_encoding.hpp>
 
+#include <cmath>
 #include <concepts>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -28,8 +30,10 @@ namespace mdstream::inline v0 {
 ///     sample.get<"meta", mds::nlohmann_json>();
 ///     sample.get<mds::nlohmann_json>("meta");
 ///
-/// Errors: `errc::corrupt`, naming column and byte, for text that is no JSON.
-/// Cost: parses the text, each time. Numbers beyond 64 bits become doubles, as that library has it;
+/// Errors: `errc::corrupt`, naming column and byte, for text that is no JSON. That includes `NaN`,
+/// `Infinity` and `-Infinity`, which Python's json.dumps writes and nlohmann/json does not read; on
+/// writing, `errc::invalid_argument` for numbers that are not finite. `json_text` takes them.
+/// Cost: parses the text, each time. Numbers beyond 64 bits become doubles, as in nlohmann/json;
 /// `json_text` keeps all digits.
 /// In a batch the column is its text, `ragged<char>`.
 struct nlohmann_json {
@@ -42,7 +46,17 @@ struct nlohmann_json {
   /// Not for what only converts: a `std::string` would be stored as a JSON string.
   template <std::same_as<nlohmann::json> Json>
   [[nodiscard]] static std::string encode(const Json& value) {
+    require_finite(value);
     return value.dump(-1, ' ', true);  // characters beyond ASCII are escaped, as Python does
+  }
+
+ private:
+  /// `dump` would write null in their place.
+  static void require_finite(const nlohmann::json& value) {
+    if (value.is_number_float() && !std::isfinite(value.get<double>()))
+      throw std::domain_error("a number is not finite");
+    if (!value.is_structured()) return;
+    for (const nlohmann::json& each : value) require_finite(each);
   }
 };
 
