@@ -6,16 +6,20 @@
 #include <algorithm>
 #include <asio/use_future.hpp>
 #include <atomic>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -46,6 +50,15 @@ struct decode {
     const auto id = in.get<"id">();
     if (bad.contains(id)) throw std::runtime_error("not a picture: " + std::to_string(id));
     out.write(id, noise);
+  }
+};
+
+struct counting_decode : decode {
+  std::atomic<std::uint64_t>* tried = nullptr;
+  void operator()(const mds::sample_view<numbers>& in, mds::sample_writer<output>& out,
+                  mds::sample_generator& random) const {
+    ++*tried;
+    decode::operator()(in, out, random);
   }
 };
 
@@ -91,6 +104,68 @@ std::int64_t instead_of(std::int64_t id, const bad_ids& bad) {
   while (bad.contains(id)) id = id - id % 10 + (id + 1) % 10;
   return id;
 }
+
+using texts =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>>;
+
+/// 4 shards of 10 texts, read in order without a transform.
+struct four_shards {
+  scratch dir;
+  four_shards() {
+    mds::writer<texts> out({.out = dir / "data"});
+    for (std::int64_t i = 0; i < 40; ++i) {
+      out.write(i, "good");
+      if (i % 10 == 9) out.end_shard();
+    }
+    out.finish();
+  }
+  [[nodiscard]] std::string bytes_of(const std::string& file) const {
+    std::ifstream in(dir / file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Whether the cache has these shards as the remote has them: they were fetched once more.
+  [[nodiscard]] bool are_whole(std::initializer_list<const char*> shards) const {
+    return std::ranges::all_of(shards, [&](const std::string shard) {
+      return bytes_of("cache/" + shard) == bytes_of("data/" + shard);
+    });
+  }
+  /// Makes a sample of a shard's file say that its text is longer than the sample.
+  void damage(const std::string& file, std::size_t sample) const {
+    const std::string bytes = bytes_of(file);
+    std::size_t at = bytes.find("good");
+    for (; sample != 0; --sample) at = bytes.find("good", at + 1);
+    std::fstream shard(dir / file, std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(static_cast<std::streamoff>(at - 12));
+    shard.put('\x7f');
+  }
+  [[nodiscard]] mds::loader_options options(std::uint64_t batch_size) const {
+    return {.remote = dir / "data",
+            .local = dir / "cache",
+            .batch_size = batch_size,
+            .shuffle = false,
+            .world = mds::world{},
+            .on_bad_sample = mds::bad_samples::substitute,
+            .validate_hash = "none",
+            .warn = [](const std::string&) {}};
+  }
+  /// Reads all, of which these are bad.
+  void read(std::uint64_t batch_size, const bad_ids& bad,
+            mds::bad_shards shards = mds::bad_shards::error) const {
+    auto given = options(batch_size);
+    given.on_bad_shard = shards;
+    mds::loader<texts> one(given);
+    std::int64_t id = 0;
+    for (const auto& batch : one.epoch())
+      for (std::size_t i = 0; i < batch.size(); ++i, ++id) {
+        CHECK(batch.ids()[i] == instead_of(id, bad));
+        CHECK(batch.get<"id">().values()[i] == batch.ids()[i]);
+        CHECK(batch.get<"text">()[i] == "good");
+      }
+    CHECK(id == 40);
+    CHECK(one.bad_samples().first == ids_list(bad.begin(), bad.end()));
+    CHECK(mds::parse_state(one.state()).substituted.empty());
+  }
+};
 
 const bad_ids some{3, 40, 41, 42, 49, 77, 110, 111, 112, 113, 114, 115, 116, 117, 118};
 
@@ -222,6 +297,15 @@ TEST_CASE("a state counts bad samples, and a resumed run reads the same") {
   mds::run_state many = saved;
   many.bad_samples = {.count = ~std::uint64_t{0}, .first = ids_list(64, 1'000'000'000'000)};
   CHECK(mds::parse_state(mds::to_text(many)).bad_samples.count == ~std::uint64_t{0});
+  CHECK(mds::parse_state(mds::to_text(many)).bad_samples.first == many.bad_samples.first);
+  // What is read comes before what is told.
+  for (std::uint32_t shard = 0; shard < 400; ++shard) many.substituted.push_back(10'000 + shard);
+  const mds::run_state most = mds::parse_state(mds::to_text(many));
+  CHECK(most.substituted == many.substituted);
+  CHECK(most.bad_samples.count == ~std::uint64_t{0});
+  CHECK(most.bad_samples.first.empty());
+  for (std::uint32_t shard = 0; shard < 400; ++shard) many.substituted.push_back(20'000 + shard);
+  support::expect_error([&] { (void)mds::to_text(many); }, mds::errc::unsupported);
 }
 
 TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
@@ -235,6 +319,28 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
   bad_ids shard;
   for (std::int64_t i = 50; i < 60; ++i) shard.insert(i);
   fails(data.options(), shard, mds::errc::corrupt, {"all samples", "shard 5", "/data"});
+  {  // a transform that takes none does not go through a whole shard
+    const scratch dir;
+    support::write_plain_dataset(dir / "data", {5000});
+    auto given = data.options();
+    given.remote = dir / "data";
+    given.local = dir / "cache";
+    given.shuffle = false;
+    given.threads = 1;
+    std::atomic<std::uint64_t> tried{0};
+    counting_decode transform{{}, &tried};
+    for (std::int64_t i = 0; i < 100; ++i) transform.bad.insert(i);
+    mds::loader<policies::with<counting_decode>> one(given, transform);
+    support::expect_error([&] { (void)one.epoch().begin(); }, mds::errc::corrupt,
+                          {"100 samples", "not a picture: 99", "sample 0", "shard 0", "/data"});
+    CHECK(tried == 100);
+    transform.bad.erase(99);
+    mds::loader<policies::with<counting_decode>> less(given, transform);
+    auto epoch = less.epoch();
+    const auto ids = (*epoch.begin()).ids();
+    CHECK(std::ranges::count(ids, 99) > 0);
+    CHECK(std::ranges::none_of(ids, [](auto id) { return id < 99; }));
+  }
   auto strict = data.options();
   strict.on_bad_sample = mds::bad_samples::error;
   fails(strict, {17}, mds::errc::transform_failed, {"sample 17", "not a picture: 17"});
@@ -253,12 +359,17 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
     void operator()(const mds::sample_view<numbers>& in, mds::sample_writer<output>& out,
                     mds::sample_generator& random) const {
       if (in.get<"id">() == 17 && how == 0) throw std::bad_alloc();
-      if (in.get<"id">() == 17) throw mds::error(mds::errc::unavailable, "no network");
+      if (in.get<"id">() == 17 && how == 1) throw mds::error(mds::errc::unavailable, "no network");
+      if (in.get<"id">() == 17 && how == 2)
+        throw std::system_error(EMFILE, std::system_category(), "no descriptor");
+      if (in.get<"id">() == 17 && how == 3)
+        throw std::filesystem::filesystem_error("no disk",
+                                                std::make_error_code(std::errc::io_error));
       decode::operator()(in, out, random);
     }
   };
   using of_failing = policies::with<failing>;
-  for (const int how : {0, 1}) {
+  for (const int how : {0, 1, 2, 3}) {
     failing transform;
     transform.how = how;
     mds::loader<of_failing> one(data.options(), transform);
@@ -266,16 +377,61 @@ TEST_CASE("what is not about a sample, or leaves none, fails its batch") {
         [&] {
           for (auto& batch : one.epoch()) static_cast<void>(batch);
         },
-        how == 0 ? mds::errc::transform_failed : mds::errc::unavailable, {"sample 17"});
+        how == 1 ? mds::errc::unavailable : mds::errc::transform_failed, {"sample 17"});
     CHECK(one.bad_samples().count == 0);
   }
+}
+
+TEST_CASE("a sample that is bad for good leaves the other shards of its batch their second fetch") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  data.damage("data/shard.00001.mds", 3);
+  const std::uint64_t batch_size = GENERATE(1, 10, 20, 40);
+  data.read(batch_size, {13});
+  data.damage("cache/shard.00000.mds", 2);
+  data.damage("cache/shard.00003.mds", 7);
+  data.read(batch_size, {13});
+  CHECK(data.are_whole({"shard.00000.mds", "shard.00003.mds"}));
+}
+
+TEST_CASE("a shard that is bad in the cache alone is replaced neither whole nor in part") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  const std::uint64_t batch_size = GENERATE(1, 3, 40);
+  const auto shards = GENERATE(mds::bad_shards::error, mds::bad_shards::substitute);
+  data.read(batch_size, {}, shards);
+  for (const char* file : {"cache/shard.00000.mds", "cache/shard.00002.mds"}) data.damage(file, 5);
+  data.read(batch_size, {}, shards);
+  CHECK(data.are_whole({"shard.00000.mds", "shard.00002.mds"}));
+}
+
+TEST_CASE("a sample whose place in its shard is bad is a bad sample") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  {  // where sample 14 ends and sample 15 begins
+    std::fstream shard(data.dir / "data/shard.00001.mds",
+                       std::ios::in | std::ios::out | std::ios::binary);
+    shard.seekp(4 + 4 * 5 + 3);
+    shard.put('\x7f');
+  }
+  const std::uint64_t batch_size = GENERATE(1, 10, 40);
+  data.read(batch_size, {14, 15});
+  data.damage("cache/shard.00000.mds", 2);  // beside it: bad only here
+  data.read(batch_size, {14, 15});
+  CHECK(data.are_whole({"shard.00000.mds"}));
+  auto strict = data.options(batch_size);
+  strict.on_bad_sample = mds::bad_samples::error;
+  mds::loader<texts> one(strict);
+  support::expect_error(
+      [&] {
+        for (auto& batch : one.epoch()) static_cast<void>(batch);
+      },
+      mds::errc::corrupt, {"shard 1", "/data"});
 }
 
 TEST_CASE("samples without a transform: damaged bytes, and rows that cannot be read") {
   using namespace bad_samples_test;
   const scratch dir;
-  using texts =
-      mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>>;
   const bool rows = GENERATE(false, true);
   const std::string file = dir / (rows ? "data/shard.00000.json" : "data/shard.00000.mds");
   if (rows) {

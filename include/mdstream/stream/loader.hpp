@@ -207,8 +207,8 @@ class loader {
   ///     for (std::size_t i = 0; i < batch.real_size(); ++i)
   ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
   [[nodiscard]] sample_origin origin(std::int64_t id) const { return engine_->origin(id); }
-  /// The samples in whose place this rank has read others, with `bad_samples::substitute`: since
-  /// the run began, a saved state counts on. Of the batches that were handed out.
+  /// The samples in whose place this rank has read others, with `bad_samples::substitute`, after
+  /// those of the state that it loaded, which all ranks have. Of the batches that were handed out.
   [[nodiscard]] replaced_samples bad_samples() const { return engine_->bad_samples(); }
   /// The columns of the samples: those of the schema; without one, those that all streams have.
   [[nodiscard]] const sample_layout& layout() const noexcept { return engine_->layout(); }

@@ -110,8 +110,8 @@ enum class bad_shards : std::uint8_t {
   substitute,  ///< read the next shard of the stream in its place; the saved state records it
 };
 
-/// What to do with a bad sample: the transform or the collator throws for it, or its bytes are none
-/// of its columns' encodings. For example a JPEG file that is cut off.
+/// What to do with a bad sample: the transform or the collator throws for it, or its bytes
+/// cannot be decoded. For example a JPEG file that is cut off.
 enum class bad_samples : std::uint8_t {
   error,       ///< its batch fails, and the error names the sample
   substitute,  ///< read the next good sample of its shard in its place, with the same random

@@ -59,7 +59,8 @@ inline constexpr int state_version = 1;
 
 }  // namespace detail
 
-/// The text of a state: one line of JSON, sorted keys, below 4,096 bytes.
+/// The text of a state: one line of JSON, sorted keys, below 4,096 bytes. If it would be longer, it
+/// is without `bad_samples.first`. Throws `errc::unsupported` if it still is.
 [[nodiscard]] std::string to_text(const run_state& state);
 
 /// Reads a state, of this library or of Python. Throws `errc::corrupt`, naming key or byte, for

@@ -127,27 +127,37 @@ inline void measure_fixed(std::span<const source_column> sources,
     if (samples[i].size != expected) check_size_header(sources, 0, samples[i], i);
 }
 
+/// Checks sample `index` against the columns and calls `visit(column, bytes)` for every value,
+/// without its shape header. Throws `bad_sample`.
+template <class Visit>
+void measure_sample(std::span<const source_column> sources, std::uint32_t variable_count,
+                    const sample_bytes& sample, std::size_t index, Visit&& visit) {
+  detail::check_size_header(sources, variable_count, sample, index);
+  for_each_value(sources, variable_count, sample,
+                 [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
+                   const source_column& source = sources[column];
+                   const auto at = static_cast<std::uint64_t>(value - sample.data);
+                   if (source.shaped) {
+                     bytes -= detail::checked_shape_header(source, value, bytes, index, at);
+                   } else if (bytes % size_of(source.type) != 0) {
+                     throw bad_sample(index, at, "a value that is no multiple of its element size");
+                   }
+                   visit(column, bytes);
+                 });
+}
+
 /// Checks every sample against the columns and sums up their lengths.
 /// `out` has one element for each source. Linear in samples × columns; throws `bad_sample`.
 inline void measure(std::span<const source_column> sources, std::uint32_t variable_count,
                     std::span<const sample_bytes> samples, std::span<column_measure> out) {
   if (variable_count == 0) return detail::measure_fixed(sources, samples, out);
   std::ranges::fill(out, column_measure{});
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    detail::check_size_header(sources, variable_count, samples[i], i);
-    for_each_value(sources, variable_count, samples[i],
-                   [&](std::size_t column, const std::byte* value, std::uint64_t bytes) {
-                     const source_column& source = sources[column];
-                     const auto at = static_cast<std::uint64_t>(value - samples[i].data);
-                     if (source.shaped) {
-                       bytes -= detail::checked_shape_header(source, value, bytes, i, at);
-                     } else if (bytes % size_of(source.type) != 0) {
-                       throw bad_sample(i, at, "a value that is no multiple of its element size");
-                     }
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    measure_sample(sources, variable_count, samples[i], i,
+                   [&](std::size_t column, std::uint64_t bytes) {
                      out[column].total += bytes;
                      out[column].longest = std::max(out[column].longest, bytes);
                    });
-  }
 }
 
 /// Calls `visit(elements, at)` for the values of variable `ndarray` of a checked sample: how many

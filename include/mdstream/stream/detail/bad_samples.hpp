@@ -25,6 +25,9 @@ namespace mdstream::inline v0::detail {
   return at;
 }
 
+/// So many bad samples one after another end the search: rather the transform is wrong.
+inline constexpr std::uint64_t most_bad_in_a_row = 100;
+
 inline constexpr std::size_t most_kept_bad_samples = 64;
 
 /// Counts samples that were bad.

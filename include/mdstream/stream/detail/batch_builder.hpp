@@ -49,12 +49,12 @@ class untyped_batch {
 struct mapped_samples {
   const corpus& from;
   const upcoming_batch& batch;
-  std::span<const bytes_view> bytes;  ///< of `batch.ids`
+  std::span<const bytes_view> bytes;  ///< of `batch.ids`; null: its place in the shard is bad
   const epoch_seed& seed;
   /// The shards of `batch.needs`, in this order, where other samples may be read in place of bad
   /// ones; empty where they are not held. Null: a bad sample fails its batch.
   const std::vector<shard_ref>* shards = nullptr;
-  /// Whether somebody was warned of a bad sample.
+  /// Set after the first warning of the epoch.
   std::atomic<bool>* warned = nullptr;
 };
 

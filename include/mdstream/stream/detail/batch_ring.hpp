@@ -34,7 +34,8 @@ struct batch_job {
   upcoming_batch from{};
   std::vector<shard_ref> shards{};    ///< hold the samples until the batch is put together
   copied_samples copied{};            ///< holds them where the shards are not held
-  std::vector<bytes_view> samples{};  ///< of `from.ids`, as they lie in their shards
+  bool alone = false;                 ///< no other batch holds its shards
+  std::vector<bytes_view> samples{};  ///< of `from.ids`, as they lie in their shards; null: nowhere
   prepared_samples prepared{};
   std::atomic<std::size_t> workers{0};  ///< that have not returned
   std::uint64_t bytes = 0;              ///< of the finished batch

@@ -80,8 +80,10 @@ class delivery {
 
   /// To be called between the announcement of a batch and `pop`, by who found that samples of one
   /// of its shards are bad. True when the batch has been changed for it, so that it has to be
-  /// waited for once more; false when the failure stands.
-  bool recover(std::uint32_t shard);
+  /// waited for once more; false when the failure stands. `alone`: no batch that was taken over
+  /// before holds the shard. Otherwise none takes its place: it could only not be fetched again
+  /// yet.
+  bool recover(std::uint32_t shard, bool alone = true);
 
   /// The batch that was announced.
   [[nodiscard]] const upcoming_batch& front() const noexcept { return ahead_.front(); }

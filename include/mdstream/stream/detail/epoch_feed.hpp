@@ -114,10 +114,10 @@ class epoch_feed final : public epoch_steps, private batch_source {
     return delivery_.shard(at.shard)[at.index];
   }
 
-  /// What to do about the exception at hand. True where the batch was changed for it; otherwise it
-  /// is thrown again, with the place that it is about. False, too, for a bad sample in whose place
-  /// another may be read: then the batch has to be waited for once more, too.
-  bool recovered(const upcoming_batch& from);
+  /// Changes the batch for the exception at hand, so that it has to be waited for once more; where
+  /// that cannot be done, throws it again, with the place that it is about. `alone`: as
+  /// `delivery::recover`.
+  void recover(const upcoming_batch& from, bool alone);
 
   /// The shard of the first sample whose place in its shard is bad, or whose bytes are lost.
   [[nodiscard]] std::optional<std::uint32_t> shard_of_bad_sample(const upcoming_batch& from);
@@ -130,10 +130,12 @@ class epoch_feed final : public epoch_steps, private batch_source {
   /// Takes the announced batch over. False where it has to be announced once more.
   MDSTREAM_INLINE bool take(batch_job& into) override;
 
-  /// Fills the samples of a batch; with `check`, a transform gets samples that hold what their size
-  /// headers say.
-  void find_mapped(const upcoming_batch& from, bool check, std::vector<bytes_view>& into);
-  void check_sample(const upcoming_batch& from, std::size_t i, bytes_view sample) const;
+  /// Fills the samples of a batch. Throws `bad_sample` for one that `find_checked` refuses, unless
+  /// its shard was given up: then it is met again where samples are prepared.
+  void find_mapped(const upcoming_batch& from, std::vector<bytes_view>& into);
+  /// Sets `sample` to sample `i` of a batch and checks its place in the shard and its size header.
+  /// Throws `errc::corrupt`; if it is about the place, `sample` stays as it was.
+  void find_checked(const upcoming_batch& from, std::size_t i, bytes_view& sample);
 
   MDSTREAM_INLINE void prepare(batch_job& of, std::size_t worker) const override;
 
@@ -148,7 +150,7 @@ class epoch_feed final : public epoch_steps, private batch_source {
   std::uint64_t first_number_;
   bool substitute_samples_;
   mutable std::atomic<bool> warned_of_sample_{false};
-  std::optional<std::uint64_t> unchecked_{};  // the batch that has a bad sample for good
+  std::vector<std::uint32_t> given_up_{};     // shards with samples that are bad for good
   std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
   std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
   work_count under_way_;

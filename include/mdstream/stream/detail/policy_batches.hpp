@@ -32,9 +32,13 @@ struct stored_sample {
   bytes_view bytes{};
 };
 
+/// The bytes of a sample of one of the batch's shards. Throws `errc::corrupt` if its place there is
+/// bad. Precondition: the shards are held.
+[[nodiscard]] bytes_view bytes_in_shard(const mapped_samples& of, sample_location at);
+
 /// The sample to be tried in place of sample `i` of the batch, for which `tried` failed with the
-/// exception at hand. Throws that, as `rethrow_for_sample`, where no other is read, or there is
-/// none left.
+/// exception at hand. Throws that, as `rethrow_for_sample`, where no other is read; throws
+/// `errc::corrupt` where all of the shard, or `most_bad_in_a_row`, are bad.
 [[nodiscard]] stored_sample next_candidate(const mapped_samples& of, std::size_t i,
                                            sample_location tried, bool transforms);
 
@@ -147,13 +151,10 @@ class policy_batches final : public batch_builder {
     if constexpr (!collate::sample_collator<collator>) {
       const std::span<const collate::source_column> sources = columns_->sources;
       const collate::sample_bytes one{prepared.data(), prepared.size()};
-      std::vector<collate::detail::column_measure> measures(sources.size());
-      collate::detail::measure(sources, variable_count_, {&one, 1}, measures);
-      refuse_overlong({&one, 1});
-      if constexpr (collate::row_collator<collator>) {
-        std::uint64_t length = 0;
-        collate::detail::measure_sequences(sources, variable_count_, {&one, 1}, {&length, 1});
-      }
+      collate::detail::measure_sample(sources, variable_count_, one, 0,
+                                      [](std::size_t, std::uint64_t) {});
+      std::uint64_t length = 0;
+      check_lengths({&one, 1}, {&length, 1});
     }
   }
 
@@ -165,7 +166,10 @@ class policy_batches final : public batch_builder {
     const sample_form& stored = of.from.form(from.at.shard);
     const std::size_t begin = memory.size();
     bytes_view sample = from.bytes;
-    if (of.shards != nullptr) stored.check(sample);
+    if (of.shards != nullptr) {
+      if (sample.data() == nullptr && !of.shards->empty()) sample = bytes_in_shard(of, from.at);
+      stored.check(sample);
+    }
     // Where others are converted, all are: the batch is built of what was prepared.
     if (!transforms || !stored.as_stored()) {
       std::vector<std::byte>& form = transforms ? scratch : memory;
@@ -206,15 +210,21 @@ class policy_batches final : public batch_builder {
       return {.slab_bytes = collator_.lay_out(bytes, samples.size(), outputs)};
     } else {
       collate::detail::measure(sources, variable_count_, samples, measures_);
-      refuse_overlong(samples);
-      if constexpr (collate::row_collator<collator>) {
-        lengths_.resize(samples.size());
-        collate::detail::measure_sequences(sources, variable_count_, samples, lengths_);
+      if constexpr (collate::row_collator<collator>) lengths_.resize(samples.size());
+      check_lengths(samples, lengths_);
+      if constexpr (collate::row_collator<collator>)
         return collator_.pack(sources, measures_, lengths_, outputs, segments_);
-      } else {
+      else
         return {.slab_bytes = collator_.lay_out(sources, measures_, samples.size(), outputs)};
-      }
     }
+  }
+
+  /// Checks the sequences of measured samples; where rows are packed, also sets their lengths.
+  void check_lengths(std::span<const collate::sample_bytes> samples,
+                     [[maybe_unused]] std::span<std::uint64_t> lengths) const {
+    refuse_overlong(samples);
+    if constexpr (collate::row_collator<collator>)
+      collate::detail::measure_sequences(columns_->sources, variable_count_, samples, lengths);
   }
 
   void refuse_overlong(std::span<const collate::sample_bytes> samples) const {

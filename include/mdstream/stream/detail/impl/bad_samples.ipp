@@ -5,6 +5,7 @@
 #include <mdstream/version.hpp>
 
 #include <new>
+#include <system_error>
 
 namespace mdstream::inline v0::detail {
 
@@ -16,6 +17,8 @@ MDSTREAM_INLINE bool is_about_sample(const std::exception_ptr& why) noexcept {
     return code == errc::corrupt || code == errc::invalid_argument || code == errc::out_of_range ||
            code == errc::unsupported || code == errc::transform_failed;
   } catch (const std::bad_alloc&) {
+    return false;
+  } catch (const std::system_error&) {  // of files, threads, sockets
     return false;
   } catch (...) {
     return true;

@@ -128,6 +128,7 @@ MDSTREAM_INLINE bool batch_ring::take() {
   {
     const std::lock_guard lock(mutex_);
     next = spare_ ? std::exchange(spare_, nullptr) : std::make_shared<job>();
+    next->alone = asks_ == request::sent_alone;
   }
   next->at = job::stage::preparing;
   next->failure = nullptr;

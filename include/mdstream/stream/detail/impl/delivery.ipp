@@ -76,9 +76,9 @@ MDSTREAM_INLINE void delivery::async_next(std::stop_token stop, unique_function<
   gather_for(std::move(waiter), lock);
 }
 
-MDSTREAM_INLINE bool delivery::recover(std::uint32_t shard) {
+MDSTREAM_INLINE bool delivery::recover(std::uint32_t shard, bool alone) {
   std::unique_lock lock(mutex_);
-  return drop(shard, lock) || substitute(shard, errc::corrupt);
+  return drop(shard, lock) || (alone && substitute(shard, errc::corrupt));
 }
 
 MDSTREAM_INLINE const upcoming_batch* delivery::upcoming() const noexcept {

@@ -82,8 +82,8 @@ MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
       static_cast<void>(assemble(from, into));
     });
   } catch (...) {
-    if (recovered(from)) return false;
-    throw;
+    recover(from, true);
+    return false;
   }
   delivery_.pop();
   look_beyond();
@@ -115,13 +115,12 @@ MDSTREAM_INLINE void epoch_feed::look_beyond() {
   for (const sample_location at : next->locations) delivery_.shard(at.shard).prefetch(at.index);
 }
 
-MDSTREAM_INLINE bool epoch_feed::recovered(const upcoming_batch& from) {
+MDSTREAM_INLINE void epoch_feed::recover(const upcoming_batch& from, bool alone) {
   try {
     throw;
   } catch (const collate::detail::bad_sample& bad) {
     const sample_location at = from.locations[bad.index()];
-    if (bad.code() == errc::corrupt && delivery_.recover(at.shard)) return true;
-    if (substitute_samples_) return false;
+    if (bad.code() == errc::corrupt && delivery_.recover(at.shard, alone)) return;
     throw error(
         bad.code(),
         corpus_.placed({.what = bad.what(), .sample = at.index, .byte = bad.byte()}, at.shard));
@@ -129,7 +128,7 @@ MDSTREAM_INLINE bool epoch_feed::recovered(const upcoming_batch& from) {
     const std::optional<std::uint32_t> shard = shard_of_bad_sample(from);
     if (!shard) throw;
     diagnostics where = corpus_.placed(e.where(), *shard);
-    if (delivery_.recover(*shard)) return true;
+    if (delivery_.recover(*shard, alone)) return;
     throw error(e.code(), std::move(where));
   }
 }
@@ -155,13 +154,19 @@ MDSTREAM_INLINE void epoch_feed::announce(std::stop_token stop, unique_function<
 MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
   const upcoming_batch& from = delivery_.front();
   try {
-    find_mapped(from, unchecked_ != from.number, into.samples);
-  } catch (const collate::detail::bad_sample&) {
-    if (!recovered(from)) unchecked_ = from.number;  // it is met again where samples are prepared
+    find_mapped(from, into.samples);
+  } catch (const collate::detail::bad_sample& bad) {
+    const std::uint32_t shard = from.locations[bad.index()].shard;
+    // While others in the making hold a shard, it cannot be fetched once more. It is not given up
+    // for that: which samples are bad must not depend on them.
+    if (!substitute_samples_ || !into.alone)
+      recover(from, into.alone);
+    else if (!delivery_.recover(shard))
+      given_up_.push_back(shard);
     return false;
   } catch (...) {
-    if (recovered(from)) return false;
-    throw;
+    recover(from, into.alone);
+    return false;
   }
   into.from = from;
   delivery_.share_front(into.shards);
@@ -170,25 +175,29 @@ MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
   return true;
 }
 
-MDSTREAM_INLINE void epoch_feed::find_mapped(const upcoming_batch& from, bool check,
+MDSTREAM_INLINE void epoch_feed::find_mapped(const upcoming_batch& from,
                                              std::vector<bytes_view>& into) {
   into.clear();
-  const copied_samples* const copied = delivery_.copied();
   detail::read_mapped([&] {
     for (std::size_t i = 0; i < from.locations.size(); ++i) {
-      into.push_back(copied != nullptr ? (*copied)[i] : mapped(from.locations[i]));
-      if (check) check_sample(from, i, into.back());
+      bytes_view sample;
+      try {
+        find_checked(from, i, sample);
+      } catch (const error& e) {
+        if (std::ranges::find(given_up_, from.locations[i].shard) == given_up_.end())
+          throw collate::detail::bad_sample(i, e.where().byte.value_or(0), e.where().what);
+      }
+      into.push_back(sample);
     }
   });
 }
 
-MDSTREAM_INLINE void epoch_feed::check_sample(const upcoming_batch& from, std::size_t i,
-                                              bytes_view sample) const {
-  try {
-    corpus_.form(from.locations[i].shard).check(sample);
-  } catch (const error& e) {
-    throw collate::detail::bad_sample(i, e.where().byte.value_or(0), e.where().what);
-  }
+MDSTREAM_INLINE void epoch_feed::find_checked(const upcoming_batch& from, std::size_t i,
+                                              bytes_view& sample) {
+  const sample_location at = from.locations[i];
+  const copied_samples* const copied = delivery_.copied();
+  sample = copied != nullptr ? (*copied)[i] : mapped(at);
+  corpus_.form(at.shard).check(sample);
 }
 
 MDSTREAM_INLINE void epoch_feed::prepare(batch_job& of, std::size_t worker) const {

@@ -4,6 +4,7 @@
 #include <mdstream/stream/detail/policy_batches.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <exception>
 
 namespace mdstream::inline v0::detail {
@@ -34,6 +35,12 @@ MDSTREAM_INLINE void rethrow_for_sample(const mapped_samples& of, sample_locatio
   }
 }
 
+MDSTREAM_INLINE bytes_view bytes_in_shard(const mapped_samples& of, sample_location at) {
+  std::size_t need = 0;
+  while (of.batch.needs[need].shard != at.shard) ++need;
+  return of.from.bytes((*of.shards)[need], at);
+}
+
 MDSTREAM_INLINE stored_sample next_candidate(const mapped_samples& of, std::size_t i,
                                              sample_location tried, bool transforms) {
   const sample_location first = of.batch.locations[i];
@@ -57,18 +64,19 @@ MDSTREAM_INLINE stored_sample next_candidate(const mapped_samples& of, std::size
         "batch, so raise it");
   if (!of.warned->exchange(true))
     of.from.warn("a bad sample, in whose place the next one of its shard is read: " + cause);
-  std::size_t need = 0;
-  while (of.batch.needs[need].shard != first.shard) ++need;
-  for (sample_location next = following(tried, of.from.locate()); !(next == first);
-       next = following(next, of.from.locate())) {
+  const std::uint64_t samples = of.from.locate().shard_samples(first.shard);
+  std::uint64_t bad = (tried.index + samples - first.index) % samples + 1;
+  for (sample_location next = tried; bad < std::min(samples, most_bad_in_a_row); ++bad) {
+    next = following(next, of.from.locate());
     try {
-      return {next, of.from.bytes((*of.shards)[need], next)};
+      return {next, bytes_in_shard(of, next)};
     } catch (const error& e) {
       if (e.code() != errc::corrupt) throw;  // its place in the shard is bad
     }
   }
-  refuse(errc::corrupt,
-         "all samples of the shard are bad, so that none can take the place of another");
+  refuse(errc::corrupt, (bad == samples ? "all samples of the shard are bad"
+                                        : std::to_string(bad) + " samples in a row are bad") +
+                            std::string(", so that none of them can take the place of another"));
   return {};
 }
 

@@ -111,6 +111,18 @@ MDSTREAM_INLINE resume_point parse_resume_point(const json::value& from) {
   return at;
 }
 
+MDSTREAM_INLINE std::string state_text(const run_state& state) {
+  json::object members = python_members(state.at);
+  if (state.identity) {
+    json::object own = identity_members(*state.identity);
+    if (!state.substituted.empty()) own.emplace_back("substituted", numbers(state.substituted));
+    if (state.bad_samples.count != 0)
+      own.emplace_back("bad_samples", bad_sample_members(state.bad_samples));
+    members.emplace_back("mdstream", std::move(own));
+  }
+  return json::dump(std::move(members), json::key_order::sorted);
+}
+
 MDSTREAM_INLINE void state_differs(std::string_view field, const std::string& saved,
                                    const std::string& here) {
   throw error(errc::state_mismatch, "the state was saved with " + std::string(field) + ' ' + saved +
@@ -122,16 +134,12 @@ MDSTREAM_INLINE void state_differs(std::string_view field, const std::string& sa
 namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE std::string to_text(const run_state& state) {
-  json::object members = detail::python_members(state.at);
-  if (state.identity) {
-    json::object own = detail::identity_members(*state.identity);
-    if (!state.substituted.empty())
-      own.emplace_back("substituted", detail::numbers(state.substituted));
-    if (state.bad_samples.count != 0)
-      own.emplace_back("bad_samples", detail::bad_sample_members(state.bad_samples));
-    members.emplace_back("mdstream", std::move(own));
+  std::string text = detail::state_text(state);
+  if (text.size() >= detail::python_state_bytes && !state.bad_samples.first.empty()) {
+    run_state shorter = state;  // without what is only told
+    shorter.bad_samples.first.clear();
+    text = detail::state_text(shorter);
   }
-  std::string text = json::dump(std::move(members), json::key_order::sorted);
   if (text.size() >= detail::python_state_bytes)
     throw error(errc::unsupported,
                 "a state of " + std::to_string(text.size()) + " bytes is longer than Python takes");
