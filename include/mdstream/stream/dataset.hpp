@@ -148,7 +148,7 @@ class dataset {
   [[nodiscard, gnu::noinline]] sample_type looked_for(std::uint64_t i) const {
     const detail::corpus& all = from();
     const detail::sample_location at = lookup_->located(i);
-    if (!all.converts())
+    if (!all.converts() || all.form(at.shard).as_stored())
       if (std::optional<detail::shard_ref> shard = all.cache().try_acquire(at.shard)) {
         const bytes_view bytes = all.bytes(*shard, at);
         return {*std::move(shard), bytes, all.layout(at.shard)};

@@ -14,12 +14,12 @@ namespace mdstream::inline v0::detail {
 class work_count {
  public:
   void begin(std::size_t count = 1);
-  /// Whoever calls it holds no lock of the owner, which may be gone when this returns.
+  /// Call without the owner's lock: the owner may be destroyed before this returns.
   void end();
   [[nodiscard]] bool is_idle() const;
   void wait_idle();
   /// Instead of waiting: calls `then`, which may destroy this, at once if nothing is in progress,
-  /// else when the last of it ends. Nothing begins any more, but by what is in progress.
+  /// else when the last of it ends. After this call only work in progress may call `begin`.
   void when_idle(unique_function<void()> then);
 
  private:

@@ -73,7 +73,7 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
   /// Prepares the next epoch so far, if one has begun.
   void want(readiness wanted);
 
-  /// Tells it that there may be room again for what it fetches.
+  /// Resumes fetches that found no room.
   void fetch_on();
 
   /// Lets it, and an epoch that was left and may still hold its shards, give up one that was found

@@ -171,8 +171,9 @@ class batch_engine {
   /// Says once that a batch did not fit beneath the cache limit, and what limit suits any batch.
   void warn_of_limit();
 
-  /// Destroys the epoch before. Without a cache limit this waits until a batch of the current one
-  /// was handed out: the step into an epoch is to take no longer than others.
+  /// Destroys the epoch before, if it is time. What it holds may be in the way of a cache limit.
+  /// Without one, a batch of the current epoch is handed out first: the step into an epoch is to
+  /// take no longer than others.
   void clear_away();
 
   void begin_next();

@@ -92,7 +92,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   });
   has_left_ = ended != nullptr;
   epochs_->leave(std::move(ended));
-  if (corpus_.cache().limited()) clear_away();  // what it holds may be in this one's way
+  clear_away();
   feed_->wait_for(epochs_->others_gone());
   feed_->fetch_on();  // until then its fetches went by no order, and may have found no room
   order_.prepare(plans_, corpus_.threads(), position_, batch_size_, begun);
@@ -150,7 +150,7 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   require_current(ticket);
   require_idle();
   const detail::watch::call began = begin_call();
-  if (handed_out_->samples != 0) clear_away();
+  clear_away();
   look_beyond();
   if (!feed_->next(held_)) return false;
   warn_of_limit();
@@ -184,7 +184,7 @@ MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& c
     require_idle();
     handed_out_->outstanding = call.admitted_ = true;
     warn_of_limit();
-    if (handed_out_->samples != 0) clear_away();
+    clear_away();
     look_beyond();
     feed_->async_next(call.stop.get_token(), [last](std::exception_ptr failure, batch_pointer got) {
       (*last)(std::move(failure), std::move(got));
@@ -332,7 +332,9 @@ MDSTREAM_INLINE void batch_engine::warn_of_limit() {
 }
 
 MDSTREAM_INLINE void batch_engine::clear_away() {
-  if (std::exchange(has_left_, false)) epochs_->clear();
+  if (!has_left_ || (handed_out_->samples == 0 && !corpus_.cache().limited())) return;
+  has_left_ = false;
+  epochs_->clear();
 }
 
 MDSTREAM_INLINE void batch_engine::begin_next() {
@@ -345,7 +347,7 @@ MDSTREAM_INLINE void batch_engine::begin_next() {
         std::move(key), [this, start, bad = std::move(bad)] { return make_feed(start, bad); },
         [&now = *feed_](std::uint32_t shard) { return now.next_use(shard, 0) != never; });
   } catch (const error&) {
-    // Who begins that epoch meets the same failure.
+    // begin_epoch throws it again.
   }
 }
 
