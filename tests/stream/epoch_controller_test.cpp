@@ -7,7 +7,6 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -48,9 +47,7 @@ struct feed final : mds::detail::epoch_steps {
   journal& book;
   char fails;  // at this step
   mds::detail::unique_function<void()>* ends =
-      nullptr;                   // where something is under way: to be called
-  mds::runtime* pool = nullptr;  // where something is under way, which ends there
-  std::shared_ptr<std::atomic<bool>> gone = std::make_shared<std::atomic<bool>>(false);
+      nullptr;  // where something is under way: to be called
   std::atomic<int> inside{0};
 
   feed(journal& to, char at) : book(to), fails(at) {
@@ -60,7 +57,6 @@ struct feed final : mds::detail::epoch_steps {
   ~feed() override {
     if (inside != 0) ++book.wrong;
     book.note('g');
-    *gone = true;
   }
   void step(char what) {
     if (++inside != 1) ++book.wrong;  // one thread at a time
@@ -79,11 +75,9 @@ struct feed final : mds::detail::epoch_steps {
     book.note('y');
   }
   void build_first() override { step('b'); }
-  [[nodiscard]] bool is_idle() const override { return ends == nullptr && pool == nullptr; }
+  [[nodiscard]] bool is_idle() const override { return ends == nullptr; }
   void async_end(mds::detail::unique_function<void()> ended) override {
-    if (pool != nullptr)
-      pool->post(std::move(ended));
-    else if (ends == nullptr)
+    if (ends == nullptr)
       ended();
     else
       *ends = std::move(ended);
@@ -340,45 +334,26 @@ TEST_CASE("epochs are begun, wanted, taken and left, and loaders end, at any mom
     std::atomic<bool> over{false};
     owned it(threads);
     std::thread others([&over, &book, same = it.share()] {
-      for (unsigned i = 0; !over; ++i) {
+      while (!over) {
         const std::uint64_t use = same->next_use(1, 2);
         if (use != 3 && use != mds::detail::never) ++book.wrong;
         same->want(mds::detail::readiness::built);
-        if (i % 8 == 0) same->yield(5);
-        if (i % 8 == 4) same->fetch_on();
       }
     });
-    const auto made = [&book, &threads](char fails, bool busy) {
-      auto out = std::make_unique<feed>(book, fails);
-      if (busy) out->pool = &threads;
-      return out;
-    };
-    std::vector<std::shared_ptr<std::atomic<bool>>> busy;  // when they were left; true: gone
-    std::list<std::stop_callback<std::function<void()>>> told;
     const std::uint64_t epochs = 1 + random() % 20;
     for (std::uint64_t i = 0; i < epochs; ++i) {
-      it.begin(key(i), [made, fails = "  mrfb"[random() % 6], is_busy = random() % 2 == 0] {
-        return made(fails, is_busy);
+      it.begin(key(i), [&book, fails = "  mrfb"[random() % 6]] {
+        return std::make_unique<feed>(book, fails);
       });
       if (const auto k = random() % 50; k != 0)
         std::this_thread::sleep_for(std::chrono::microseconds(k));
       if (random() % 4 == 0) it->want(mds::detail::readiness::fetched);
       if (random() % 4 == 0) it->fetch_on();
       if (random() % 8 == 0) break;
-      auto left = it->take(key(random() % 3 == 0 ? i + 1 : i));  // or another epoch than this
-      if (left && !left->is_idle()) busy.push_back(static_cast<feed&>(*left).gone);
-      it->leave(std::move(left));
-      const std::stop_token others_gone = it->others_gone();
-      told.emplace_back(others_gone, [&book, before = busy] {
-        if (!std::ranges::all_of(before, [](const auto& each) { return each->load(); }))
-          ++book.wrong;
-      });
+      it->leave(it->take(key(random() % 3 == 0 ? i + 1 : i)));  // or another epoch than this
       if (random() % 4 == 0) it->clear();
-      if (random() % 4 == 0)
-        while (others_gone.stop_possible() && !others_gone.stop_requested())
-          std::this_thread::yield();
     }
-    it.close(random() % 2 == 0 ? made(' ', random() % 2 == 0) : nullptr);
+    it.close(random() % 2 == 0 ? std::make_unique<feed>(book, ' ') : nullptr);
     over = true;
     others.join();
     const std::string text = book.text();
