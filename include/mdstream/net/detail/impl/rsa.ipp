@@ -3,6 +3,7 @@
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/detail/base64.hpp>
 #include <mdstream/core/json/value.hpp>
+#include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/pem.hpp>
 #include <mdstream/net/rsa.hpp>
 #include <mdstream/version.hpp>
