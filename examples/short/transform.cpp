@@ -19,7 +19,8 @@ struct drop_word {
                   mds::sample_generator& random) const {
     std::istringstream text{std::string(in.get<"text">())};
     std::vector<std::string> words{std::istream_iterator<std::string>(text), {}};
-    words.erase(words.begin() + static_cast<std::ptrdiff_t>(random.below(words.size())));
+    if (!words.empty())
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(random.below(words.size())));
     std::string rest;
     for (const std::string& word : words) rest += word + ' ';
     out.write(rest, static_cast<std::int64_t>(words.size()));

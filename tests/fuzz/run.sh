@@ -24,7 +24,7 @@ mkdir -p "$build/findings" "$build/logs"
 # fuzz NAME: 4 KiB is more than any format here needs to be wrong in each of its parts.
 fuzz() {
   mkdir -p "$build/found/$1"
-  if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+  if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=300 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="$build/findings/$1-" "$build/found/$1" "tests/fuzz/corpus/$1" >"$build/logs/$1.txt" 2>&1; then
     sed -nE "s/^stat::number_of_executed_units: ([0-9]+)/fuzz: $1: \1 inputs, nothing found/p" "$build/logs/$1.txt"
   else

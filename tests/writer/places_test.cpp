@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -117,6 +118,34 @@ class counting {
   memory inner_;
   std::shared_ptr<std::atomic<int>> asked_ = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<std::atomic<int>> written_ = std::make_shared<std::atomic<int>>(0);
+};
+
+/// Does something once, before it writes an object of this key.
+class interrupted {
+ public:
+  interrupted(memory inner, std::string key, std::function<void()> action)
+      : inner_(std::move(inner)),
+        key_(std::move(key)),
+        action_(std::make_shared<std::function<void()>>(std::move(action))) {}
+
+  std::uint64_t size(std::string_view key) const { return inner_.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t at, mdstream::mutable_bytes into) const {
+    return inner_.read(key, at, into);
+  }
+  void write(std::string_view key, mdstream::bytes_view bytes) const {
+    if (const auto action = key == key_ ? std::exchange(*action_, nullptr) : nullptr) action();
+    inner_.write(key, bytes);
+  }
+  std::vector<mdstream::object_info> list(std::string_view prefix) const {
+    return inner_.list(prefix);
+  }
+  void remove(std::string_view key) const { inner_.remove(key); }
+  std::string url(std::string_view key) const { return inner_.url(key); }
+
+ private:
+  memory inner_;
+  std::string key_;
+  std::shared_ptr<std::function<void()>> action_;
 };
 
 }  // namespace places_test
@@ -286,6 +315,48 @@ TEST_CASE("a finished dataset that is resumed is copied where the copy lacks it"
   CHECK((objects_of(copy) == whole));
 }
 
+TEST_CASE("what fails of a copy costs no shard of the store, and no more reads of it",
+          "[writer][resume]") {
+  using namespace places_test;
+  const memory store;
+  const scratch files;
+  auto opts = options(store);
+  opts.max_workers = 0;
+  const bool finished = GENERATE(false, true);
+  write_all(opts, 0, 900);
+  if (!finished) store.remove("index.json");
+  const objects before = objects_of(store);
+  std::filesystem::create_directory_symlink(files / "not_mounted", files / "copy");
+  const counting counted(store);
+  opts.out = counted;
+  opts.keep_local = files / "copy";
+  opts.existing = existing_dataset::resume;
+  CHECK_THROWS_AS(writer(opts), mdstream::error);
+  CHECK((objects_of(store) == before));
+  CHECK(counted.asked() < 20);
+}
+
+TEST_CASE("a copy that a loader has decompressed is still the dataset's", "[writer][resume]") {
+  using namespace places_test;
+  const memory store, raw;
+  const scratch files;
+  const mdstream::store::local copy(files / "copy");
+  auto opts = options(store);
+  opts.compression = "zstd";
+  opts.keep_local = files / "copy";
+  write_all(opts, 0, 90);
+  write_all(options(raw), 0, 90);  // the shards as they are decompressed
+  for (const auto& [key, bytes] : objects_of(raw)) {
+    if (key == "index.json") continue;
+    copy.write(key, mdstream::as_bytes(bytes));
+    copy.remove(key + ".zstd");
+  }
+  const objects cached = objects_of(copy);
+  opts.existing = existing_dataset::resume;
+  write_all(opts, 0, 90);
+  CHECK((objects_of(copy) == cached));
+}
+
 TEST_CASE("progress is told shard by shard, and what it throws ends the writer", "[writer]") {
   using namespace places_test;
   const memory store;
@@ -403,6 +474,18 @@ TEST_CASE("parts that are written at the same time are one dataset", "[writer][p
     for (std::thread& each : writers) each.join();
     CHECK((values_of(store) == numbers(120)));
   }
+}
+
+TEST_CASE("a part that grows while another publishes the whole is in it", "[writer][parts]") {
+  using namespace places_test;
+  const memory store;
+  for (const std::uint64_t number : {0, 1}) write_all(part(store, number, 2), 0, 30);
+  auto second = std::make_unique<writer>(part(store, 1, 2, existing_dataset::resume));
+  write(*second, 30, 60);
+  auto opts = part(store, 0, 2, existing_dataset::resume);
+  opts.out = interrupted(store, "index.json", [&] { second->finish(); });
+  write_all(opts, 0, 60);
+  CHECK(mdstream::dataset_index::parse(text_of(store, "index.json")).samples() == 120);
 }
 
 TEST_CASE("a part whose writer was killed keeps the dataset incomplete until it goes on",

@@ -21,7 +21,7 @@ struct sample_origin {
 /// The samples in whose place others were read; see `loader::bad_samples`.
 struct replaced_samples {
   std::uint64_t count = 0;            ///< each as often as it was met
-  std::vector<std::int64_t> first{};  ///< the ids of the first 64
+  std::vector<std::int64_t> first{};  ///< the ids of the first 64; empty if a state left them out
 };
 
 /// A stream and its share of an epoch; see `loader::streams`.

@@ -95,7 +95,8 @@ struct writer_options {
   /// part after part. `existing` has to be `error` or `resume`.
   writer_part part{};
   /// A local directory that gets a copy of all that is written, such as the cache of later runs;
-  /// empty: no copy. Of a part, its shards and index.
+  /// empty: no copy. Of a part, its shards and index. With `resume`, shards without an index there,
+  /// which a killed writer left, are replaced.
   std::string keep_local{};
   /// If set, called after each stored shard.
   progress_function progress{};

@@ -69,10 +69,10 @@ class dataset_sink {
   [[nodiscard]] std::uint64_t shards() const noexcept { return shards_; }
   /// Samples of the shards that were there and are kept.
   [[nodiscard]] std::uint64_t kept_samples() const noexcept { return kept_samples_; }
-  /// Whether the next sample is the first after a shard that was ended before it, by `end_shard` or
-  /// by the writer that is resumed. It needs no further cut, however large it is.
+  /// Whether the next sample is the first after a shard that was ended before it, by this writer or
+  /// by one whose shards are kept. It needs no further cut, however large it is.
   [[nodiscard]] bool is_cut_already() const {
-    return (resumed_ || shards_ > 0) && shard_->samples() == 0;
+    return first_ + shards_ > 0 && shard_->samples() == 0;
   }
 
   void require_open() const {
@@ -130,7 +130,6 @@ class dataset_sink {
   std::uint64_t first_ = 0;
   std::uint64_t shards_ = 0;
   std::uint64_t kept_samples_ = 0;
-  bool resumed_ = false;       // with shards that were read back
   bool is_published_ = false;  // all that was there is in its index
   bool finished_ = false;
 };

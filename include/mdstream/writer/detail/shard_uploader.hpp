@@ -99,9 +99,11 @@ class shard_uploader {
   /// The copy gets the index first. A reader that sees the store's index can rely on the copy.
   void publish_index(std::string_view text) const;
 
-  /// Reads a file of the store for the copy, which may have it: then `same_size` is enough, or it
-  /// is compared with the store's. Throws errc::corrupt if the store's has another size.
-  void copy_stored(const file_info& file, bool same_size) const;
+  /// Reads a file of the store for the copy, unless the copy has it. With `same_size`, a file of
+  /// its size is enough, or one of the size of `raw`, which it is decompressed to; else it is
+  /// compared with the store's. Throws errc::corrupt if the store's has another size. Does nothing
+  /// after a failure.
+  void copy_stored(const file_info& file, const std::optional<file_info>& raw, bool same_size);
 
  private:
   /// A shard's entry in the making, and what the shard adds to the progress.

@@ -39,11 +39,12 @@ class writer_place {
   /// the whole's, and of others what `require_free` found.
   [[nodiscard]] bool whole_has(std::uint64_t shards) const noexcept;
 
-  /// Writes the index of the whole dataset if this part was the last to get its own. Two writers
-  /// that finish at the same time may both be the last: they write the same text.
+  /// Writes the index of the whole dataset if all parts have their own. Reads these once more then:
+  /// another part that grew meanwhile may have published before this.
   void publish_whole() const;
 
  private:
+  [[nodiscard]] std::string merged_index() const;
   /// Throws if the index of the whole dataset has shards that are not of as many parts.
   void require_index_of_parts();
   [[nodiscard]] bool all_parts_finished() const;

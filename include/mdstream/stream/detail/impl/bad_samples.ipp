@@ -4,6 +4,7 @@
 #include <mdstream/stream/detail/bad_samples.hpp>
 #include <mdstream/version.hpp>
 
+#include <ios>
 #include <new>
 #include <system_error>
 
@@ -18,6 +19,8 @@ MDSTREAM_INLINE bool is_about_sample(const std::exception_ptr& why) noexcept {
            code == errc::unsupported || code == errc::transform_failed;
   } catch (const std::bad_alloc&) {
     return false;
+  } catch (const std::ios_base::failure&) {  // also of streams of text in memory
+    return true;
   } catch (const std::system_error&) {  // of files, threads, sockets
     return false;
   } catch (...) {
@@ -26,9 +29,11 @@ MDSTREAM_INLINE bool is_about_sample(const std::exception_ptr& why) noexcept {
 }
 
 MDSTREAM_INLINE void add_bad_samples(replaced_samples& to, const std::vector<std::int64_t>& ids) {
-  to.count += ids.size();
-  for (const std::int64_t id : ids)
-    if (to.first.size() < most_kept_bad_samples) to.first.push_back(id);
+  for (const std::int64_t id : ids) {
+    // Not behind a gap: a state may have left out which samples were the first.
+    if (to.first.size() == to.count && to.count < most_kept_bad_samples) to.first.push_back(id);
+    ++to.count;
+  }
 }
 
 }  // namespace mdstream::inline v0::detail

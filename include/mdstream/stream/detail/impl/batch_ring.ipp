@@ -149,9 +149,10 @@ MDSTREAM_INLINE bool batch_ring::take() {
 MDSTREAM_INLINE void batch_ring::asked(std::exception_ptr failure) {
   std::unique_lock lock(mutex_);
   const bool alone = std::exchange(asks_, request::none) == request::sent_alone;
-  // A bad shard that batches in the making hold can only be fetched again once they let it go,
-  // which they may have done since.
-  ask_alone_ = failure && !alone && code_of(failure) == errc::corrupt;
+  // A bad or lost shard that batches in the making hold can only be fetched again once they let it
+  // go, which they may have done since.
+  const std::error_code code = failure ? code_of(failure) : std::error_code();
+  ask_alone_ = !alone && (code == errc::corrupt || code == errc::io_error);
   if (failure && !ask_alone_) {
     no_more_ = std::move(failure);
     tell_if_spent();

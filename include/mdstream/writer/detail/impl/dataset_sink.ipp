@@ -171,9 +171,16 @@ MDSTREAM_INLINE void dataset_sink::resume(const std::optional<std::string>& inde
   const patient_store* const copy = uploader_->copy();
   std::vector<std::string> stored = shard_keys(uploader_->store());
   const std::optional<std::string> copied = copy == nullptr ? std::nullopt : index_of(*copy);
-  if (copy != nullptr)
+  if (copy != nullptr) {
+    // A loader that has the copy for its cache decompresses the shards there.
+    std::vector<std::string> known = stored;
+    for (std::size_t i = 0; copied && copied == index && i < entries.shards(); ++i)
+      for (const file_role role : {file_role::raw_data, file_role::raw_meta})
+        if (const auto file = entries.file(i, role)) known.push_back(file->name);
+    std::sort(known.begin(), known.end());
     for (const std::string& key : shard_keys(*copy))
-      if (!std::binary_search(stored.begin(), stored.end(), key)) refuse_copy(*copy, key);
+      if (!std::binary_search(known.begin(), known.end(), key)) refuse_copy(*copy, key);
+  }
   std::erase_if(
       stored, [&](const std::string& key) { return shard_number(key).value_or(first_) < first_; });
   // What may be of another dataset is not written to before its index is compared.
@@ -192,10 +199,7 @@ MDSTREAM_INLINE void dataset_sink::resume(const std::optional<std::string>& inde
   if (copy != nullptr && index) complete_copy(*index, entries, copied.has_value());
   kept_samples_ += adopted.samples;
   first_ += adopted.shards;
-  if (adopted.shards > 0) {
-    resumed_ = true;
-    is_published_ = false;
-  }
+  if (adopted.shards > 0) is_published_ = false;
   // The copy first, as above. It may have got shards of behind the gap.
   if (copy != nullptr) remove_shards(*copy, shard_keys(*copy), first_);
   remove_shards(uploader_->store(), stored, first_);
@@ -205,12 +209,14 @@ MDSTREAM_INLINE void dataset_sink::complete_copy(const std::string& text,
                                                  const dataset_index& index, bool had_index) {
   for (std::size_t i = 0; i < index.shards(); ++i) {
     const bool zipped = index.zip(i).has_value();
-    for (const file_role role : {zipped ? file_role::zip_data : file_role::raw_data,
-                                 zipped ? file_role::zip_meta : file_role::raw_meta})
+    const auto copy_file = [&](file_role role, file_role raw_role) {
       if (std::optional<file_info> file = index.file(i, role))
-        uploader_->run([this, file = *std::move(file), had_index] {
-          uploader_->copy_stored(file, had_index);
-        });
+        uploader_->run([this, file = *std::move(file),
+                        raw = zipped ? index.file(i, raw_role) : std::nullopt,
+                        had_index] { uploader_->copy_stored(file, raw, had_index); });
+    };
+    copy_file(zipped ? file_role::zip_data : file_role::raw_data, file_role::raw_data);
+    copy_file(zipped ? file_role::zip_meta : file_role::raw_meta, file_role::raw_meta);
   }
   uploader_->wait();
   publish(*uploader_->copy(), index_file_name, as_bytes(text));

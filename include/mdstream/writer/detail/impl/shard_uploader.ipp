@@ -50,16 +50,20 @@ MDSTREAM_INLINE writer_progress shard_uploader::adopt(std::uint64_t first, std::
                                                       const stored_shard_check& check,
                                                       bool copies) {
   std::uint64_t complete = count;  // guarded by the mutex
-  for (std::uint64_t i = 0; i < count; ++i)
-    run([this, &check, &complete, first, copies, i] {
-      {
+  try {
+    for (std::uint64_t i = 0; i < count; ++i)
+      run([this, &check, &complete, first, copies, i] {
+        {
+          const std::lock_guard lock(mutex_);
+          if (failure_ || i >= complete) return;
+        }
+        if (adopt_one(first + i, check, copies)) return;
         const std::lock_guard lock(mutex_);
-        if (failure_ || i >= complete) return;
-      }
-      if (adopt_one(first + i, check, copies)) return;
-      const std::lock_guard lock(mutex_);
-      complete = std::min(complete, i);
-    });
+        complete = std::min(complete, i);
+      });
+  } catch (...) {
+    note_failure(std::current_exception());  // thrown when no job refers to `check` any more
+  }
   wait();
   const std::lock_guard lock(mutex_);
   entries_.erase(entries_.lower_bound(first + complete), entries_.end());
@@ -89,12 +93,20 @@ MDSTREAM_INLINE void shard_uploader::run(unique_function<void()> job) {
     const std::lock_guard lock(mutex_);
     ++pending_;
   }
-  pool_->post([this, job = std::move(job)]() mutable {
-    attempt(job);
+  const auto ended = [this] {
     const std::lock_guard lock(mutex_);
     --pending_;
     changed_.notify_all();
-  });
+  };
+  try {
+    pool_->post([this, ended, job = std::move(job)]() mutable {
+      attempt(job);
+      ended();
+    });
+  } catch (...) {
+    ended();
+    throw;
+  }
 }
 
 MDSTREAM_INLINE void shard_uploader::rethrow() {
@@ -124,8 +136,12 @@ MDSTREAM_INLINE void shard_uploader::publish_index(std::string_view text) const 
   publish(store_, index_file_name, as_bytes(text));
 }
 
-MDSTREAM_INLINE void shard_uploader::copy_stored(const file_info& file, bool same_size) const {
+MDSTREAM_INLINE void shard_uploader::copy_stored(const file_info& file,
+                                                 const std::optional<file_info>& raw,
+                                                 bool same_size) {
+  if (stopped()) return;
   if (same_size && copied_size(file.name) == file.bytes) return;
+  if (same_size && raw && copied_size(raw->name) == raw->bytes) return;
   const std::vector<std::byte> bytes = read_all(store_, file.name);
   if (bytes.size() != file.bytes)
     throw error(errc::corrupt,
@@ -222,24 +238,19 @@ MDSTREAM_INLINE json::value shard_uploader::describe(const std::string& name,
 
 MDSTREAM_INLINE bool shard_uploader::adopt_one(std::uint64_t number,
                                                const stored_shard_check& check, bool copies) {
+  std::vector<std::byte> data, meta;
+  std::optional<shard_entry> entry;
   try {
-    const std::vector<std::byte> data = read_all(store_, stored_name(number, false));
-    std::vector<std::byte> meta;
+    data = read_all(store_, stored_name(number, false));
     if (has_meta()) meta = read_all(store_, stored_name(number, true));
     const std::vector<std::byte> raw_data =
         codec_ ? decompress_stored(*codec_, data) : std::vector<std::byte>();
     const std::vector<std::byte> raw_meta =
         codec_ && has_meta() ? decompress_stored(*codec_, meta) : std::vector<std::byte>();
     const bytes_view plain_data = codec_ ? raw_data : data, plain_meta = codec_ ? raw_meta : meta;
-    shard_entry entry = begin_entry(check(plain_data, plain_meta));
-    add_file(number, plain_data, data, false, entry);
-    if (has_meta()) add_file(number, plain_meta, meta, true, entry);
-    if (copies) {
-      copy_file(stored_name(number, false), data);
-      if (has_meta()) copy_file(stored_name(number, true), meta);
-    }
-    enter(number, entry);
-    return true;
+    entry = begin_entry(check(plain_data, plain_meta));
+    add_file(number, plain_data, data, false, *entry);
+    if (has_meta()) add_file(number, plain_meta, meta, true, *entry);
   } catch (const error& e) {
     if (e.code() == errc::corrupt || e.code() == errc::not_found) return false;
     diagnostics where = e.where();
@@ -247,6 +258,13 @@ MDSTREAM_INLINE bool shard_uploader::adopt_one(std::uint64_t number,
     if (where.url.empty()) where.url = store_.url(stored_name(number, false));
     throw error(e.code(), std::move(where));
   }
+  // What fails here is the copy: it says nothing about the shard in the store.
+  if (copies) {
+    copy_file(stored_name(number, false), data);
+    if (has_meta()) copy_file(stored_name(number, true), meta);
+  }
+  enter(number, *entry);
+  return true;
 }
 
 MDSTREAM_INLINE void shard_uploader::copy_file(const std::string& key, bytes_view bytes) const {

@@ -122,16 +122,23 @@ MDSTREAM_INLINE bool writer_place::all_parts_finished() const {
   return true;
 }
 
-MDSTREAM_INLINE void writer_place::publish_whole() const {
-  if (part_.of == 1 || !all_parts_finished()) return;
+MDSTREAM_INLINE std::string writer_place::merged_index() const {
   std::vector<index_part> parts;
   for (std::uint64_t i = 0; i < part_.of; ++i) {
     std::string directory = part_directory(i, part_.of);
     const std::string key = directory + '/' + std::string(index_file_name);
     parts.push_back(read_part(whole_, key, std::move(directory)));
   }
-  const std::string text = merge_indexes(std::span<const index_part>(parts));
-  publish(whole_, index_file_name, as_bytes(text));
+  return merge_indexes(std::span<const index_part>(parts));
+}
+
+MDSTREAM_INLINE void writer_place::publish_whole() const {
+  if (part_.of == 1 || !all_parts_finished()) return;
+  std::string published;
+  for (std::string text = merged_index(); text != published; text = merged_index()) {
+    publish(whole_, index_file_name, as_bytes(text));
+    published = std::move(text);
+  }
 }
 
 }  // namespace mdstream::inline v0::detail
