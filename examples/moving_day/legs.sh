@@ -109,7 +109,7 @@ border() {
 }
 count_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$state/$1/counts" "$2"; }
 port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
-# Of those that the kernel gives to nobody who asks for any.
+# Outside the kernel's ephemeral range.
 free_port() {
   python3 -c 'import random, socket
 while True:

@@ -43,7 +43,7 @@ restart_daemon() {
 start_slurm() {
   local state=$1 nodes=$2 cores=$3 user host ports node _
   user=$(id -un) host=$(hostname -s)
-  # Not of those that the kernel gives to whoever asks for any.
+  # Outside the kernel's ephemeral range.
   read -ra ports < <(python3 -c 'import random, socket, sys
 found = []
 while len(found) < int(sys.argv[1]):

@@ -68,8 +68,8 @@ venv() {
   exec 9>&-
 }
 
-# free_ports N: not of those that the kernel gives to whoever asks for any, as the tests beside this one do: until a server listens on it,
-# a port is nobody's.
+# free_ports N: outside the kernel's ephemeral range, from which the tests beside this one get theirs: until a server listens on a port,
+# another program may take it.
 free_ports() {
   python3 -c 'import random, socket, sys
 found = []

@@ -21,7 +21,7 @@ template <class Value>
   return [done = std::move(done)](std::error_code code, store_answer) mutable { done(code); };
 }
 
-/// Takes `count` bytes of the object at most: whoever places what a stream brings relies on it,
+/// Takes `count` bytes of the object at most: callers size their memory by it,
 /// whatever the store and its server send.
 [[nodiscard]] MDSTREAM_INLINE byte_taker take_at_most(std::uint64_t count, std::string url,
                                                       byte_taker take) {
