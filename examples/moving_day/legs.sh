@@ -109,16 +109,6 @@ border() {
 }
 count_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$state/$1/counts" "$2"; }
 port_of() { sed -E 's/.*:([0-9]+)(\/.*)?$/\1/' <<<"$1"; }
-# Outside the kernel's ephemeral range.
-free_port() {
-  python3 -c 'import random, socket
-while True:
-    try:
-        print(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))).getsockname()[1])
-        break
-    except OSError:
-        pass'
-}
 
 # A node's cache holds all data.
 train=("$program" train --run "$run" --steps "$steps" --save-every "$save_every" --cache-mb 64)
@@ -161,7 +151,7 @@ say "leg 2: two ranks under Slurm, checkpoints in S3 and Azure; the data are cop
 export S3_ENDPOINT_URL=http://127.0.0.1:$slurm_border
 start_slurm "$state/slurm" 2 1
 begin "Slurm, 2 ranks"
-job=$(QUICKSTART_MEETING=127.0.0.1:$(free_port) sbatch --parsable --nodes=1-2 --requeue --open-mode=append \
+job=$(QUICKSTART_MEETING=127.0.0.1:$(free_ports 1) sbatch --parsable --nodes=1-2 --requeue --open-mode=append \
   --output="$work/runs/said.txt" "$here/job.sh" "$work/nodes" "${train[@]}" --data $s3 --checkpoints $s3 --checkpoints $azure)
 # Nothing once the job has ended. A controller that has just been killed does not answer.
 job_state() {
@@ -201,8 +191,8 @@ ended "$copy"
 say "leg 3: four ranks under torchrun, data in Google Cloud Storage, which throttles and is then gone for ${OUTAGE:=20} s"
 begin "torchrun, 4 ranks"
 # -r and -t: without them the torchrun of PyTorch 1.13 fails under Python 3.11.
-QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
-  --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "moving-$$" \
+QUICKSTART_MEETING=127.0.0.1:$(free_ports 1) spawn "$work/runs/said.txt" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
+  --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_ports 1)" --rdzv_id "moving-$$" \
   "${train[@]}" --data $gs --checkpoints $azure --checkpoints $s3 --work "$work/nodes/b" --predownload 24
 alive=launcher_lives
 # So little is fetched ahead that the training meets whatever the store does.

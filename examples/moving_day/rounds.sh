@@ -34,13 +34,13 @@ start_somewhere() {
       ;;
     2)
       launcher=torchrun ranks=4
-      QUICKSTART_MEETING=127.0.0.1:$(free_port) spawn "$said" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
-        --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_port)" --rdzv_id "start-$starts-$$" \
+      QUICKSTART_MEETING=127.0.0.1:$(free_ports 1) spawn "$said" torchrun --nproc_per_node 4 --no_python -r 1 -t 1 --monitor_interval 0.1 \
+        --log_dir "$state/torchrun" --rdzv_backend c10d --rdzv_endpoint "127.0.0.1:$(free_ports 1)" --rdzv_id "start-$starts-$$" \
         "${words[@]}" --work "$work/nodes/b"
       ;;
     3)
       launcher=Slurm ranks=2 alive=job_lives
-      job=$(QUICKSTART_MEETING=127.0.0.1:$(free_port) sbatch --parsable --nodes=2 --no-requeue --output="$said" \
+      job=$(QUICKSTART_MEETING=127.0.0.1:$(free_ports 1) sbatch --parsable --nodes=2 --no-requeue --output="$said" \
         "$here/job.sh" "$work/nodes" "${words[@]}")
       ;;
   esac

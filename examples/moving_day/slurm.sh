@@ -1,5 +1,7 @@
 # shellcheck shell=bash
 # Sourced: a cluster of Slurm whose nodes are all on this machine, and which ends when the script does.
+# shellcheck source=examples/moving_day/free_ports.sh
+. "$(dirname "${BASH_SOURCE[0]}")/free_ports.sh"
 declare -A slurm_processes=()
 
 stop_slurm() {
@@ -43,15 +45,7 @@ restart_daemon() {
 start_slurm() {
   local state=$1 nodes=$2 cores=$3 user host ports node _
   user=$(id -un) host=$(hostname -s)
-  # Outside the kernel's ephemeral range.
-  read -ra ports < <(python3 -c 'import random, socket, sys
-found = []
-while len(found) < int(sys.argv[1]):
-    try:
-        found.append(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))))
-    except OSError:
-        pass
-print(*[each.getsockname()[1] for each in found])' $((nodes + 1)))
+  read -ra ports < <(free_ports $((nodes + 1)))
   mkdir -p "$state"/{munge,controller}
   chmod 700 "$state/munge"
   (umask 077 && head -c 128 /dev/urandom >"$state/munge/key")

@@ -68,18 +68,8 @@ venv() {
   exec 9>&-
 }
 
-# free_ports N: outside the kernel's ephemeral range, from which the tests beside this one get theirs: until a server listens on a port,
-# another program may take it.
-free_ports() {
-  python3 -c 'import random, socket, sys
-found = []
-while len(found) < int(sys.argv[1]):
-    try:
-        found.append(socket.create_server(("127.0.0.1", random.randrange(10_000, 32_000))))
-    except OSError:
-        pass
-print(*[each.getsockname()[1] for each in found])' "$1"
-}
+# shellcheck source=examples/moving_day/free_ports.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../examples/moving_day/free_ports.sh"
 
 # spawn COMMAND...: in the background, in a process group of its own; it ends when this script is killed.
 spawn() {
