@@ -30,20 +30,25 @@ def stored(place):
         return {str(each.relative_to(name)): each.read_bytes() for each in pathlib.Path(name).rglob("*") if each.is_file()}
 
 
+def is_stored(key):
+    with tempfile.TemporaryDirectory() as name:
+        return subprocess.run([sys.argv[1], "copy", key, f"{name}/shard"], capture_output=True, timeout=120).returncode == 0
+
+
 def kill_while_it_writes(place, text, *words):
-    """Begins to write and ends it by SIGKILL when its second shard is stored."""
+    """Begins to write and ends it by SIGKILL when its first two shards are stored, in whichever order."""
     process = subprocess.Popen([sys.argv[1], "write", "--out", place, *COLUMNS, *words], stdin=subprocess.PIPE, text=True,
                                stdout=subprocess.DEVNULL)
     process.stdin.write(text)
     process.stdin.flush()
-    shard = place + ("/part-00001-of-00003" if words else "") + "/shard.00001.mds"
-    with tempfile.TemporaryDirectory() as name:
-        for _ in range(600):
-            done = subprocess.run([sys.argv[1], "copy", shard, f"{name}/shard"], capture_output=True, timeout=120)
-            if done.returncode == 0:
-                break
-            time.sleep(0.05)
-    assert done.returncode == 0, done.stderr
+    directory = place + ("/part-00001-of-00003" if words else "")
+    missing = [f"{directory}/shard.{number:05}.mds" for number in (0, 1)]
+    for _ in range(600):
+        missing = [key for key in missing if not is_stored(key)]
+        if not missing:
+            break
+        time.sleep(0.05)
+    assert not missing, missing
     process.kill()
     assert process.wait() == -signal.SIGKILL
     process.stdin.close()

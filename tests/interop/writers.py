@@ -44,12 +44,12 @@ def write(out, rows, *more):
 
 
 def killed_write(out, rows, directory, *more):
-    """Ends it by SIGKILL when a few shards are stored; it waits for more lines then."""
+    """Ends it by SIGKILL when the first shards are stored, in whichever order; it waits for more lines then."""
     process = subprocess.Popen(command(out, *more), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     process.stdin.write(lines(rows))
     process.stdin.flush()
     for _ in range(6000):
-        if len(glob.glob(directory + '/shard.*')) >= 3:
+        if all(glob.glob(f'{directory}/shard.{number:05}.*') for number in range(3)):
             break
         time.sleep(.01)
     else:
