@@ -7,19 +7,24 @@
 #include <asio/use_future.hpp>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <initializer_list>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -150,9 +155,10 @@ struct four_shards {
   }
   /// Reads all, of which these are bad.
   void read(std::uint64_t batch_size, const bad_ids& bad,
-            mds::bad_shards shards = mds::bad_shards::error) const {
+            mds::bad_shards shards = mds::bad_shards::error, mds::byte_size limit = {}) const {
     auto given = options(batch_size);
     given.on_bad_shard = shards;
+    given.cache_limit = limit;
     mds::loader<texts> one(given);
     std::int64_t id = 0;
     for (const auto& batch : one.epoch())
@@ -165,6 +171,28 @@ struct four_shards {
     CHECK(one.bad_samples().first == ids_list(bad.begin(), bad.end()));
     CHECK(mds::parse_state(one.state()).substituted.empty());
   }
+};
+
+/// A directory whose shards cannot be read while `closed`.
+struct gated {
+  mds::store::local directory;
+  std::shared_ptr<std::atomic<bool>> closed = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<std::atomic<int>> waiting = std::make_shared<std::atomic<int>>(0);
+
+  std::uint64_t size(std::string_view key) const { return directory.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t at, mds::mutable_bytes into) const {
+    if (key.starts_with("shard.")) {
+      if (*closed) ++*waiting;
+      closed->wait(true);
+    }
+    return directory.read(key, at, into);
+  }
+  void write(std::string_view key, mds::bytes_view bytes) const { directory.write(key, bytes); }
+  std::vector<mds::object_info> list(std::string_view prefix) const {
+    return directory.list(prefix);
+  }
+  void remove(std::string_view key) const { directory.remove(key); }
+  std::string url(std::string_view key) const { return directory.url(key); }
 };
 
 const bad_ids some{3, 40, 41, 42, 49, 77, 110, 111, 112, 113, 114, 115, 116, 117, 118};
@@ -403,6 +431,71 @@ TEST_CASE("a shard that is bad in the cache alone is replaced neither whole nor 
   for (const char* file : {"cache/shard.00000.mds", "cache/shard.00002.mds"}) data.damage(file, 5);
   data.read(batch_size, {}, shards);
   CHECK(data.are_whole({"shard.00000.mds", "shard.00002.mds"}));
+}
+
+TEST_CASE("what others do with a shard that is bad in the cache alone does not matter") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  const mds::byte_size limit = GENERATE(mds::byte_size{}, 1_MiB);
+  const auto shards = GENERATE(mds::bad_shards::error, mds::bad_shards::substitute);
+  data.read(10, {}, shards, limit);
+  data.damage("cache/shard.00000.mds", 5);
+  const mds::dataset<> other({.remote = data.dir / "data",
+                              .local = data.dir / "cache",
+                              .cache_limit = limit,
+                              .validate_hash = "none"});
+  const mds::sample held = other[1];  // pins the shard, as another process may
+  data.read(10, {}, shards, limit);
+  CHECK(data.are_whole({"shard.00000.mds"}));
+  CHECK(held.get<std::string_view>("text") == "good");
+}
+
+TEST_CASE("a shard that another process fetches once more is waited for") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  const gated store{mds::store::local(data.dir / "data")};
+  const mds::byte_size limit = GENERATE(mds::byte_size{}, 1_MiB);
+  const auto options = [&](std::uint64_t batch_size) {
+    auto given = data.options(batch_size);
+    given.local.clear();
+    given.remote.clear();
+    given.streams = {{.local = data.dir / "cache", .store = store}};
+    given.cache_limit = limit;
+    return given;
+  };
+  const auto rest_of = [](auto& epoch, auto at) {
+    ids_list ids;
+    for (; at != epoch.end(); ++at) std::ranges::copy((*at).ids(), std::back_inserter(ids));
+    return ids;
+  };
+  data.read(10, {}, mds::bad_shards::error, limit);
+  data.damage("cache/shard.00000.mds", 5);
+  auto one_by_one = options(1);
+  one_by_one.prefetch_limit = 0;
+  mds::loader<texts> begun(one_by_one);
+  auto epoch = begun.epoch();
+  auto at = epoch.begin();
+  CHECK((*at).ids()[0] == 0);  // it has mapped the shard
+
+  *store.closed = true;
+  auto first = std::async(std::launch::async, [&] {
+    mds::loader<texts> other(options(10));
+    auto all = other.epoch();
+    return rest_of(all, all.begin());
+  });
+  while (*store.waiting == 0 &&
+         first.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready)
+    std::this_thread::yield();
+  // This one comes to the bad sample while the other fetches the shard.
+  auto second = std::async(std::launch::async, [&] { return rest_of(epoch, std::move(at)); });
+  static_cast<void>(second.wait_for(std::chrono::milliseconds(500)));
+  *store.closed = false;
+  store.closed->notify_all();
+  ids_list all(40);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(first.get() == all);
+  CHECK(second.get() == all);
+  CHECK(data.are_whole({"shard.00000.mds"}));
 }
 
 TEST_CASE("a sample whose place in its shard is bad is a bad sample") {

@@ -121,7 +121,8 @@ class cache_directory {
   /// Deletes a damaged file of a stream that has a remote.
   void discard(const std::string& path);
 
-  /// Deletes a shard whose bytes are bad, unless some process uses it; false then. The stream has a
+  /// Deletes a shard whose bytes are bad, unless this process uses it; false then. Other processes
+  /// that pin it keep their mappings, whose bytes are not counted any more. The stream has a
   /// remote.
   bool drop(std::uint32_t shard);
 
@@ -220,7 +221,7 @@ class cache_directory {
   /// Evicts a shard unless some process pins it.
   bool try_evict(std::uint32_t shard, cache_ledger::transaction& change);
 
-  bool try_remove(std::uint32_t shard, cache_ledger::transaction& change);
+  void remove(std::uint32_t shard, cache_ledger::transaction& change);
 
   static void remove_parts(const catalog_stream& stream, const shard_file& file,
                            cache_ledger::transaction& change);

@@ -109,7 +109,7 @@ class shard_cache {
                          store_handler<std::size_t> done) const;
 
   /// Forgets a resident shard whose bytes turned out to be bad, so that it is fetched again. False,
-  /// and it stays, where it has no remote, and while anybody holds it.
+  /// and it stays, where it has no remote, and while this process holds it.
   bool drop(std::uint32_t shard);
 
   /// Tells when a shard is needed first at or after a given place, 0 being now: the number of a

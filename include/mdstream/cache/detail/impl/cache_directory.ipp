@@ -146,7 +146,13 @@ MDSTREAM_INLINE void cache_directory::discard(const std::string& path) {
 
 MDSTREAM_INLINE bool cache_directory::drop(std::uint32_t shard) {
   cache_ledger::transaction change(ledger_);
-  const bool gone = try_remove(shard, change);
+  const bool gone = !hooks_.release || hooks_.release(shard);
+  // Other processes that pin it share its lock, and keep the bytes that they have mapped. One that
+  // is fetching it anew has the lock alone.
+  if (gone) {
+    const unique_fd shared = detail::try_lock_path(ledger_.lock_path(shard), lock_kind::shared);
+    if (shared) remove(shard, change);
+  }
   change.finish();
   return gone;
 }
@@ -433,24 +439,22 @@ MDSTREAM_INLINE bool cache_directory::evict_unneeded(std::uint32_t wanted, std::
 
 MDSTREAM_INLINE bool cache_directory::try_evict(std::uint32_t shard,
                                                 cache_ledger::transaction& change) {
-  if (!try_remove(shard, change)) return false;
+  if (hooks_.release && !hooks_.release(shard)) return false;
+  const unique_fd lock = detail::try_lock_path(ledger_.lock_path(shard), lock_kind::exclusive);
+  if (!lock) return false;
+  remove(shard, change);
   evicted_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
-MDSTREAM_INLINE bool cache_directory::try_remove(std::uint32_t shard,
-                                                 cache_ledger::transaction& change) {
-  if (hooks_.release && !hooks_.release(shard)) return false;
-  const std::string lock_path = ledger_.lock_path(shard);
-  const unique_fd lock = detail::try_lock_path(lock_path, lock_kind::exclusive);
-  if (!lock) return false;
+MDSTREAM_INLINE void cache_directory::remove(std::uint32_t shard,
+                                             cache_ledger::transaction& change) {
   const catalog_stream& stream = catalog_.stream_of(shard);
   const shard_files files = catalog_.files(shard);
   remove_parts(stream, files, change);
   if (files.meta) remove_parts(stream, *files.meta, change);
   change.note(shard, absent);
-  ::unlink(lock_path.c_str());
-  return true;
+  ::unlink(ledger_.lock_path(shard).c_str());
 }
 
 MDSTREAM_INLINE void cache_directory::remove_parts(const catalog_stream& stream,
