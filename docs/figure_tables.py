@@ -112,10 +112,12 @@ TABLES = {
     "transfer": shown_table(
         "16 objects at a time",
         [row(f"download to {place}, {size}", f"download, {case}, to {place}") for place in ("memory", "disk") for size, case in DOWNLOADS]
-        + [row("download, 2 GiB in ranges", "download, 2 GiB in ranges"),
-           row("upload, signed, 64 x 32 MiB", "upload, 64 x 32 MiB"), row("upload, signed, 256 x 1 MiB", "upload, 256 x 1 MiB"),
+        + [row("download, 2 GiB in ranges", "download, 2 GiB in ranges")]
+        + [row(f"download, 100 ms away, 1 % loss, 64 at a time, {size}", f"100 ms and 1 % loss, {size}") for size in ("256 x 256 KiB", "16 x 8 MiB")]
+        + [row("upload, signed, 64 x 32 MiB", "upload, 64 x 32 MiB"), row("upload, signed, 256 x 1 MiB", "upload, 256 x 1 MiB"),
            row("CPU time of the first row", FIRST, field="cpu_s"), row("memory in the first row", FIRST, field="rss_mb")],
-        {"curl": {"curl -Z": ""} | {f"curl -Z, {count} connections": f"{count} connections:" for count in (1, 2, 4, 8, 16)}}
+        {"curl": {"curl -Z": "", "curl -Z, 1 connections": "1 connection:"}
+         | {f"curl -Z, {count} connections": f"{count} connections:" for count in (2, 4, 8, 16)}}
         | peers("s5cmd", "rclone", "obstore", "boto3"),
         "![Downloads beside other programs](images/copy.svg)",
         {"How fast is a copy?": (["{download, 64 x 32 MiB, to memory|mdstream} of large objects"],

@@ -21,7 +21,7 @@ IN_A_TURN = {"1/s": 1, "1/downloads": 1, "training loop blocked": 1_493_277_696}
 
 
 def three_digits(value):
-    digits = 2 - math.floor(math.log10(value)) if value else 0
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
     return f"{round(value, digits):,.{max(digits, 0)}f}"
 
 
