@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <unordered_map>
 
 namespace mdstream::inline v0::detail {
 
@@ -42,8 +41,6 @@ enum class settlement {
 /// Whether the index has hashes: of the first thousand shards each file, and then of one in a
 /// thousand.
 [[nodiscard]] bool is_hashed(const dataset_index& index);
-
-using files_by_name = std::unordered_map<std::string, file_info>;
 
 /// Whether a file of the dataset lies there. A directory that has nothing but an index costs one
 /// listing.
