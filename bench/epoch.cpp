@@ -128,7 +128,7 @@ contender seconds_of(const std::string& who, std::function<double()> measure) {
 
 void time_to_first_batch(const place& here, const std::string& server) {
   if (!bench::is_wanted("time to first batch") && !bench::is_wanted("resume")) return;
-  bench::write_once(here.of("many"), {"tiny=1", "samples=400000", "size_limit=452"});
+  bench::write_once(here.of("many"), {"tiny=1", "samples=400000", "size_limit=480"});
   const std::string url = server + "/many";
   const auto first = [&here, url](const std::string& from) {
     return [&here, url, from] {

@@ -3,6 +3,7 @@
 #include <mdstream/cache/detail/disk_scan.hpp>
 #include <mdstream/cache/detail/journal.hpp>
 #include <mdstream/core/fnv.hpp>
+#include <mdstream/format/index.hpp>
 #include <mdstream/version.hpp>
 
 namespace mdstream::inline v0::detail {
@@ -11,8 +12,10 @@ MDSTREAM_INLINE void scan_stream(const catalog_stream& stream,
                                  const std::vector<std::string>& elsewhere, std::uint8_t* flags) {
   const auto name_key = [](std::string_view name) { return fnv1a().add(name).value(); };
   std::vector<std::uint64_t> found;
-  for_each_file(stream.directory, elsewhere,
-                [&](std::string_view name, std::uint64_t) { found.push_back(name_key(name)); });
+  for_each_file(stream.directory, elsewhere, [&](std::string_view name, std::uint64_t) {
+    // With nothing else there, which is how each dataset begins, no shard is looked at.
+    if (name != index_file_name) found.push_back(name_key(name));
+  });
   std::sort(found.begin(), found.end());
   const auto there = [&](std::string_view name) {
     return !name.empty() && std::binary_search(found.begin(), found.end(), name_key(name));
