@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <future>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,11 +20,16 @@ namespace shard_uploader_test {
 
 namespace mds = mdstream;
 
-/// Writes nothing before it may.
+/// Lets as many writes through as it is told to.
+struct gate {
+  std::counting_semaphore<> open{0};
+  std::atomic<int> passed{0};
+};
 struct held_back : mds::store::memory {
-  std::shared_future<void> may;
+  gate* at = nullptr;
   void write(std::string_view key, mds::bytes_view bytes) const {
-    may.wait();
+    at->open.acquire();
+    ++at->passed;
     mds::store::memory::write(key, bytes);
   }
 };
@@ -42,26 +47,40 @@ struct out_of_order : mds::store::memory {
 
 TEST_CASE("an uploader takes twice as many shards as it has workers, then holds back", "[writer]") {
   using namespace shard_uploader_test;
-  std::promise<void> go_on;
+  constexpr int workers = 3, most = 2 * workers, all = 200;
+  gate store;
   const std::string bytes = "bytes";
   mds::detail::shard_uploader uploader(
-      mds::detail::patient_store(mds::opened_store(held_back{{}, go_on.get_future().share()}), {}),
-      mds::shard_format::mds, {}, "", {}, 3, mds::detail::codec_set::of<mds::policies<>::codec>(),
+      mds::detail::patient_store(mds::opened_store(held_back{{}, &store}), {}),
+      mds::shard_format::mds, {}, "", {}, workers,
+      mds::detail::codec_set::of<mds::policies<>::codec>(),
       mds::detail::hash_set::of<mds::policies<>::hash>());
-  std::atomic<int> taken{0};
-  std::thread gives([&] {
-    for (std::uint64_t i = 0; i < 7; ++i) {
-      uploader.submit({.number = i, .samples = 1, .data = mds::as_bytes(bytes)});
-      ++taken;
+  const auto submit = [&](int i) {
+    uploader.submit(
+        {.number = static_cast<std::uint64_t>(i), .samples = 1, .data = mds::as_bytes(bytes)});
+  };
+  // Not earlier: none of these was stored, and none can be.
+  for (int i = 0; i < most; ++i) submit(i);
+  CHECK(store.passed == 0);
+  // Not later: each of the others waits for one that another thread lets through when it has asked.
+  std::atomic<int> asked{most};
+  std::thread lets_through([&] {
+    for (int i = most; i < all; ++i) {
+      while (asked <= i) std::this_thread::yield();
+      store.open.release();
     }
   });
-  while (taken < 6) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  CHECK(taken == 6);
-  go_on.set_value();
-  gives.join();
+  int early = 0;
+  for (int i = most; i < all; ++i) {
+    ++asked;
+    submit(i);
+    early += i + 1 - store.passed > most;
+  }
+  lets_through.join();
+  CHECK(early == 0);
+  store.open.release(most);
   uploader.wait();
-  CHECK(taken == 7);
+  CHECK(store.passed == all);
 }
 
 TEST_CASE("an uploader that is dropped waits for no store and no copy", "[writer]") {
