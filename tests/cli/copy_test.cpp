@@ -141,6 +141,24 @@ TEST_CASE("a list of URLs is copied from web servers by its keys", "[cli]") {
   CHECK(absent.err.find(server.url() + "/absent") != std::string::npos);
 }
 
+TEST_CASE("an object that is said to be larger than any disk is one line and a status", "[cli]") {
+  const std::string size = "4611686018427387904";
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.method == "HEAD")
+      to.send("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: " + size + "\r\n\r\n");
+    else
+      to.answer("206 Partial Content", "x",
+                "ETag: \"one\"\r\nContent-Range: bytes 0-0/" + size + "\r\n");
+  });
+  const scratch to;
+  const answer got = copy(server.url() + "/object " + (to / "copy"));
+  INFO(got.err);
+  CHECK(got.status == 1);
+  CHECK(got.err.find("mdstream: error: ") != std::string::npos);
+  CHECK(got.err.find("cannot reserve the place of") != std::string::npos);
+  CHECK(tree(to.path()).empty());
+}
+
 // Serves one object by ranges; after `most` of them it keeps the others waiting.
 class patient_server {
  public:

@@ -2,6 +2,7 @@
 #include <mdstream/net/http_url.hpp>
 
 #include <chrono>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -35,6 +36,25 @@ TEST_CASE("lines that are no headers are refused", "[net]") {
     CHECK_FALSE(headers.add_line(line));
   }
   CHECK(headers.size() == 0);
+}
+
+TEST_CASE("one length is stated, or none, and it is a number", "[net]") {
+  const auto wrong = [](std::initializer_list<std::string> lengths) {
+    net::http_headers of;
+    for (const std::string& each : lengths) REQUIRE(of.add_line("content-Length: " + each));
+    return net::wrong_length(of);
+  };
+  CHECK(wrong({}).empty());
+  CHECK(wrong({"0"}).empty());
+  CHECK(wrong({"9223372036854775807"}).empty());
+  CHECK(wrong({"17", "17"}).empty());
+  CHECK(wrong({"17", "18"}).find("17 and 18") != std::string::npos);
+  for (const char* const none : {"", "-0", "-1", "+1", "0x1", "1.0", "1,1", "9223372036854775808",
+                                 "18446744073709551616", "nine"}) {
+    INFO(none);
+    CHECK(wrong({none}).find(none) != std::string::npos);
+    CHECK_FALSE(wrong({"1", none}).empty());
+  }
 }
 
 TEST_CASE("Content-Range is believed only where it agrees with itself", "[net]") {

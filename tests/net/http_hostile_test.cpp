@@ -22,6 +22,7 @@
 #include "support/catch.hpp"
 #include "support/scripted_server.hpp"
 #include "support/seed.hpp"
+#include "support/wrong_lengths.hpp"
 
 namespace http_hostile_test {
 
@@ -167,6 +168,31 @@ TEST_CASE("what is no HTTP is refused", "[net]") {
     CHECK(result.code);
     CHECK(result.code != errc::canceled);
   }
+}
+
+TEST_CASE("a length that no body has is an error, whatever the status, and takes no memory",
+          "[net]") {
+  const std::string status =
+      GENERATE(as<std::string>{}, "200 OK", "206 Partial Content", "403 Forbidden", "503 No");
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    support::state_length(to, request,
+                          support::wrong_lengths.at(std::stoul(request.target.substr(1))), status);
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const std::uint64_t before = support::most_memory();
+  for (std::size_t i = 0; i < support::wrong_lengths.size(); ++i) {
+    INFO(status << ' ' << support::wrong_lengths[i]);
+    const std::string url = server.url() + '/' + std::to_string(i);
+    // Into memory of the caller, and as text.
+    for (const outcome& result : {outcome(get(client, url, 64)), send(client, {.url = url})}) {
+      INFO(result.text());
+      CHECK((result.code == errc::corrupt || result.code == errc::unavailable));
+      CHECK(result.where.url == url);
+      CHECK_FALSE(result.where.what.empty());
+    }
+  }
+  CHECK(support::most_memory() - before < support::much_memory);
 }
 
 TEST_CASE("a server that sends a byte now and then, or none, runs into the limits", "[net]") {

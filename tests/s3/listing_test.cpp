@@ -3,6 +3,8 @@
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
+#include <atomic>
+#include <cstddef>
 #include <string>
 
 #include "s3/with_fake.hpp"
@@ -10,6 +12,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/scripted_server.hpp"
+#include "support/wrong_lengths.hpp"
 
 namespace s3_listing_test {
 
@@ -74,6 +77,30 @@ TEST_CASE("a page that fails for good ends a listing, which is not begun anew", 
   expect_error([&] { (void)mds::store_list(store, ""); }, errc::unavailable, {"SlowDown"});
   CHECK(first == 2);
   CHECK(later == 4);
+}
+
+TEST_CASE("a listing, an object and a refusal with lengths that no body has are errors", "[s3]") {
+  const std::string status =
+      GENERATE(as<std::string>{}, "200 OK", "403 Forbidden", "404 Not Found");
+  std::atomic<std::size_t> which{0};
+  support::scripted_server server([&](auto& to, const auto& request) {
+    support::state_length(to, request, support::wrong_lengths.at(which), status);
+  });
+  mds::runtime threads(1);
+  const s3 store(threads, "s3://bucket", options_for(server.url(), "us-east-1"));
+  const std::uint64_t before = support::most_memory();
+  for (which = 0; which < support::wrong_lengths.size(); ++which) {
+    INFO(status << ' ' << support::wrong_lengths.at(which));
+    for (const auto& e : {support::error_of([&] { (void)mds::store_list(store, "x/"); }),
+                          support::error_of([&] { (void)mds::read_all(store, "x"); }),
+                          support::error_of([&] { mds::store_write(store, "x", {}); })}) {
+      REQUIRE(e);
+      INFO(e->what());
+      CHECK((e->code() == errc::corrupt || e->code() == errc::unavailable));
+      CHECK(e->where().url.starts_with("s3://bucket/x"));
+    }
+  }
+  CHECK(support::most_memory() - before < support::much_memory);
 }
 
 TEST_CASE("a listing that lies or does not end is refused", "[s3]") {

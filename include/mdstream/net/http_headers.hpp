@@ -52,6 +52,10 @@ class http_headers {
   std::vector<http_header> all_;
 };
 
+/// Why no body has the length that an answer states: it is no number below 2^63, or there are two
+/// that differ. Empty where it states one, or none (RFC 9112, 6.3).
+[[nodiscard]] std::string wrong_length(const http_headers& of);
+
 /// `bytes first-last/total` or `bytes */total`.
 struct content_range {
   bool satisfied = false;              ///< first and last are there

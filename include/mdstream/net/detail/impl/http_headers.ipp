@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/net/http_headers.hpp>
+#include <mdstream/net/quote.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
@@ -34,6 +35,21 @@ MDSTREAM_INLINE bool http_headers::is_token(char c) noexcept {
   const char l = v0::detail::to_lower(c);
   return (l >= 'a' && l <= 'z') || (c >= '0' && c <= '9') ||
          std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+}
+
+MDSTREAM_INLINE std::string wrong_length(const http_headers& of) {
+  std::optional<std::int64_t> known;
+  for (const http_header& each : of) {
+    if (!detail::equal_ignoring_case(each.name, "Content-Length")) continue;
+    const auto bytes = detail::whole_number<std::int64_t>(each.value);
+    if (!bytes || *bytes < 0)
+      return "the answer states a length that no body has: " + quotable(each.value, {});
+    if (known && known != bytes)
+      return "the answer states two lengths, " + std::to_string(*known) + " and " +
+             std::to_string(*bytes);
+    known = bytes;
+  }
+  return {};
 }
 
 MDSTREAM_INLINE std::optional<content_range> content_range::parse(std::string_view value) noexcept {

@@ -321,6 +321,12 @@ MDSTREAM_INLINE bool http_transfer::head_is_complete() {
   if (status < 200) return true;  // the final answer is still to come
   head_done_ = true;
   answer_.status = static_cast<int>(status);
+  // libcurl takes the last of two lengths, and reads to the end of the connection where one has too
+  // many digits: what was cut short would count as all there is.
+  if (std::string why = wrong_length(answer_.headers); !why.empty()) {
+    fail(errc::corrupt, std::move(why));
+    return false;
+  }
   redirecting_ = is_followed();
   if (redirecting_) return true;
   if (request_.on_head) {
