@@ -7,6 +7,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -46,8 +47,10 @@ struct journal {
 struct feed final : mds::detail::epoch_steps {
   journal& book;
   char fails;  // at this step
-  mds::detail::unique_function<void()>* ends =
-      nullptr;  // where something is under way: to be called
+  // Where something is under way: what is to be called when it has ended, or where it ends.
+  mds::detail::unique_function<void()>* ends = nullptr;
+  mds::runtime* pool = nullptr;
+  std::shared_ptr<std::atomic<bool>> gone = std::make_shared<std::atomic<bool>>(false);
   std::atomic<int> inside{0};
 
   feed(journal& to, char at) : book(to), fails(at) {
@@ -57,6 +60,7 @@ struct feed final : mds::detail::epoch_steps {
   ~feed() override {
     if (inside != 0) ++book.wrong;
     book.note('g');
+    *gone = true;
   }
   void step(char what) {
     if (++inside != 1) ++book.wrong;  // one thread at a time
@@ -75,9 +79,11 @@ struct feed final : mds::detail::epoch_steps {
     book.note('y');
   }
   void build_first() override { step('b'); }
-  [[nodiscard]] bool is_idle() const override { return ends == nullptr; }
+  [[nodiscard]] bool is_idle() const override { return ends == nullptr && pool == nullptr; }
   void async_end(mds::detail::unique_function<void()> ended) override {
-    if (ends == nullptr)
+    if (pool != nullptr)
+      pool->post(std::move(ended));
+    else if (ends == nullptr)
       ended();
     else
       *ends = std::move(ended);
@@ -333,27 +339,50 @@ TEST_CASE("epochs are begun, wanted, taken and left, and loaders end, at any mom
   for (int loader = 0; loader < 30; ++loader) {
     std::atomic<bool> over{false};
     owned it(threads);
+    // A bounded number of times: it could keep the lock from all others for as long as it goes on.
     std::thread others([&over, &book, same = it.share()] {
-      while (!over) {
+      for (unsigned i = 0; i < 5000 && !over; ++i) {
         const std::uint64_t use = same->next_use(1, 2);
         if (use != 3 && use != mds::detail::never) ++book.wrong;
         same->want(mds::detail::readiness::built);
+        if (i % 8 == 0) same->yield(5);
+        if (i % 8 == 4) same->fetch_on();
+        std::this_thread::yield();
       }
     });
+    const auto made = [&book, &threads](char fails, bool busy) {
+      auto out = std::make_unique<feed>(book, fails);
+      if (busy) out->pool = &threads;
+      return out;
+    };
+    std::vector<std::shared_ptr<std::atomic<bool>>> busy;  // when they were left: whether gone
+    std::list<std::stop_callback<std::function<void()>>> told;
     const std::uint64_t epochs = 1 + random() % 20;
     for (std::uint64_t i = 0; i < epochs; ++i) {
-      it.begin(key(i), [&book, fails = "  mrfb"[random() % 6]] {
-        return std::make_unique<feed>(book, fails);
+      it.begin(key(i), [made, fails = "  mrfb"[random() % 6], is_busy = random() % 2 == 0] {
+        return made(fails, is_busy);
       });
       if (const auto k = random() % 50; k != 0)
         std::this_thread::sleep_for(std::chrono::microseconds(k));
       if (random() % 4 == 0) it->want(mds::detail::readiness::fetched);
       if (random() % 4 == 0) it->fetch_on();
       if (random() % 8 == 0) break;
-      it->leave(it->take(key(random() % 3 == 0 ? i + 1 : i)));  // or another epoch than this
+      auto left = it->take(key(random() % 3 == 0 ? i + 1 : i));  // or another epoch than this
+      if (left && !left->is_idle()) busy.push_back(static_cast<feed&>(*left).gone);
+      it->leave(std::move(left));
+      const std::stop_token others_gone = it->others_gone();
+      told.emplace_back(others_gone, [&book, before = busy] {
+        if (!std::ranges::all_of(before, [](const auto& each) { return each->load(); }))
+          ++book.wrong;
+      });
       if (random() % 4 == 0) it->clear();
+      if (others_gone.stop_possible() && random() % 4 == 0) {
+        mds::detail::one_time_event gone;
+        const std::stop_callback sets(others_gone, [&gone] { gone.set(); });
+        gone.wait();
+      }
     }
-    it.close(random() % 2 == 0 ? std::make_unique<feed>(book, ' ') : nullptr);
+    it.close(random() % 2 == 0 ? made(' ', random() % 2 == 0) : nullptr);
     over = true;
     others.join();
     const std::string text = book.text();

@@ -9,6 +9,7 @@
 #include <mdstream/stream/detail/epoch_states.hpp>
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,7 +46,7 @@ class epoch_steps {
   /// Whether nothing is under way.
   [[nodiscard]] virtual bool is_idle() const = 0;
   /// Cancels what is under way and calls `ended`, which may destroy this, when that has ended: here
-  /// or on the pool. The last call of all.
+  /// if nothing is, else here or on the pool. The last call of all.
   virtual void async_end(unique_function<void()> ended) = 0;
 };
 
@@ -53,7 +54,8 @@ class epoch_steps {
 /// the epoch meets it again.
 ///
 /// Thread safety: one thread at a time calls `begin`, `take`, `leave` and `close`; any thread calls
-/// the rest. The destructor waits for nothing: `close` comes before it, if an epoch has begun.
+/// the rest, as long as the runtime is there. The destructor waits for nothing: `close` comes
+/// before it, if an epoch has begun.
 class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
  public:
   using epoch_pointer = std::unique_ptr<epoch_steps>;
@@ -61,6 +63,9 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
   using reservation = std::function<bool(std::uint32_t)>;
 
   explicit epoch_controller(runtime& threads) : threads_(threads) {}
+  epoch_controller(const epoch_controller&) = delete;
+  epoch_controller& operator=(const epoch_controller&) = delete;
+  virtual ~epoch_controller() = default;
 
   /// Whether a next epoch has begun.
   [[nodiscard]] bool has_begun() const;
@@ -76,8 +81,9 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
   /// Resumes fetches that found no room.
   void fetch_on();
 
-  /// Lets it, and an epoch that was left and may still hold its shards, give up one that was found
-  /// to be bad.
+  /// Lets it, and an epoch that `leave` has left there, give up a shard that was found to be bad.
+  /// Neither holds it when this returns, even if another thread is ending that epoch: it could not
+  /// be fetched again.
   void yield(std::uint32_t shard);
 
   /// When the next epoch needs a shard, in its own batches; `never` as long as it does not know.
@@ -103,12 +109,23 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
   void close(epoch_pointer current, unique_function<void()> then);
 
  private:
+  // What depends on threads. Tests put it in an order of their own.
+
+  virtual void post(unique_function<void()> work) { threads_.post(std::move(work)); }
+  /// Gives the lock up until `wake` is called. May return before.
+  virtual void wait(std::unique_lock<std::mutex>& lock) { changed_.wait(lock); }
+  /// Under the lock.
+  virtual void wake() { changed_.notify_all(); }
+
   /// On the pool.
   void go_on();
 
   [[nodiscard]] bool step(readiness next) noexcept;
 
   void leave_all();
+
+  /// Ends what `leave` has left there.
+  void end_left();
 
   /// Under the lock: an epoch that is to end; null if there is none.
   [[nodiscard]] epoch_pointer leaving(epoch_pointer& from);
@@ -120,14 +137,15 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
 
   runtime& threads_;
   mutable std::mutex mutex_;
-  std::condition_variable step_over_;
+  std::condition_variable changed_;
   epoch_states states_;
   epoch_key key_;
   maker make_;
   reservation needed_before_;
   epoch_pointer next_;
-  epoch_pointer left_;     // until `clear`
-  epoch_pointer current_;  // from `close` on
+  epoch_pointer left_;      // until `clear`
+  std::size_t ending_ = 0;  // threads in `end_left`
+  epoch_pointer current_;   // from `close` on
   std::stop_source others_gone_{std::nostopstate};
   unique_function<void()> then_;
 };

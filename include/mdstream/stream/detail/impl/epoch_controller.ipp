@@ -27,7 +27,7 @@ MDSTREAM_INLINE void epoch_controller::want(readiness wanted) {
     const std::lock_guard lock(mutex_);
     if (states_.on(epoch_event::want, wanted) != epoch_action::post) return;
   }
-  threads_.post([self = shared_from_this()] { self->go_on(); });
+  post([self = shared_from_this()] { self->go_on(); });
 }
 
 MDSTREAM_INLINE void epoch_controller::fetch_on() {
@@ -36,9 +36,10 @@ MDSTREAM_INLINE void epoch_controller::fetch_on() {
 }
 
 MDSTREAM_INLINE void epoch_controller::yield(std::uint32_t shard) {
-  epoch_pointer gone;  // goes after the lock
-  const std::lock_guard lock(mutex_);
-  gone = std::move(left_);
+  const auto self = shared_from_this();  // the end of an epoch may be that of all
+  end_left();
+  std::unique_lock lock(mutex_);
+  while (ending_ != 0) wait(lock);
   if (next_) next_->yield(shard);
 }
 
@@ -53,7 +54,7 @@ MDSTREAM_INLINE epoch_controller::epoch_pointer epoch_controller::take(const epo
   {
     std::unique_lock lock(mutex_);
     epoch_action action{};
-    while ((action = states_.on(epoch_event::take)) == epoch_action::wait) step_over_.wait(lock);
+    while ((action = states_.on(epoch_event::take)) == epoch_action::wait) wait(lock);
     if (action != epoch_action::hand_over) return nullptr;
     found = std::move(next_);
     make_ = {};
@@ -66,10 +67,14 @@ MDSTREAM_INLINE epoch_controller::epoch_pointer epoch_controller::take(const epo
 
 MDSTREAM_INLINE void epoch_controller::leave(epoch_pointer ended) {
   if (!ended) return;
-  const bool is_idle = ended->is_idle();
+  if (ended->is_idle()) {
+    end_left();
+    const std::lock_guard lock(mutex_);
+    left_ = std::move(ended);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
-    if (is_idle) return std::swap(left_, ended);
     static_cast<void>(states_.on(epoch_event::leave));
     if (!others_gone_.stop_possible()) others_gone_ = std::stop_source();
   }
@@ -77,7 +82,7 @@ MDSTREAM_INLINE void epoch_controller::leave(epoch_pointer ended) {
 }
 
 MDSTREAM_INLINE void epoch_controller::clear() {
-  threads_.post([self = shared_from_this()] { self->go_on(); });
+  post([self = shared_from_this()] { self->go_on(); });
 }
 
 MDSTREAM_INLINE std::stop_token epoch_controller::others_gone() const {
@@ -97,12 +102,8 @@ MDSTREAM_INLINE void epoch_controller::close(epoch_pointer current, unique_funct
 }
 
 MDSTREAM_INLINE void epoch_controller::go_on() {
+  end_left();
   std::unique_lock lock(mutex_);
-  if (epoch_pointer spent = leaving(left_)) {
-    lock.unlock();
-    end(std::move(spent));
-    lock.lock();
-  }
   epoch_action action = states_.on(epoch_event::go_on);
   while (action == epoch_action::step) {
     const readiness next = states_.next_step();
@@ -111,7 +112,7 @@ MDSTREAM_INLINE void epoch_controller::go_on() {
     lock.lock();
     action = states_.on(done ? epoch_event::stepped : epoch_event::failed);
   }
-  if (action == epoch_action::wake) step_over_.notify_all();
+  if (action == epoch_action::wake) wake();
   lock.unlock();
   if (action == epoch_action::leave_all) leave_all();
 }
@@ -135,13 +136,26 @@ MDSTREAM_INLINE bool epoch_controller::step(readiness next) noexcept {
 }
 
 MDSTREAM_INLINE void epoch_controller::leave_all() {
-  for (epoch_pointer* const each : {&next_, &left_, &current_}) {
+  end_left();
+  for (epoch_pointer* const each : {&next_, &current_}) {
     std::unique_lock lock(mutex_);
     epoch_pointer ended = leaving(*each);
     lock.unlock();
     if (ended) end(std::move(ended));
   }
   has_ended(nullptr);
+}
+
+MDSTREAM_INLINE void epoch_controller::end_left() {
+  std::unique_lock lock(mutex_);
+  epoch_pointer spent = leaving(left_);
+  if (!spent) return;
+  ++ending_;
+  lock.unlock();
+  end(std::move(spent));
+  lock.lock();
+  --ending_;
+  wake();
 }
 
 MDSTREAM_INLINE epoch_controller::epoch_pointer epoch_controller::leaving(epoch_pointer& from) {
