@@ -4,6 +4,8 @@
 # environment lies.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tools/tries.sh
+. tools/tries.sh
 
 tools/install-deps.sh docs
 environment=${MDSTREAM_DOCS_PYTHON:-build/docs/python}
@@ -12,7 +14,7 @@ if ! cmp -s docs/requirements.txt "$environment/requirements.txt"; then
   rm -rf "$environment"
   mkdir -p "$(dirname "$environment")"
   /usr/bin/python3 -m venv "$environment"
-  "$environment/bin/pip" install -q --disable-pip-version-check --no-deps -r docs/requirements.txt
+  tries "$environment/bin/pip" install -q --disable-pip-version-check --no-deps -r docs/requirements.txt
   cp docs/requirements.txt "$environment/requirements.txt"
 fi
 rm -rf build/docs/xml

@@ -4,6 +4,8 @@
 # which imports pyarrow. DIRECTORY defaults to $PEERS/arrow, or /opt/peers/arrow. CMake finds them by
 # ARROW_ROOT=DIRECTORY. Does nothing where they are; where something fails, the directory is not there.
 set -euo pipefail
+# shellcheck source=tools/tries.sh
+. "$(dirname "$0")/tries.sh"
 
 directory=${1:-${PEERS:-/opt/peers}/arrow}
 complete=$directory/complete-1
@@ -16,8 +18,7 @@ fi
 trap '[ -e "$complete" ] || rm -rf "$directory"' EXIT
 mkdir -p "$directory/lib"
 /usr/bin/python3 -m venv "$directory/python"
-install() { "$directory/python/bin/pip" install -q --disable-pip-version-check --only-binary=:all: pyarrow==22.0.0; }
-install || install
+tries "$directory/python/bin/pip" install -q --disable-pip-version-check --only-binary=:all: pyarrow==22.0.0
 package=$("$directory/python/bin/python" -c 'import pyarrow; print(pyarrow.__path__[0])')
 ln -s "$package/include" "$directory/include"
 for library in arrow parquet; do

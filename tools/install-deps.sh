@@ -3,6 +3,8 @@
 # Debian 12 and Ubuntu 24.04 or newer, without a question. What is there already costs no apt call.
 # Group `gpu` adds cuobjdump from PyPI, in $PEERS/cuobjdump or /opt/peers/cuobjdump, to a CUDA toolkit without it.
 set -euo pipefail
+# shellcheck source=tools/tries.sh
+. "$(dirname "$0")/tries.sh"
 
 is_debian() { grep -qx ID=debian /etc/os-release 2>/dev/null; }  # whose packages include libtorch
 has_cuda_toolkit() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
@@ -59,21 +61,18 @@ install_packages() {
   echo "mdstream: installing ${missing[*]}"
   # RUNLEVEL=1 keeps servers among the packages from being started.
   apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
-  "${apt[@]}" update
-  "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+  tries "${apt[@]}" update
+  tries "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
 # This version reads what nvcc of CUDA 12 and 13 makes; PyPI has none of 13.0.
 install_cuobjdump() (
   wheels=$(mktemp -d)
   trap 'rm -rf "$wheels"' EXIT
-  download() {
-    "$wheels/venv/bin/pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$wheels" \
-      nvidia-cuda-cuobjdump==13.5.37
-  }
   place() { "$@" install -D -m 755 "$wheels/all/nvidia/cu13/bin/cuobjdump" "$cuobjdump_directory/bin/cuobjdump"; }
   /usr/bin/python3 -m venv "$wheels/venv" &&
-    { download || download; } &&
+    tries "$wheels/venv/bin/pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$wheels" \
+      nvidia-cuda-cuobjdump==13.5.37 &&
     /usr/bin/python3 -m zipfile -e "$wheels"/*.whl "$wheels/all" &&
     { place 2>/dev/null || place "${as_root[@]}"; }
 )

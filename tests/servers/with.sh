@@ -26,6 +26,7 @@ set -euo pipefail
 
 server=$1
 shift
+sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${MDSTREAM_TEST_SERVERS:-$HOME/.cache/mdstream-test-servers}
 state=$(mktemp -d)
 pids=()
@@ -35,10 +36,11 @@ litter=()  # what a server leaves outside of $state
 finish() {
   local pid
   for pid in "${pids[@]}"; do
-    kill -KILL -- "-$pid" 2>/dev/null || true  # its data goes with it: nothing is worth a slow end
+    kill -KILL -- "$pid" "-$pid" 2>/dev/null || true  # its data goes with it: nothing is worth a slow end
     wait "$pid" 2>/dev/null || true
   done
-  rm -rf "$state" "${litter[@]}"
+  # What a process of it still writes that was killed just now is no fault of the command.
+  rm -rf "$state" "${litter[@]}" 2>/dev/null || rm -rf "$state" || true
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -61,15 +63,17 @@ venv() {
   flock -w 300 9 || skip "another installs its packages for more than 300 s"
   if [ "$(cat "$dir/requirements" 2>/dev/null)" != "$wanted" ]; then
     rm -rf "$dir"
-    { python3 -m venv "$dir" && timeout -k 10 240 "$bin/pip" install -q --disable-pip-version-check "$@"; } >"$state/log" 2>&1 ||
-      skip "python3 -m venv and pip install $* failed"
+    # shellcheck disable=SC2016 # of that shell
+    { python3 -m venv "$dir" &&
+      timeout -k 10 240 bash -c '. "$0"; tries "$@"' "$sources/tools/tries.sh" "$bin/pip" install -q --disable-pip-version-check "$@"
+    } >"$state/log" 2>&1 || skip "python3 -m venv and pip install $* failed"
     echo "$wanted" >"$dir/requirements"
   fi
   exec 9>&-
 }
 
 # shellcheck source=examples/moving_day/free_ports.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../examples/moving_day/free_ports.sh"
+. "$sources/examples/moving_day/free_ports.sh"
 
 # spawn COMMAND...: in the background, in a process group of its own; it ends when this script is killed.
 spawn() {
@@ -92,10 +96,16 @@ ready() {
 
 answers() { curl -s -m 30 -o /dev/null -f "$1"; }
 
-# The bucket `test` of an S3 server.
+# s3_request METHOD PATH WORD...: of an S3 server.
+s3_request() {
+  curl -sf -m 60 -X "$1" --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
+    -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "${@:3}" "$S3_ENDPOINT_URL/$2"
+}
+# The bucket `test`, which takes objects: SeaweedFS has buckets before there is a place for objects.
 make_bucket() {
-  curl -sf -X PUT --aws-sigv4 "aws:amz:$AWS_REGION:s3" -u "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY" \
-    -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "$S3_ENDPOINT_URL/test"
+  ready s3_request PUT test
+  ready s3_request PUT test/ready --data-binary ready
+  ready s3_request DELETE test/ready
 }
 
 start_seaweedfs() {
@@ -220,7 +230,7 @@ CONFIG
   ready answers "$S3_ENDPOINT_URL/healthcheck"
 }
 
-emulators=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/emulators
+emulators=$sources/tests/servers/emulators
 
 start_azurite() {
   local node port
@@ -272,7 +282,7 @@ start_testbench() {
 
 start_gs_hmac() {
   server=seaweedfs start_seaweedfs
-  ready make_bucket
+  make_bucket
   export STORAGE_EMULATOR_HOST=$S3_ENDPOINT_URL GCS_KEY=$AWS_ACCESS_KEY_ID GCS_SECRET=$AWS_SECRET_ACCESS_KEY
   unset S3_ENDPOINT_URL AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
   export MDSTREAM_TEST_URL=gs://test/root MDSTREAM_TEST_ABSENT_URL=gs://absent/root
@@ -387,6 +397,6 @@ if [ -n "${MDSTREAM_TEST_URL:-}" ]; then
 fi
 # Some need a moment more after their port is open. Swift's keys have a colon, which curl does not take: its
 # tests make buckets of their own.
-[ "$server" = swift ] || ready make_bucket
+[ "$server" = swift ] || make_bucket
 export MDSTREAM_TEST_URL=s3://test/root MDSTREAM_TEST_ABSENT_URL=s3://absent/root
 "$@"
