@@ -32,12 +32,21 @@ pages = {
 
 
 def shown(page):
+    """What the browser has in the end. One that dies or hangs is started again, twice at most."""
     browser = shutil.which("chromium") or sys.exit("check_site.py: chromium is not installed: tools/install-deps.sh docs")
-    with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
-                               f"--user-data-dir={profile}", "--virtual-time-budget=20000", "--dump-dom",
-                               f"file://{site}/{page}"], capture_output=True, text=True, timeout=120)
-    return done.stdout
+    for _ in range(3):
+        # Processes of the browser may outlive it, and write there.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
+            try:
+                done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                                       "--allow-file-access-from-files", f"--user-data-dir={profile}", "--virtual-time-budget=20000",
+                                       "--dump-dom", f"file://{site}/{page}"], capture_output=True, text=True, timeout=120)
+            except subprocess.TimeoutExpired:
+                continue
+        if done.returncode == 0 and "</html>" in done.stdout:
+            return done.stdout
+        print(f"check_site.py: the browser ended with status {done.returncode} on {page}:\n{done.stderr}", file=sys.stderr)
+    return ""
 
 
 class links(html.parser.HTMLParser):

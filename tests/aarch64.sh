@@ -5,6 +5,8 @@
 # in a container or chroot of its own. Not part of tests/run.sh. The build lies in build/aarch64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=tools/tries.sh
+. tools/tries.sh
 
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(core order order_fastmath codec hash format collate checkpoint)
@@ -13,8 +15,8 @@ libraries=(zlib1g-dev libbz2-dev libbrotli-dev libsnappy-dev libssl-dev libjpeg-
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
 "${as_root[@]}" dpkg --add-architecture arm64
-"${as_root[@]}" apt-get -qq update
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends g++-aarch64-linux-gnu qemu-user-static \
+tries "${as_root[@]}" apt-get -qq update
+tries "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends g++-aarch64-linux-gnu qemu-user-static \
   cmake ninja-build git libasio-dev catch2 nlohmann-json3-dev "${libraries[@]/%/:arm64}" >/dev/null
 
 build=build/aarch64

@@ -115,6 +115,8 @@ class Border(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128
+
     def handle_error(self, *_):  # a client that was killed
         pass
 

@@ -24,13 +24,14 @@ declare -A processes
 finish() {
   local each
   for each in "${!processes[@]}"; do
-    kill -KILL -- "-$each" 2>/dev/null || true
+    kill -KILL -- "$each" "-$each" 2>/dev/null || true
     ended "$each"
   done
   kill_all "$work"/nodes/*/runs/*.pids
   kill_orphans
   stop_slurm
-  rm -rf "$state"
+  # What a process that was killed just now still writes is no fault of the run.
+  rm -rf "$state" 2>/dev/null || rm -rf "$state" || true
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -80,11 +81,11 @@ until_step() {
 launcher_lives() { kill -0 "$spawned" 2>/dev/null; }
 launcher_ends() { ended "$spawned"; }
 
-# begin NAME: a start of the run, for the picture. change CAUSE COMMAND...: ends what runs; the command returns when the launcher has
-# noticed.
+# begin NAME [TIME]: a start of the run, now or since then, for the picture. change CAUSE COMMAND...: ends what runs; the command returns
+# when the launcher has noticed.
 begin() {
   at_begin=$(steps_done)
-  printf '{"what": "leg", "name": "%s", "at": %s}\n' "$1" "$(now)" >>"$changes"
+  printf '{"what": "leg", "name": "%s", "at": %s}\n' "$1" "${2:-$(now)}" >>"$changes"
 }
 change() {
   local cause=$1 began
@@ -176,8 +177,9 @@ lose_node() {
   while [ "$(job_state)" = RUNNING ]; do sleep 0.05; done
 }
 forget_processes
+lost=$(now)
 change "a node is drained and taken away" lose_node
-begin "Slurm, 1 rank"
+begin "Slurm, 1 rank" "$lost"  # which starts by itself
 until_step $((steps * 11 / 20 - 2))
 end_job() {
   scancel "$job"
@@ -219,7 +221,11 @@ say "leg 4: one process, to the end"
 begin "one process"
 "${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --work "$work/nodes/b"
 forget_processes
-sleep 0.5  # the borders' sums
+# The borders write their sums now and then.
+touch "$state/done"
+for each in s3 s3-slurm s3-copy azure gs; do
+  until [ "$state/$each/counts" -nt "$state/done" ]; do sleep 0.05; done
+done
 
 python3 "$here/join_logs.py" "$work" "$run" >"$work/runs/$run.tsv"
 python3 "$here/picture.py" "$work" "$data_bytes" "$state"/{s3,s3-slurm,s3-copy,azure,gs}/counts

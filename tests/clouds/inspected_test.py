@@ -21,12 +21,13 @@ class Proxy(socketserver.StreamRequestHandler):
     connects, requests = [], []
 
     def handle(self):
+        connects, requests = self.connects, self.requests  # of the command that connected
         head = self.read_head(self.rfile)
         verb, target = head[0].split()[:2]
         if verb != "CONNECT":  # the directory of a token would be asked for without TLS
             return self.wfile.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
         host = target.rsplit(":", 1)[0]
-        Proxy.connects.append(host)
+        connects.append(host)
         self.wfile.write(b"HTTP/1.1 200 Connected\r\n\r\n")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*self.certificate_of(host))
@@ -36,7 +37,7 @@ class Proxy(socketserver.StreamRequestHandler):
             return
         with inside, inside.makefile("rb") as lines:
             while head := self.read_head(lines):
-                Proxy.requests.append((host, head))
+                requests.append((host, head))
                 inside.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
 
     def read_head(self, lines):

@@ -6,7 +6,6 @@ The first token of each way is refused at its first use, as one that was revoked
 """
 import base64
 import email.utils
-import http.server
 import json
 import os
 import pathlib
@@ -49,7 +48,7 @@ class Service(scripted.Handler):
         self.answer(200, {name: f"token-{Service.given}", "expires_in": 3600, "expireTime": "2100-01-01T00:00:00Z"})
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        body = self.read_body().decode()
         if self.headers["Content-Type"] == "application/json":
             return self.token({"bearer": self.headers["Authorization"], **json.loads(body)})
         form = dict(urllib.parse.parse_qsl(body))
@@ -197,7 +196,7 @@ class Tokens:
         assert "resource=https%3A%2F%2Fstorage.azure.com" in asked["path"], asked
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
+server = scripted.Server(("127.0.0.1", 0), Service)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 with tempfile.TemporaryDirectory() as name:
     tokens = Tokens(pathlib.Path(name), server.server_port)

@@ -20,6 +20,8 @@ logging.disable(logging.WARNING)
 from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
+from alone import alone
+
 
 def write_dataset(folder, samples, shard_samples):
     with MDSWriter(out=folder, columns={'id': 'int'}, size_limit=shard_samples * 16 + 200) as writer:
@@ -123,13 +125,14 @@ def main():
     args = arguments.parse_args()
     print('seed', args.seed, flush=True)
     rng = random.Random(args.seed)
-    for number in range(args.cases):
-        case = random_case(rng)
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                run(args.mdstream, case, rng, folder)
-            except AssertionError as e:
-                sys.exit(f'case {number} of seed {args.seed}: {case}: {e}')
+    with alone():
+        for number in range(args.cases):
+            case = random_case(rng)
+            with tempfile.TemporaryDirectory() as folder:
+                try:
+                    run(args.mdstream, case, rng, folder)
+                except AssertionError as e:
+                    sys.exit(f'case {number} of seed {args.seed}: {case}: {e}')
     print(f'{args.cases} runs agree')
 
 

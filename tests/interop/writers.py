@@ -20,6 +20,8 @@ warnings.simplefilter('ignore')
 from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
+from alone import alone
+
 COLUMNS = {'id': 'int', 'text': 'str'}
 program = sys.argv[1]
 
@@ -144,7 +146,7 @@ def check_kept(work):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as work:
+    with alone(), tempfile.TemporaryDirectory() as work:
         check_resumed(work)
         check_parts(work)
         check_kept(work)

@@ -16,7 +16,8 @@ finish() {
     wait "$pid" 2>/dev/null || true
   done
   stop_slurm
-  rm -rf "$work"
+  # What a process that was killed just now still writes is no fault of the launcher.
+  rm -rf "$work" 2>/dev/null || rm -rf "$work" || true
 }
 trap finish EXIT
 trap 'exit 130' INT TERM

@@ -87,7 +87,7 @@ class Recorder(scripted.Handler):
             return self.pass_on(body, False)
 
     def handle_one(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         answer, text = self.pass_on(body, True)
         if answer.status < 400:
             scripted.note(here, *self.request_form(body))

@@ -2,6 +2,7 @@
 import http.server
 import json
 import pathlib
+import sys
 import threading
 
 notes = threading.Lock()
@@ -14,6 +15,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    def read_body(self):
+        """Of the request. Who goes away in the middle of one has asked for nothing."""
+        size = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(size)
+        if len(body) < size:
+            raise ConnectionAbortedError("the client went away")
+        return body
 
     def answer(self, status, body=b"", **headers):
         """Bytes, or what is sent as JSON; a header's `-` is written `_`."""
@@ -39,6 +48,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(206, body[int(first):last + 1], Content_Range=f"bytes {first}-{last}/{len(body)}", **headers)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 128  # clients that connect at once
+
+    def handle_error(self, *where):
+        if not isinstance(sys.exc_info()[1], ConnectionError):  # clients go away
+            super().handle_error(*where)
+
+
 def note(directory, *words):
     """Adds a line for a kind of request to the file `requests` of the directory."""
     with notes, open(pathlib.Path(directory) / "requests", "a") as out:
@@ -47,7 +64,7 @@ def note(directory, *words):
 
 def serve(handler, directory):
     """For ever, on a free port, which is printed, and written to the file `port` of the directory, when the server listens."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = Server(("127.0.0.1", 0), handler)
     port = pathlib.Path(directory) / "port"
     port.with_suffix(".new").write_text(str(server.server_port))
     port.with_suffix(".new").rename(port)

@@ -61,7 +61,7 @@ class Workspace(scripted.Handler):
         self.answer(status, {"error_code": code, "message": message}, **headers)
 
     def handle_one(self):
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.body = self.read_body()
         url = urllib.parse.urlsplit(self.path)
         self.query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         with lock:

@@ -18,7 +18,6 @@ What was there at a commit can be read by its name; what others put into DATA be
 """
 import base64
 import hashlib
-import http.server
 import json
 import pathlib
 import sys
@@ -150,7 +149,7 @@ class Hub(scripted.Handler):
         return {"type": "file", "size": path.stat().st_size, **hashes(path.read_bytes())}
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.read_body()
         path, _, query = by_dataset(self.path).partition("?")
         if path == "/api/complete_multipart":  # its URL lets in
             return self.put_together(json.loads(body)) if query == signature else self.answer(403)
@@ -262,7 +261,7 @@ class Content(Hub):
             self.answer_range(content_at(name, int(at)))
 
     def do_PUT(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        body = self.read_body()
         if not self.is_let_in():
             return
         _, _, oid, *part = urllib.parse.urlsplit(self.path).path.split("/")
@@ -275,6 +274,6 @@ class Content(Hub):
         self.answer(200, ETag=hashlib.md5(body).hexdigest())
 
 
-content = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Content)
+content = scripted.Server(("127.0.0.1", 0), Content)
 threading.Thread(target=content.serve_forever, daemon=True).start()
 scripted.serve(Hub, here)

@@ -158,7 +158,7 @@ class Service(scripted.Handler):
         return False
 
     def handle_one(self):
-        self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.body = self.read_body()
         if self.path.startswith("/opc/v2/"):
             return self.metadata()
         if not self.is_signed() or ("fed-x509" in self.signer) != self.is_federation() or self.is_spent():
