@@ -76,7 +76,7 @@ TEST_CASE("commands wait as long as --patience says", "[cli]") {
     CHECK(patient.status == 1);
     CHECK(patient.err.starts_with("mdstream: warning: a store has trouble: "));
     CHECK(patient.err.find("\nmdstream: error: ") != std::string::npos);
-    CHECK(patient.err.find("times within 0 s") != std::string::npos);
+    CHECK(patient.err.find("times within ") != std::string::npos);
     CHECK(std::count(patient.err.begin(), patient.err.end(), '\n') == 2);
 
     const int before = server.asked;

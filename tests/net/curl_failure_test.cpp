@@ -20,7 +20,6 @@
 #include "net/http_calls.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
-#include "support/nginx.hpp"
 
 namespace curl_failure_test {
 
@@ -73,8 +72,7 @@ class strict_server {
     make_certificate("server");
     make_certificate("right");
     make_certificate("wrong");
-    for (int attempt = 0; attempt < 5 && !is_up(); ++attempt) start();
-    REQUIRE(is_up());
+    start();
   }
   strict_server(const strict_server&) = delete;
   strict_server& operator=(const strict_server&) = delete;
@@ -92,26 +90,36 @@ class strict_server {
     REQUIRE(std::system(command.c_str()) == 0);
   }
 
-  // In TLS 1.2 the client sees the alert while it connects, whatever it sends.
+  // In TLS 1.2 the client sees the alert while it connects, whatever it sends. It listens on a port
+  // that the kernel gives it, and says so.
   void start() {
-    end();
-    port_ = support::detail::free_port();
-    const std::string command = "exec openssl s_server -accept 127.0.0.1:" + std::to_string(port_) +
-                                " -cert " + file("server.pem") + " -key " + file("server.key") +
-                                " -CAfile " + file("right.pem") +
-                                " -Verify 1 -verify_return_error -tls1_2 -www >/dev/null 2>&1";
+    const std::string said = file("said");
+    const std::string command = "exec openssl s_server -accept 127.0.0.1:0 -cert " +
+                                file("server.pem") + " -key " + file("server.key") + " -CAfile " +
+                                file("right.pem") +
+                                " -Verify 1 -verify_return_error -tls1_2 -www >" + said + " 2>&1";
     process_ = ::fork();
     if (process_ == 0) {
       ::execl("/bin/sh", "sh", "-c", command.c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
-    for (int i = 0; i < 1000 && !support::detail::accepts(port_); ++i) {
-      if (::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
-      if (process_ < 0) return;
+    for (int i = 0; i < 6000 && port_ == 0; ++i) {
+      REQUIRE(::waitpid(process_, nullptr, WNOHANG) == 0);
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      port_ = port_in(said);
     }
+    REQUIRE(port_ != 0);
   }
-  [[nodiscard]] bool is_up() const { return process_ > 0; }
+
+  // Of the line `ACCEPT 127.0.0.1:PORT`, once it is whole; else 0.
+  static unsigned port_in(const std::string& path) {
+    std::ifstream in(path);
+    for (std::string line; std::getline(in, line) && !in.eof();) {
+      if (line.starts_with("ACCEPT "))
+        return static_cast<unsigned>(std::stoul(line.substr(line.rfind(':') + 1)));
+    }
+    return 0;
+  }
 
   void end() {
     if (process_ <= 0) return;

@@ -292,17 +292,22 @@ TEST_CASE("an upload that stands still ends, to be repeated", "[net]") {
 }
 
 TEST_CASE("nobody listens", "[net]") {
-  std::string url;
-  {
-    scripted_server server([](connection&, const scripted_request&) {});
-    url = server.url();
-  }
+  // Taken, so that nobody else listens there meanwhile.
+  const int taken = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  REQUIRE(::bind(taken, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  REQUIRE(::getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  const std::string url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
   mds::runtime threads(1);
   const outcome result = send(net::http_client(threads), {.url = url + "/x?secret=1"});
   CHECK(result.code == errc::unavailable);
   CHECK(result.where.url == url + "/x");
   CHECK_FALSE(result.where.cause.empty());
   CHECK(result.text().find("secret") == std::string::npos);
+  ::close(taken);
 }
 
 TEST_CASE("redirects are followed where asked, without credentials to others", "[net]") {

@@ -1,8 +1,7 @@
 #include "quickstart/tcp_exchange.hpp"
 
 #include "support/catch.hpp"
-
-#include <arpa/inet.h>
+#include "support/free_port.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -18,17 +17,7 @@ using quickstart::groups;
 using quickstart::tcp_exchange;
 
 /// A port of this machine that nobody has.
-inline std::string meeting() {
-  const quickstart::detail::tcp_line door(::socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in place{};
-  place.sin_family = AF_INET;
-  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof place;
-  auto* const address = reinterpret_cast<sockaddr*>(&place);
-  REQUIRE(::bind(door.socket(), address, size) == 0);
-  REQUIRE(::getsockname(door.socket(), address, &size) == 0);
-  return "127.0.0.1:" + std::to_string(ntohs(place.sin_port));
-}
+inline std::string meeting() { return "127.0.0.1:" + std::to_string(support::free_port()); }
 
 /// Runs `one(exchange)` on a thread for each rank; what each of them threw, or nothing.
 template <class F>

@@ -9,6 +9,8 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "store/scratch.hpp"
@@ -104,14 +107,22 @@ std::vector<std::int64_t> epoch_of(Loader& loader) {
   return ids;
 }
 
-/// Shards may be evicted meanwhile.
+/// What lies there at one moment: shards may come and go while they are listed, and then all are
+/// listed again.
 std::uint64_t bytes_in(const std::string& directory) {
+  const auto listed = [&] {
+    std::map<std::filesystem::path, std::uintmax_t> out;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+      std::error_code gone;
+      if (entry.path().extension() == ".mds" || entry.path().filename() == "index.json")
+        if (const std::uintmax_t bytes = entry.file_size(gone); !gone) out[entry.path()] = bytes;
+    }
+    return out;
+  };
+  auto before = listed();
+  for (auto now = listed(); now != before; now = listed()) before = std::move(now);
   std::uint64_t sum = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    std::error_code gone;
-    if (entry.path().extension() == ".mds" || entry.path().filename() == "index.json")
-      if (const std::uintmax_t bytes = entry.file_size(gone); !gone) sum += bytes;
-  }
+  for (const auto& [path, bytes] : before) sum += bytes;
   return sum;
 }
 

@@ -4,9 +4,7 @@
 // certificate of its own; ended with the object.
 
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <signal.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,41 +14,13 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
+
+#include "support/free_port.hpp"
 
 namespace support {
-
-namespace detail {
-
-inline sockaddr_in loopback(unsigned port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
-inline unsigned free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  const bool bound = ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(socket);
-  if (!bound) throw std::runtime_error("no free port");
-  return ntohs(address.sin_port);
-}
-
-inline bool accepts(unsigned port) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const sockaddr_in address = loopback(port);
-  const bool answered =
-      ::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(socket);
-  return answered;
-}
-
-}  // namespace detail
 
 struct nginx_options {
   bool tls = false;
@@ -75,7 +45,7 @@ class nginx {
     std::filesystem::create_directories(state_ / "tmp");
     if (options_.tls) make_certificate();
     for (int attempt = 0; attempt < 5; ++attempt) {  // another may take the port meanwhile
-      port_ = detail::free_port();
+      port_ = free_port();
       write_configuration(data);
       start();
       if (is_up()) return;
@@ -140,13 +110,15 @@ class nginx {
     }
   }
 
+  // It writes its process into `pid` when it listens, and ends without where the port is another's.
   [[nodiscard]] bool is_up() {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       if (::waitpid(process_, nullptr, WNOHANG) == process_) {
         process_ = -1;
         return false;
       }
-      if (detail::accepts(port_)) return true;
+      std::error_code absent;
+      if (std::filesystem::file_size(state_ / "pid", absent) > 0 && !absent) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return false;
