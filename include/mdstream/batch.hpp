@@ -118,11 +118,14 @@ class batch {
   explicit batch(batch_parts<Slot> parts) noexcept : parts_(std::move(parts)) {}
 
   /// Number of samples: the batch size, or fewer at the end of an epoch. With
-  /// `batching_method::once` always the batch size, unless rows are packed: padding counts.
+  /// `batching_method::once` always the batch size, unless rows are packed: padding counts. With a
+  /// transform that makes any number of results: how many it has made of as many samples, perhaps
+  /// 0; there is no padding then.
   [[nodiscard]] std::size_t size() const noexcept { return parts_.ids.size(); }
   [[nodiscard]] bool empty() const noexcept { return parts_.ids.empty(); }
 
   /// The numbers of the samples in the whole dataset, in the order of the batch; -1 for padding.
+  /// All results that a transform makes of a sample have its number.
   [[nodiscard]] std::span<const std::int64_t> ids() const noexcept { return parts_.ids; }
   /// Number of samples that are no padding: they are the first. Less than `size()`, and perhaps 0,
   /// only in the last batch with `batching_method::once`, where copies of the dataset's last sample

@@ -60,6 +60,18 @@ TEST_CASE("the longest goes first, into the fullest row that has room", "[collat
   CHECK(segments.empty());
 }
 
+TEST_CASE("groups count samples, however many sequences each has", "[collate]") {
+  using namespace packing_test;
+  std::vector<pack_segment> segments;
+  const std::vector<std::uint64_t> lengths{1, 1, 1, 1, 1, 1}, samples{0, 0, 1, 3, 6, 7};
+  CHECK(collate::detail::pack_rows(lengths, {.row = 8, .group = 2}, segments, samples) == 3);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> placed;
+  for (const pack_segment& each : segments) placed.emplace_back(each.sample, each.at);
+  CHECK(placed == std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+                      {0, 0}, {1, 1}, {2, 2}, {3, 8}, {4, 16}, {5, 17}});
+  CHECK(collate::detail::pack_rows(lengths, {.row = 8}, segments, samples) == 1);
+}
+
 TEST_CASE("every element has one place, groups share no row, and runs cover the block",
           "[collate]") {
   using namespace packing_test;

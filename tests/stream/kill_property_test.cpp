@@ -55,6 +55,18 @@ struct noisy {
   }
 };
 using transformed_rows = padded_rows::with<noisy>;
+/// None to two rows of each.
+struct split {
+  using output = rows::schema;
+  void operator()(const mds::sample_view<rows::schema>& in, mds::results_writer<output>& out,
+                  mds::sample_generator& random) const {
+    const std::vector<std::uint16_t> drawn(1 + random.below(9), 7);
+    if (drawn.size() > 3) out.write(in);
+    if (drawn.size() > 6) out.write(drawn, in.get<"id">(), in.get<"name">());
+  }
+};
+using split_rows = padded_rows::with<split>;
+using split_packed_rows = packed_rows::with<split>;
 
 std::uint16_t token(std::int64_t id, std::size_t i) {
   return static_cast<std::uint16_t>(id * 31 + static_cast<std::int64_t>(i) * 7);
@@ -250,4 +262,6 @@ TEST_CASE("killed runs go on anywhere with the same bytes in every global batch"
   SECTION("packed") { kill_and_resume<packed_rows>(data, random); }
   SECTION("samples as they are") { kill_and_resume<plain_samples>(data, random); }
   SECTION("transformed") { kill_and_resume<transformed_rows>(data, random); }
+  SECTION("split") { kill_and_resume<split_rows>(data, random); }
+  SECTION("split and packed") { kill_and_resume<split_packed_rows>(data, random); }
 }

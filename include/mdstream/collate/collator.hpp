@@ -34,7 +34,11 @@ concept column_collator = requires(const Collator& c, std::span<const source_col
 };
 
 /// A collator of rows: it also gets how many elements each sample's sequence has, and says where
-/// each goes: `pack(sources, measures, lengths, outputs, segments)`.
+/// each goes: `pack(sources, measures, lengths, outputs, segments)`. With a transform that makes
+/// any number of results it gets one more argument, a `std::span<const std::uint64_t>`: for each
+/// result the number of the sample in the batch that it was made of. What is packed together may
+/// depend on these numbers, but not on the numbers of the results, which depend on the number of
+/// ranks.
 template <class Collator>
 concept row_collator = requires(
     const Collator& c, std::span<const source_column> sources,
@@ -42,6 +46,19 @@ concept row_collator = requires(
     std::vector<output_column>& outputs, std::vector<pack_segment>& segments) {
   { c.pack(sources, measures, lengths, outputs, segments) } -> std::same_as<detail::pack_result>;
 };
+
+namespace detail {
+
+template <class Collator>
+concept results_collator =
+    !row_collator<Collator> ||
+    requires(const Collator& c, std::span<const source_column> sources,
+             std::span<const column_measure> measures, std::span<const std::uint64_t> numbers,
+             std::vector<output_column>& outputs, std::vector<pack_segment>& segments) {
+      c.pack(sources, measures, numbers, outputs, segments, numbers);
+    };
+
+}  // namespace detail
 
 /// A collator of whole samples, whose columns it does not look at: `lay_out(bytes, samples,
 /// outputs)`, with the bytes of all samples.

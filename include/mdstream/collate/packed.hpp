@@ -26,7 +26,8 @@ struct packing {
 /// Packs sequences, which are columns of `ndarray` without a fixed shape, into blocks [rows][row].
 /// The sequences of one sample have to be equally long. `batch::packing` has `cu_seqlens`,
 /// `position_ids` and `segment_ids`. All other columns are as with `ragged`: segment `s` is their
-/// sample `s`. The number of rows varies from batch to batch.
+/// sample `s`. The number of rows varies from batch to batch. All results that a transform makes of
+/// a sample are in its group.
 ///
 ///     using policies = mds::policies<rows, mds::collate::packed<{.row = 2048, .group = 32}>>;
 template <packing Options>
@@ -49,12 +50,12 @@ struct packed {
   detail::pack_result pack(std::span<const source_column> sources,
                            std::span<const detail::column_measure> measures,
                            std::span<const std::uint64_t> lengths,
-                           std::vector<output_column>& outputs,
-                           std::vector<pack_segment>& segments) const {
+                           std::vector<output_column>& outputs, std::vector<pack_segment>& segments,
+                           std::span<const std::uint64_t> samples = {}) const {
     detail::pack_result out{
         .rows = detail::pack_rows(
             lengths, {.row = Options.row, .group = Options.group, .longer = Options.longer},
-            segments)};
+            segments, samples)};
     if (out.rows > std::uint64_t{std::numeric_limits<std::int32_t>::max()} / Options.row)
       throw error(errc::out_of_range, "a packed batch of " + std::to_string(out.rows) +
                                           " rows has more elements than cu_seqlens can count");

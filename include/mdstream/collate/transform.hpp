@@ -21,11 +21,28 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace mdstream::inline v0 {
 
-/// Takes the result of a transform for one sample.
+namespace detail {
+
+/// Appends a sample to `memory`, which stays as it was if this throws.
+template <class Output, class... Values>
+void append_sample(std::vector<std::byte>& memory, const Values&... values) {
+  detail::encode_sample<Output>(
+      [&memory](std::uint64_t bytes) {
+        const std::size_t begin = memory.size();
+        memory.resize(begin + static_cast<std::size_t>(bytes));
+        return memory.data() + begin;
+      },
+      values...);
+}
+
+}  // namespace detail
+
+/// Takes the result of a transform that makes one sample of each.
 template <class Output>
 class sample_writer {
  public:
@@ -37,14 +54,10 @@ class sample_writer {
   /// for a value that does not fit, such as an array of another shape.
   template <class... Values>
   void write(const Values&... values) {
-    if (written_) throw error(errc::invalid_argument, "a transform makes one sample of each");
-    detail::encode_sample<Output>(
-        [this](std::uint64_t bytes) {
-          const std::size_t begin = memory_->size();
-          memory_->resize(begin + static_cast<std::size_t>(bytes));
-          return memory_->data() + begin;
-        },
-        values...);
+    if (written_)
+      throw error(errc::invalid_argument,
+                  "a transform makes one sample of each, unless it takes a results_writer");
+    detail::append_sample<Output>(*memory_, values...);
     written_ = true;
   }
 
@@ -55,7 +68,65 @@ class sample_writer {
   bool written_ = false;
 };
 
-/// A transform reads a sample of `Schema` and writes a sample of its own schema `output`.
+/// Takes the results of a transform that makes any number of samples of each: none, which filters
+/// the sample out, or several, which split it.
+///
+///     struct long_texts {
+///       using output = texts;
+///       void operator()(const mds::sample_view<texts>& in, mds::results_writer<output>& out,
+///                       mds::sample_generator&) const {
+///         if (in.get<"text">().size() >= 100) out.write(in);
+///       }
+///     };
+template <class Output>
+class results_writer {
+ public:
+  /// Appends the results to `memory`, and to `ends` where each of them ends there.
+  results_writer(std::vector<std::byte>& memory, std::vector<std::size_t>& ends) noexcept
+      : memory_(&memory), ends_(&ends) {}
+
+  /// Writes a sample, as `sample_writer::write`. The results keep the order of the calls.
+  template <class... Values>
+  void write(const Values&... values) {
+    detail::append_sample<Output>(*memory_, values...);
+    ends_->push_back(memory_->size());
+  }
+  /// Writes a sample as it was read.
+  void write(const sample_view<Output>& unchanged) {
+    const bytes_view bytes = unchanged.bytes();
+    memory_->insert(memory_->end(), bytes.begin(), bytes.end());
+    ends_->push_back(memory_->size());
+  }
+
+ private:
+  std::vector<std::byte>* memory_;
+  std::vector<std::size_t>* ends_;
+};
+
+namespace detail {
+
+/// Whether a transform makes any number of samples of each: the writer that it takes tells.
+template <class Transform, class Schema>
+inline constexpr bool makes_results = false;
+template <class Transform, class Schema>
+  requires requires { typename Transform::output; }
+inline constexpr bool makes_results<Transform, Schema> =
+    !std::is_invocable_v<const Transform&, const sample_view<Schema>&,
+                         sample_writer<typename Transform::output>&, sample_generator&> &&
+    std::is_invocable_v<const Transform&, const sample_view<Schema>&,
+                        results_writer<typename Transform::output>&, sample_generator&>;
+
+/// What a transform writes to.
+template <class Transform, class Schema>
+using writer_of =
+    std::conditional_t<makes_results<Transform, Schema>, results_writer<typename Transform::output>,
+                       sample_writer<typename Transform::output>>;
+
+}  // namespace detail
+
+/// A transform reads a sample of `Schema` and writes a sample of its own schema `output`, or any
+/// number of them if it takes a `results_writer` in place of the `sample_writer`. It returns
+/// nothing.
 ///
 /// Several threads of the pool call it at a time, so it is const. Its random numbers depend only on
 /// the seed, the epoch and the sample's position in the canonical order, so they are the same on
@@ -66,8 +137,9 @@ concept sample_transform =
     std::move_constructible<Transform> && schema_policy<typename Transform::output> &&
     !Transform::output::is_dynamic &&
     requires(const Transform& transform, const sample_view<Schema>& in,
-             sample_writer<typename Transform::output>& out,
-             sample_generator& random) { transform(in, out, random); };
+             detail::writer_of<Transform, Schema>& out, sample_generator& random) {
+      { transform(in, out, random) } -> std::same_as<void>;
+    };
 
 namespace transform {
 

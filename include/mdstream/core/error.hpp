@@ -29,7 +29,8 @@ enum class errc {
   permission_denied,  ///< the store or file system refuses
   io_error,           ///< the store or file system failed; a retry may not help
   unavailable,        ///< a transient error of the store; a retry may help
-  transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
+  transform_failed,   ///< the program's own transform threw something else than `mdstream::error`,
+                      ///< or vetoed all samples of an epoch
   device_error,       ///< a GPU, its driver or its memory failed, or there is no GPU
   superseded,         ///< a later start of the same job has taken over; this one may save no more
 };

@@ -14,6 +14,8 @@ namespace mdstream::inline v0::observe {
 /// What a loader has done since it was made.
 struct totals {
   std::uint64_t samples = 0;            ///< handed out on this rank
+  std::uint64_t results = 0;            ///< rows of batches; see `step`
+  std::uint64_t vetoed = 0;             ///< samples of which the transform made none
   std::uint64_t bytes_fetched = 0;      ///< from the remotes, before decompression
   std::uint64_t requests = 0;           ///< downloads of shards, failed attempts too
   std::uint64_t failures = 0;           ///< of these, attempts that failed
@@ -28,6 +30,8 @@ struct step {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
   std::uint64_t samples = 0;
+  std::uint64_t results = 0;  ///< rows of the batch; as many unless a transform makes any number
+  std::uint64_t vetoed = 0;   ///< samples of which the transform made none
   std::chrono::steady_clock::time_point begun{};  ///< when the loop asked for the batch
   std::chrono::nanoseconds took{0};               ///< from then until it was handed out
   std::chrono::nanoseconds stalled{0};            ///< the part of `took` that was only waiting

@@ -103,7 +103,10 @@ class loader {
     /// Waits for the next batch and puts it into `into`, whose memory is used again. False at the
     /// end of the epoch. Throws an error that names the shard or sample. The next call then tries
     /// the same batch again, which helps if a store was unavailable, but not if the data is bad.
-    /// Do not call it on a thread of the loader's own runtime: use `async_next` there.
+    /// Throws `errc::transform_failed` at the end of an epoch if the transform has vetoed all of
+    /// its samples on this rank; with several ranks only if they were 256 or more, because others
+    /// may have results. Do not call it on a thread of the loader's own runtime: use `async_next`
+    /// there.
     bool next(batch_type& into) {
       const std::uint64_t of = ticket();
       const lent memory(*engine_, into);
@@ -207,6 +210,15 @@ class loader {
   ///     for (std::size_t i = 0; i < batch.real_size(); ++i)
   ///       losses[loader.origin(batch.ids()[i]).stream] += loss[i];
   [[nodiscard]] sample_origin origin(std::int64_t id) const { return engine_->origin(id); }
+  /// What the transform has made of samples on this rank: of the batches that were handed out since
+  /// the loader was made. For a transform that makes any number of results
+  /// (collate/transform.hpp).
+  [[nodiscard]] result_counts results() const noexcept { return engine_->results(); }
+  /// About how many results an epoch has over all ranks: `epoch_size()` times the mean of
+  /// `results()`; `epoch_size()` before the first batch.
+  [[nodiscard]] std::uint64_t estimated_results() const noexcept {
+    return engine_->estimated_results();
+  }
   /// The samples in whose place this rank has read others, with `bad_samples::substitute`, after
   /// those of the state that it loaded, which all ranks have. Of the batches that were handed out.
   [[nodiscard]] replaced_samples bad_samples() const { return engine_->bad_samples(); }

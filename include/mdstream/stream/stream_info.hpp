@@ -24,6 +24,16 @@ struct replaced_samples {
   std::vector<std::int64_t> first{};  ///< the ids of the first 64; empty if a state left them out
 };
 
+/// What a transform has made of samples; see `loader::results`. Unless it makes any number of
+/// results, each sample has one, and padding counts.
+struct result_counts {
+  std::uint64_t samples = 0;
+  std::uint64_t results = 0;  ///< rows of batches
+  std::uint64_t vetoed = 0;   ///< samples without a result
+
+  friend bool operator==(const result_counts&, const result_counts&) = default;
+};
+
 /// A stream and its share of an epoch; see `loader::streams`.
 struct stream_info {
   std::string name{};       ///< as errors call it: its remote, else its directory

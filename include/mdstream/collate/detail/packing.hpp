@@ -79,16 +79,19 @@ class group_packer {
 
 /// Packs sequences of these lengths and returns the number of rows; `out` gets the segments in the
 /// order of the block. Groups share no row. Sequences without elements have no segment; of those
-/// that are too long, `error` and `truncate` take the first row's worth.
+/// that are too long, `error` and `truncate` take the first row's worth. `samples`: of which sample
+/// each sequence is, ascending, where there is not one of each; groups count samples.
 inline std::uint64_t pack_rows(std::span<const std::uint64_t> lengths, const packing_rules& rules,
-                               std::vector<pack_segment>& out) {
+                               std::vector<pack_segment>& out,
+                               std::span<const std::uint64_t> samples = {}) {
   out.clear();
-  const std::uint64_t group =
-      rules.group != 0 ? rules.group : std::max<std::uint64_t>(lengths.size(), 1);
+  const auto group_of = [&](std::uint64_t i) {
+    return rules.group == 0 ? 0 : (samples.empty() ? i : samples[i]) / rules.group;
+  };
   detail::group_packer packer(rules, out);
-  for (std::uint64_t sample = 0; sample < lengths.size(); ++sample) {
-    packer.add(sample, lengths[sample]);
-    if ((sample + 1) % group == 0) packer.close();
+  for (std::uint64_t i = 0; i < lengths.size(); ++i) {
+    if (i != 0 && group_of(i) != group_of(i - 1)) packer.close();
+    packer.add(i, lengths[i]);
   }
   packer.close();
   return packer.rows();

@@ -9,6 +9,7 @@
 #include <mdstream/format/sample_layout.hpp>
 #include <mdstream/stream/detail/batch_reader.hpp>
 #include <mdstream/stream/detail/prepared_samples.hpp>
+#include <mdstream/stream/stream_info.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -40,8 +41,9 @@ class untyped_batch {
   virtual void clear() = 0;
 
   std::uint64_t epoch = 0;
-  std::uint64_t number = 0;  ///< of the global batch in its epoch
-  std::size_t samples = 0;
+  std::uint64_t number = 0;                 ///< of the global batch in its epoch
+  std::size_t samples = 0;                  ///< of the order, padding too: what a state counts
+  result_counts made{};                     ///< of them
   std::vector<std::int64_t> bad_samples{};  ///< ids of those in whose place others are
 };
 
@@ -58,11 +60,20 @@ struct mapped_samples {
   std::atomic<bool>* warned = nullptr;
 };
 
+/// What a batch is built of.
+struct batch_rows {
+  std::span<const std::int64_t> ids;               ///< of the sample of each row
+  std::span<const collate::sample_bytes> samples;  ///< one for each row
+  /// For each row the number of its sample in the batch, where results vary; otherwise empty.
+  std::span<const std::uint64_t> made_of{};
+};
+
 /// What the policies make of samples: schema, transform, collator and stager behind one interface.
 class batch_builder {
  public:
   struct traits {
     bool transforms = false;             ///< samples are changed on their way
+    bool results_vary = false;           ///< any number of rows may be made of a sample
     bool in_stretches = false;           ///< as `lookahead_rules` say
     std::size_t prefetched_batches = 1;  ///< buffers that the stager has
   };
@@ -81,12 +92,9 @@ class batch_builder {
   /// wrong with a sample is kept in `into`.
   virtual void prepare(const mapped_samples& of, prepared_samples& into,
                        std::size_t worker) const = 0;
-  /// Fills `into` with these samples, one for each id, and returns the bytes of the batch; `epoch`
-  /// and `number` are set already. Not thread-safe. Throws `collate::bad_sample` for a sample that
-  /// cannot be collated.
-  virtual std::uint64_t build(std::span<const std::int64_t> ids,
-                              std::span<const collate::sample_bytes> samples,
-                              untyped_batch& into) = 0;
+  /// Fills `into` with these rows and returns the bytes of the batch; `epoch` and `number` are set
+  /// already. Not thread-safe. Throws `collate::bad_sample` for a row that cannot be collated.
+  virtual std::uint64_t build(const batch_rows& rows, untyped_batch& into) = 0;
 
   const traits about;
 };

@@ -99,8 +99,11 @@ class epoch_feed final : public epoch_steps, private batch_source {
   /// once more.
   bool build(detail::untyped_batch& into);
 
-  /// Fills a batch with what `found_` says. Returns its bytes.
+  /// Fills a batch with what `found_` says: a row for each of its samples. Returns its bytes.
   std::uint64_t assemble(const upcoming_batch& from, detail::untyped_batch& into);
+  /// The same for rows that need not be one for each sample.
+  std::uint64_t assemble(const upcoming_batch& from, const batch_rows& rows,
+                         detail::untyped_batch& into);
 
   /// Looks up where the samples of a batch lie. Samples of a shuffled batch lie anywhere: all are
   /// asked for before the first is copied, so that their cache misses overlap.
@@ -144,6 +147,14 @@ class epoch_feed final : public epoch_steps, private batch_source {
   /// Another sample is in the place of sample `i` of a batch.
   void note_replaced(batch_job& of, std::size_t i, sample_location by);
 
+  /// Puts the rows of a batch together whose results vary, and returns its bytes, or those of its
+  /// samples if they are more: also batches of which little is left fill the ring.
+  std::uint64_t finish_results(batch_job& of);
+
+  /// What was made of sample `i` of a batch cannot be collated.
+  [[noreturn]] void throw_misfit(const batch_job& of, const collate::detail::bad_sample& bad,
+                                 std::size_t i) const;
+
   corpus& corpus_;
   detail::batch_builder& builder_;
   epoch_seed seed_;
@@ -153,6 +164,8 @@ class epoch_feed final : public epoch_steps, private batch_source {
   std::vector<std::uint32_t> given_up_{};     // shards with samples that are bad for good
   std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
   std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet
+  std::vector<std::int64_t> row_ids_;         // where results vary, as `batch_rows` has them
+  std::vector<std::uint64_t> made_of_;        // likewise
   work_count under_way_;
   delivery delivery_;
   std::optional<batch_ring> ring_;

@@ -55,6 +55,7 @@ class policy_batches final : public batch_builder {
 
   explicit policy_batches(transform_type transform)
       : batch_builder({.transforms = transforms,
+                       .results_vary = results_vary,
                        .in_stretches = collate::packs_groups<collator>,
                        .prefetched_batches = stage::prefetched_batches<stager>}),
         transform_(std::move(transform)) {}
@@ -77,28 +78,27 @@ class policy_batches final : public batch_builder {
 
   void prepare(const mapped_samples& of, prepared_samples& into,
                std::size_t worker) const override {
-    into.work(worker,
-              [&](std::size_t i, std::vector<std::byte>& memory, std::vector<std::byte>& scratch) {
-                const std::size_t begin = memory.size();
-                stored_sample sample{of.batch.locations[i], of.bytes[i]};
-                while (!try_one(of, i, sample, memory, scratch)) {
-                  memory.resize(begin);
-                  into.replace(i, sample.at);
-                }
-              });
+    into.work(worker, [&](std::size_t i, prepared_samples::memory& memory) {
+      if (results_vary && of.batch.ids[i] < 0) return;  // batches have no size to be padded to
+      const std::size_t begin = memory.samples.size(), results = memory.ends.size();
+      stored_sample sample{of.batch.locations[i], of.bytes[i]};
+      while (!try_one(of, i, sample, memory)) {
+        memory.samples.resize(begin);
+        memory.ends.resize(results);
+        into.replace(i, sample.at);
+      }
+    });
   }
 
-  std::uint64_t build(std::span<const std::int64_t> ids,
-                      std::span<const collate::sample_bytes> samples,
-                      untyped_batch& into) override {
+  std::uint64_t build(const batch_rows& rows, untyped_batch& into) override {
     parts& out = parts_of(into);
     out.columns = columns_;
-    out.ids.assign(ids.begin(), ids.end());
+    out.ids.assign(rows.ids.begin(), rows.ids.end());
     out.slot = {};  // given back before the next is taken, so that one buffer can serve a loop
-    const collate::detail::pack_result layout = lay_out(samples, out.outputs);
+    const collate::detail::pack_result layout = lay_out(rows, out.outputs);
     out.pack_rows = layout.rows;
-    out.slot = stage({.samples = samples.data(),
-                      .sample_count = samples.size(),
+    out.slot = stage({.samples = rows.samples.data(),
+                      .sample_count = rows.samples.size(),
                       .sources = columns_->sources.data(),
                       .source_count = static_cast<std::uint32_t>(columns_->sources.size()),
                       .variable_count = variable_count_,
@@ -110,12 +110,15 @@ class policy_batches final : public batch_builder {
                       .pack_rows = layout.rows});
     out.epoch = into.epoch;
     out.number = into.number;
-    into.samples = ids.size();
     return layout.slab_bytes;
   }
 
  private:
   static constexpr bool transforms = !std::same_as<transform_type, transform::none>;
+  static constexpr bool results_vary = makes_results<transform_type, schema>;
+  static_assert(!results_vary || collate::detail::results_collator<collator>,
+                "mdstream: a collator of rows takes the numbers of the samples, too, where the "
+                "transform makes any number of results (collate/collator.hpp)");
 
   struct made final : untyped_batch {
     parts of{};
@@ -136,9 +139,9 @@ class policy_batches final : public batch_builder {
 
   /// Prepares sample `i` from `sample`; false where that is bad, and is another one now.
   bool try_one(const mapped_samples& of, std::size_t i, stored_sample& sample,
-               std::vector<std::byte>& memory, std::vector<std::byte>& scratch) const {
+               prepared_samples::memory& memory) const {
     try {
-      read_mapped([&] { prepare_one(of, i, sample, memory, scratch); });
+      read_mapped([&] { prepare_one(of, i, sample, memory); });
       return true;
     } catch (...) {
       sample = next_candidate(of, i, sample.at, transforms);
@@ -158,13 +161,13 @@ class policy_batches final : public batch_builder {
     }
   }
 
-  /// Appends the prepared sample to `memory`. Where it is not used as it is stored, it is put into
-  /// its form first, in `scratch` where it is transformed after that.
+  /// Appends the prepared sample, or its results, to `memory`. Where it is not used as it is
+  /// stored, it is put into its form first, in the scratch where it is transformed after that.
   void prepare_one(const mapped_samples& of, [[maybe_unused]] std::size_t i,
-                   const stored_sample& from, std::vector<std::byte>& memory,
-                   std::vector<std::byte>& scratch) const {
+                   const stored_sample& from, prepared_samples::memory& memory) const {
     const sample_form& stored = of.from.form(from.at.shard);
-    const std::size_t begin = memory.size();
+    std::size_t begin = memory.samples.size();
+    [[maybe_unused]] const std::size_t results = memory.ends.size();
     bytes_view sample = from.bytes;
     if (of.shards != nullptr) {
       if (sample.data() == nullptr && !of.shards->empty()) sample = bytes_in_shard(of, from.at);
@@ -172,7 +175,7 @@ class policy_batches final : public batch_builder {
     }
     // Where others are converted, all are: the batch is built of what was prepared.
     if (!transforms || !stored.as_stored()) {
-      std::vector<std::byte>& form = transforms ? scratch : memory;
+      std::vector<std::byte>& form = transforms ? memory.scratch : memory.samples;
       if (transforms) form.clear();
       stored.append(sample, form);
       sample = form;
@@ -182,11 +185,33 @@ class policy_batches final : public batch_builder {
           of.seed.first_place + of.batch.number * of.seed.global_batch_size + of.batch.places[i];
       sample_generator random(of.seed.seed, of.seed.epoch, place);
       const sample_view<schema> in(sample, of.from.layout(from.at.shard));
-      sample_writer<typename transform_type::output> out(memory);
-      transform_(in, out, random);
-      if (!out.written()) throw error(errc::invalid_argument, "the transform wrote no sample");
+      apply(in, random, memory);
     }
-    if (of.shards != nullptr) check_prepared(bytes_view(memory).subspan(begin));
+    if (of.shards == nullptr) return;
+    if constexpr (results_vary) {
+      for (std::size_t k = results; k < memory.ends.size(); ++k) {
+        check_prepared(bytes_view(memory.samples).subspan(begin, memory.ends[k] - begin));
+        begin = memory.ends[k];
+      }
+    } else {
+      check_prepared(bytes_view(memory.samples).subspan(begin));
+    }
+  }
+
+  /// Appends what the transform makes of a sample.
+  void apply(const sample_view<schema>& in, sample_generator& random,
+             prepared_samples::memory& memory) const {
+    if constexpr (results_vary) {
+      results_writer<typename transform_type::output> out(memory.samples, memory.ends);
+      transform_(in, out, random);
+    } else {
+      sample_writer<typename transform_type::output> out(memory.samples);
+      transform_(in, out, random);
+      if (!out.written())
+        throw error(errc::invalid_argument,
+                    "the transform wrote no sample; to leave samples out it takes a "
+                    "results_writer");
+    }
   }
 
   [[nodiscard]] typename stager::slot stage(const collate::collate_plan& plan) {
@@ -201,8 +226,9 @@ class policy_batches final : public batch_builder {
   }
 
   /// Checks the samples and decides where everything goes.
-  [[nodiscard]] collate::detail::pack_result lay_out(std::span<const collate::sample_bytes> samples,
+  [[nodiscard]] collate::detail::pack_result lay_out(const batch_rows& rows,
                                                      std::vector<collate::output_column>& outputs) {
+    const std::span<const collate::sample_bytes> samples = rows.samples;
     const std::span<const collate::source_column> sources = columns_->sources;
     if constexpr (collate::sample_collator<collator>) {
       std::uint64_t bytes = 0;
@@ -212,7 +238,9 @@ class policy_batches final : public batch_builder {
       collate::detail::measure(sources, variable_count_, samples, measures_);
       if constexpr (collate::row_collator<collator>) lengths_.resize(samples.size());
       check_lengths(samples, lengths_);
-      if constexpr (collate::row_collator<collator>)
+      if constexpr (collate::row_collator<collator> && results_vary)
+        return collator_.pack(sources, measures_, lengths_, outputs, segments_, rows.made_of);
+      else if constexpr (collate::row_collator<collator>)
         return collator_.pack(sources, measures_, lengths_, outputs, segments_);
       else
         return {.slab_bytes = collator_.lay_out(sources, measures_, samples.size(), outputs)};

@@ -50,6 +50,9 @@ class batch_engine {
       return watched && watched->hears_warnings();
     }
     void count(const detail::untyped_batch& got);
+    /// What to tell in place of the end of the epoch: that its samples were all vetoed. Null where
+    /// they were not.
+    [[nodiscard]] std::exception_ptr all_vetoed() const;
     /// Precondition: it is watched.
     void tell(const detail::watch::call& began, const detail::untyped_batch& got,
               const observe::totals& sum, std::uint64_t queued);
@@ -57,8 +60,13 @@ class batch_engine {
     std::unique_ptr<detail::watch> watched;  // null: nobody is told
     std::uint64_t samples = 0;               // on this rank; touched where batches are handed out
     std::uint64_t batches = 0;               // likewise
-    replaced_samples bad{};                  // likewise; since the run began
-    std::atomic<bool> outstanding{false};    // an async call has not completed yet
+    result_counts made{};                    // likewise; since the loader was made
+    result_counts made_of_epoch{};           // likewise
+    std::uint64_t epoch = 0;
+    std::uint64_t ranks = 1;
+    bool is_whole = false;                 // the epoch was not resumed in the middle
+    replaced_samples bad{};                // likewise; since the run began
+    std::atomic<bool> outstanding{false};  // an async call has not completed yet
   };
 
  public:
@@ -87,6 +95,8 @@ class batch_engine {
   [[nodiscard]] std::uint64_t batches_left() const;
   [[nodiscard]] sample_origin origin(std::int64_t id) const;
   [[nodiscard]] std::vector<stream_info> streams() const;
+  [[nodiscard]] result_counts results() const noexcept { return handed_out_->made; }
+  [[nodiscard]] std::uint64_t estimated_results() const noexcept;
   [[nodiscard]] const replaced_samples& bad_samples() const noexcept { return handed_out_->bad; }
   [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
   [[nodiscard]] const world& position() const noexcept { return position_; }

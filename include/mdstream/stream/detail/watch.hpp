@@ -39,7 +39,7 @@ class watch {
   [[nodiscard]] static call begin(std::chrono::nanoseconds stalled) noexcept {
     return {std::chrono::steady_clock::now(), stalled};
   }
-  /// `sum` without its samples, which are counted here.
+  /// `sum` without samples and results, which are counted here.
   void end(const call& began, observe::step what, const observe::totals& sum);
 
   [[nodiscard]] virtual bool hears_warnings() const noexcept = 0;
@@ -62,7 +62,7 @@ class watch {
 
   std::mutex mutex_;
   std::shared_ptr<kept_warnings> warnings_;
-  std::uint64_t samples_ = 0;
+  observe::totals counted_;  // samples and results alone
 };
 
 template <class Observer>

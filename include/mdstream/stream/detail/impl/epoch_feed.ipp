@@ -7,6 +7,8 @@
 #include <mdstream/stream/detail/epoch_feed.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
+
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& builder,
@@ -92,9 +94,18 @@ MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
 
 MDSTREAM_INLINE std::uint64_t epoch_feed::assemble(const upcoming_batch& from,
                                                    detail::untyped_batch& into) {
+  const std::uint64_t rows = from.ids.size();
+  into.made = {.samples = rows, .results = rows};
+  return assemble(from, {.ids = from.ids, .samples = found_}, into);
+}
+
+MDSTREAM_INLINE std::uint64_t epoch_feed::assemble(const upcoming_batch& from,
+                                                   const batch_rows& rows,
+                                                   detail::untyped_batch& into) {
   into.epoch = seed_.epoch;
   into.number = first_number_ + from.number;
-  return builder_.build(from.ids, found_, into);
+  into.samples = from.ids.size();
+  return builder_.build(rows, into);
 }
 
 MDSTREAM_INLINE void epoch_feed::find(const upcoming_batch& batch) {
@@ -219,9 +230,11 @@ MDSTREAM_INLINE void epoch_feed::note_replaced(batch_job& of, std::size_t i, sam
 MDSTREAM_INLINE std::uint64_t epoch_feed::finish(batch_job& of) {
   if (!of.batch) of.batch = builder_.make();
   of.batch->bad_samples.clear();
+  for (std::size_t i = 0; i < of.from.ids.size(); ++i)
+    if (const auto& instead = of.prepared.replaced(i)) note_replaced(of, i, *instead);
+  if (builder_.about.results_vary) return finish_results(of);
   found_.resize(of.from.ids.size());
   for (std::size_t i = 0; i < found_.size(); ++i) {
-    if (const auto& instead = of.prepared.replaced(i)) note_replaced(of, i, *instead);
     const bytes_view bytes = prepares() ? of.prepared[i] : of.samples[i];
     found_[i] = {bytes.data(), bytes.size()};
     prefetch_lines(bytes);
@@ -230,10 +243,44 @@ MDSTREAM_INLINE std::uint64_t epoch_feed::finish(batch_job& of) {
   try {
     detail::read_mapped([&] { bytes = assemble(of.from, *of.batch); });
   } catch (const collate::detail::bad_sample& bad) {
-    const sample_location at = of.from.locations[bad.index()];
-    throw error(bad.code(), corpus_.placed({.what = bad.what(), .sample = at.index}, at.shard));
+    throw_misfit(of, bad, bad.index());
   }
   return bytes;
+}
+
+MDSTREAM_INLINE std::uint64_t epoch_feed::finish_results(batch_job& of) {
+  found_.clear();
+  row_ids_.clear();
+  made_of_.clear();
+  result_counts made;
+  std::uint64_t stored = 0;
+  for (std::size_t i = 0; i < of.from.ids.size(); ++i) {
+    if (of.from.ids[i] < 0) continue;  // padding
+    const std::size_t before = found_.size();
+    of.prepared.for_each_result(i, [&](bytes_view bytes) {
+      found_.push_back({bytes.data(), bytes.size()});
+      row_ids_.push_back(of.from.ids[i]);
+      made_of_.push_back(i);
+    });
+    ++made.samples;
+    made.vetoed += found_.size() == before ? 1 : 0;
+    stored += of.samples[i].size();
+  }
+  made.results = found_.size();
+  of.batch->made = made;
+  try {
+    const batch_rows rows{.ids = row_ids_, .samples = found_, .made_of = made_of_};
+    return std::max(assemble(of.from, rows, *of.batch), stored);
+  } catch (const collate::detail::bad_sample& bad) {
+    throw_misfit(of, bad, made_of_[bad.index()]);
+  }
+}
+
+MDSTREAM_INLINE void epoch_feed::throw_misfit(const batch_job& of,
+                                              const collate::detail::bad_sample& bad,
+                                              std::size_t i) const {
+  const sample_location at = of.from.locations[i];
+  throw error(bad.code(), corpus_.placed({.what = bad.what(), .sample = at.index}, at.shard));
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -74,13 +74,17 @@ MDSTREAM_INLINE std::string progress_line::line(const step& what,
   const double hits = sum.needs == 0 ? 100.0
                                      : 100.0 * static_cast<double>(sum.needs - sum.misses) /
                                            static_cast<double>(sum.needs);
-  char text[256];
+  char vetoed[32] = "";
+  if (sum.vetoed != 0)
+    std::snprintf(vetoed, sizeof vetoed, ", %.1f %% vetoed",
+                  100.0 * static_cast<double>(sum.vetoed) / static_cast<double>(sum.samples));
+  char text[320];
   std::snprintf(text, sizeof text,
                 "\repoch %" PRIu64 ", batch %" PRIu64
-                ": %.4g samples/s, next p50 %s, p99 %s, stalled %.0f %%, %.4g MB fetched, hits "
+                ": %.4g samples/s%s, next p50 %s, p99 %s, stalled %.0f %%, %.4g MB fetched, hits "
                 "%.1f %%, %" PRIu64 " prefetched\x1b[K",
                 what.epoch, what.batch, time > 0 ? static_cast<double>(sum.samples) / time : 0.0,
-                detail::text_of(took_.quantile(0.5)).c_str(),
+                vetoed, detail::text_of(took_.quantile(0.5)).c_str(),
                 detail::text_of(took_.quantile(0.99)).c_str(),
                 time > 0 ? 100.0 * detail::seconds(sum.stalled) / time : 0.0,
                 static_cast<double>(sum.bytes_fetched) / 1e6, hits, what.queued);
@@ -89,19 +93,20 @@ MDSTREAM_INLINE std::string progress_line::line(const step& what,
 
 MDSTREAM_INLINE void json_lines::operator()(const step& what) {
   took_.add(what.took);
-  char text[640];
-  std::snprintf(
-      text, sizeof text,
-      "{\"epoch\":%" PRIu64 ",\"batch\":%" PRIu64 ",\"samples\":%" PRIu64
-      ",\"next_s\":%.9f,\"stall_s\":%.9f,\"queued\":%" PRIu64 ",\"total\":{\"samples\":%" PRIu64
-      ",\"bytes_fetched\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"failures\":%" PRIu64
-      ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"evictions\":%" PRIu64
-      ",\"stall_s\":%.9f,\"next_p50_s\":%.9f,\"next_p99_s\":%.9f}}\n",
-      what.epoch, what.batch, what.samples, detail::seconds(what.took),
-      detail::seconds(what.stalled), what.queued, what.sum.samples, what.sum.bytes_fetched,
-      what.sum.requests, what.sum.failures, what.sum.needs - what.sum.misses, what.sum.misses,
-      what.sum.evictions, detail::seconds(what.sum.stalled), detail::seconds(took_.quantile(0.5)),
-      detail::seconds(took_.quantile(0.99)));
+  char text[768];
+  std::snprintf(text, sizeof text,
+                "{\"epoch\":%" PRIu64 ",\"batch\":%" PRIu64 ",\"samples\":%" PRIu64
+                ",\"results\":%" PRIu64 ",\"next_s\":%.9f,\"stall_s\":%.9f,\"queued\":%" PRIu64
+                ",\"total\":{\"samples\":%" PRIu64 ",\"results\":%" PRIu64 ",\"vetoed\":%" PRIu64
+                ",\"bytes_fetched\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"failures\":%" PRIu64
+                ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"evictions\":%" PRIu64
+                ",\"stall_s\":%.9f,\"next_p50_s\":%.9f,\"next_p99_s\":%.9f}}\n",
+                what.epoch, what.batch, what.samples, what.results, detail::seconds(what.took),
+                detail::seconds(what.stalled), what.queued, what.sum.samples, what.sum.results,
+                what.sum.vetoed, what.sum.bytes_fetched, what.sum.requests, what.sum.failures,
+                what.sum.needs - what.sum.misses, what.sum.misses, what.sum.evictions,
+                detail::seconds(what.sum.stalled), detail::seconds(took_.quantile(0.5)),
+                detail::seconds(took_.quantile(0.99)));
   out_.write(text);
 }
 

@@ -11,8 +11,10 @@ MDSTREAM_INLINE void prepared_samples::begin(std::size_t samples, std::size_t wo
   places_.assign(samples, {});
   instead_.assign(samples, std::nullopt);
   if (memory_.size() < workers) memory_.resize(workers);
-  if (scratch_.size() < workers) scratch_.resize(workers);
-  for (auto& each : memory_) each.clear();
+  for (memory& each : memory_) {
+    each.samples.clear();
+    each.ends.clear();
+  }
   next_ = 0;
   failed_at_ = none;
   failure_ = nullptr;
@@ -20,7 +22,7 @@ MDSTREAM_INLINE void prepared_samples::begin(std::size_t samples, std::size_t wo
 
 MDSTREAM_INLINE bytes_view prepared_samples::operator[](std::size_t i) const noexcept {
   const place& at = places_[i];
-  return {memory_[at.worker].data() + at.begin, at.size};
+  return {memory_[at.worker].samples.data() + at.begin, at.size};
 }
 
 MDSTREAM_INLINE void prepared_samples::fail(std::size_t i, std::exception_ptr failure) {

@@ -3,10 +3,12 @@
 #include <mdstream/stream/detail/bad_samples.hpp>
 #include <mdstream/stream/detail/run.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
+#include <mdstream/stream/detail/vetoed.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 namespace mdstream::inline v0::detail {
@@ -16,14 +18,30 @@ MDSTREAM_INLINE void batch_engine::hand_out::tell(const detail::watch::call& beg
                                                   const observe::totals& sum,
                                                   std::uint64_t queued) {
   watched->end(began,
-               {.epoch = got.epoch, .batch = got.number, .samples = got.samples, .queued = queued},
+               {.epoch = got.epoch,
+                .batch = got.number,
+                .samples = got.samples,
+                .results = got.made.results,
+                .vetoed = got.made.vetoed,
+                .queued = queued},
                sum);
 }
 
 MDSTREAM_INLINE void batch_engine::hand_out::count(const detail::untyped_batch& got) {
   samples += got.samples;
   ++batches;
+  add(made, got.made);
+  add(made_of_epoch, got.made);
   add_bad_samples(bad, got.bad_samples);
+}
+
+MDSTREAM_INLINE std::exception_ptr batch_engine::hand_out::all_vetoed() const {
+  if (!is_whole || !vetoes_all(made_of_epoch, ranks)) return nullptr;
+  return std::make_exception_ptr(error(
+      errc::transform_failed, "the transform vetoed all " + std::to_string(made_of_epoch.vetoed) +
+                                  " samples of epoch " + std::to_string(epoch) +
+                                  (ranks == 1 ? "" : " on this rank") +
+                                  ", so the epoch has no results"));
 }
 
 MDSTREAM_INLINE dataset_options batch_engine::streams_of(const options& given,
@@ -59,6 +77,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
   prefetch_limit_ = detail::prefetch_limit_of(
       given, builder_->about.transforms || corpus_.converts() || substitute_samples_);
   builder_->open(corpus_.layout());
+  handed_out_->ranks = position_.num_ranks();
   detail::check_block_size(given);
   if (handed_out_->hears_warnings()) handed_out_->watched->hear(corpus_.warnings());
 }
@@ -85,6 +104,9 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   ++ticket_;
   handed_out_->samples = 0;
   handed_out_->batches = 0;
+  handed_out_->made_of_epoch = {};
+  handed_out_->epoch = start.epoch;
+  handed_out_->is_whole = start.sample_in_epoch == 0;
   progress_ = begun;
   std::unique_ptr<epoch_feed> ended = exchange_feed(std::move(made));
   corpus_.cache().set_next_use([this, &now = *feed_](std::uint32_t shard, std::uint64_t from) {
@@ -112,6 +134,13 @@ MDSTREAM_INLINE std::uint64_t batch_engine::batches_per_epoch() const {
 MDSTREAM_INLINE std::uint64_t batch_engine::batches_left() const {
   if (feed_ && !progress_.has_loaded()) return feed_->batches() - handed_out_->batches;
   return order_.batches(position_, batch_size_, progress(progress_).begin_epoch(position_));
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::estimated_results() const noexcept {
+  const result_counts& made = handed_out_->made;
+  if (made.samples == 0) return epoch_size();
+  const double each = static_cast<double>(made.results) / static_cast<double>(made.samples);
+  return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(epoch_size())));
 }
 
 MDSTREAM_INLINE sample_origin batch_engine::origin(std::int64_t id) const {
@@ -152,7 +181,10 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   const detail::watch::call began = begin_call();
   clear_away();
   look_beyond();
-  if (!feed_->next(held_)) return false;
+  if (!feed_->next(held_)) {
+    if (const std::exception_ptr why = handed_out_->all_vetoed()) std::rethrow_exception(why);
+    return false;
+  }
   warn_of_limit();
   handed_out_->count(*held_);
   if (handed_out_->watched) handed_out_->tell(began, *held_, totals(), feed_->ready());
@@ -186,9 +218,13 @@ MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& c
     warn_of_limit();
     clear_away();
     look_beyond();
-    feed_->async_next(call.stop.get_token(), [last](std::exception_ptr failure, batch_pointer got) {
-      (*last)(std::move(failure), std::move(got));
-    });
+    feed_->async_next(call.stop.get_token(),
+                      [last, counted = handed_out_](std::exception_ptr failure, batch_pointer got) {
+                        if (failure && code_of(failure) == errc::end_of_epoch)
+                          if (std::exception_ptr why = counted->all_vetoed())
+                            failure = std::move(why);
+                        (*last)(std::move(failure), std::move(got));
+                      });
   } catch (...) {
     // Not on the caller's stack: a handler never runs inside its own initiation.
     corpus_.threads().post([last, failure = std::current_exception()] { (*last)(failure, {}); });

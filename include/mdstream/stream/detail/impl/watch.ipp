@@ -12,7 +12,9 @@ MDSTREAM_INLINE void watch::end(const call& began, observe::step what, const obs
   what.took = std::chrono::steady_clock::now() - began.at;
   what.stalled = sum.stalled - began.stalled_before;
   what.sum = sum;
-  what.sum.samples = samples_ += what.samples;
+  what.sum.samples = counted_.samples += what.samples;
+  what.sum.results = counted_.results += what.results;
+  what.sum.vetoed = counted_.vetoed += what.vetoed;
   const std::lock_guard lock(mutex_);
   pass(what);
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+/// Counts of results, and when an epoch without a single one is an error. Pure.
+
+#include <mdstream/stream/stream_info.hpp>
+
+#include <cstdint>
+
+namespace mdstream::inline v0::detail {
+
+constexpr void add(result_counts& to, const result_counts& more) noexcept {
+  to.samples += more.samples;
+  to.results += more.results;
+  to.vetoed += more.vetoed;
+}
+
+/// With so many samples, a rank takes its own for all. With fewer, those of the other ranks may
+/// have results: a filter that keeps one of ten vetoes 256 in a row once in 500 billion times.
+inline constexpr std::uint64_t enough_vetoed = 256;
+
+/// Whether a transform vetoes everything: by what it made on one of `ranks` ranks in a whole epoch.
+[[nodiscard]] constexpr bool vetoes_all(const result_counts& made, std::uint64_t ranks) noexcept {
+  return made.results == 0 && made.vetoed >= (ranks == 1 ? 1 : enough_vetoed);
+}
+
+}  // namespace mdstream::inline v0::detail
