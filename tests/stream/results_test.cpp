@@ -464,9 +464,9 @@ TEST_CASE("an epoch whose samples are all vetoed ends with an error, and the nex
 
 TEST_CASE("what a rank can not know is no error: others' results, and those before a resume") {
   using namespace results_test;
-  const ids_of_shards data(1200);
+  const ids_of_shards data(1200), many(2 * mds::detail::enough_vetoed);
   const auto run = [&](std::uint64_t ranks, const std::string& state) {
-    auto options = data.options(24);
+    auto options = ranks == 2 ? many.options(1000) : data.options(24);
     options.world = mds::world{.ranks_per_node = ranks};
     mds::loader<kept> loader(options, nothing());
     if (!state.empty()) loader.load_state(state);
@@ -480,8 +480,8 @@ TEST_CASE("what a rank can not know is no error: others' results, and those befo
                           {"epoch 0" + std::string(ranks == 1 ? "" : " on this rank")});
   };
   refused(1);
-  refused(4);   // 300 samples a rank
-  run(10, {});  // 120
+  refused(2);  // which has enough samples a rank
+  run(4, {});
   std::string state;
   {
     mds::loader<kept> loader(data.options(24), nothing());
@@ -495,7 +495,9 @@ TEST_CASE("what a rank can not know is no error: others' results, and those befo
     return mds::result_counts{.samples = vetoed, .vetoed = vetoed};
   };
   static_assert(mds::detail::vetoes_all(all(1), 1) && !mds::detail::vetoes_all(all(0), 1));
-  static_assert(mds::detail::vetoes_all(all(256), 2) && !mds::detail::vetoes_all(all(255), 2));
+  constexpr std::uint64_t enough = mds::detail::enough_vetoed;
+  static_assert(mds::detail::vetoes_all(all(enough), 2) &&
+                !mds::detail::vetoes_all(all(enough - 1), 2));
   static_assert(!mds::detail::vetoes_all({.samples = 999, .results = 1, .vetoed = 998}, 1));
 }
 

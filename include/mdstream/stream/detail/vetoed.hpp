@@ -15,8 +15,9 @@ constexpr void add(result_counts& to, const result_counts& more) noexcept {
 }
 
 /// With so many samples, a rank takes its own for all. With fewer, those of the other ranks may
-/// have results: a filter that keeps one of ten vetoes 256 in a row once in 500 billion times.
-inline constexpr std::uint64_t enough_vetoed = 256;
+/// have results: a filter that keeps one of a thousand vetoes so many in a row once in 22,000
+/// times.
+inline constexpr std::uint64_t enough_vetoed = 10'000;
 
 /// Whether a transform vetoes everything: by what it made on one of `ranks` ranks in a whole epoch.
 [[nodiscard]] constexpr bool vetoes_all(const result_counts& made, std::uint64_t ranks) noexcept {
