@@ -104,7 +104,7 @@ class loader {
     /// end of the epoch. Throws an error that names the shard or sample. The next call then tries
     /// the same batch again, which helps if a store was unavailable, but not if the data is bad.
     /// Throws `errc::transform_failed` at the end of an epoch if the transform has vetoed all of
-    /// its samples on this rank; with several ranks only if they were 256 or more, because others
+    /// its samples on this rank; with several ranks only if a million or more, because others
     /// may have results. Do not call it on a thread of the loader's own runtime: use `async_next`
     /// there.
     bool next(batch_type& into) {
@@ -114,11 +114,11 @@ class loader {
     }
 
     /// The same for any completion token, with `void(std::exception_ptr, batch_type)`. The end of
-    /// the epoch is `errc::end_of_epoch`; a call that its cancellation slot ended is
-    /// `errc::canceled`. Neither consumes a batch. One call at a time: a second one completes with
-    /// `errc::invalid_argument`. The handler runs on its associated executor, otherwise on the
-    /// runtime's I/O thread. `state` counts the batch when the handler begins. The thread pool
-    /// builds the batches.
+    /// the epoch is `errc::end_of_epoch`, or `next`'s error for one without results; a call that
+    /// its cancellation slot ended is `errc::canceled`. Neither consumes a batch. One call at a
+    /// time: a second one completes with `errc::invalid_argument`. The handler runs on its
+    /// associated executor, otherwise on the runtime's I/O thread. `state` counts the batch when
+    /// the handler begins. The thread pool builds the batches.
     template <class Token>
     auto async_next(Token&& token) {
       using signature = void(std::exception_ptr, batch_type);

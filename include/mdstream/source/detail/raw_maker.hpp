@@ -72,7 +72,7 @@ class raw_making final : public shard_making {
 
  private:
   static constexpr std::uint64_t packed_at_once = std::uint64_t{16} << 20;
-  // How large a shard becomes is what an index says: it grows in what is taken for it first.
+  // What an index says of a shard's size may be wrong: no more than this is taken at once.
   static constexpr std::size_t most_room = std::size_t{64} << 20;
 
   [[nodiscard]] object_range range_of(std::size_t part) const;

@@ -14,10 +14,10 @@ constexpr void add(result_counts& to, const result_counts& more) noexcept {
   to.vetoed += more.vetoed;
 }
 
-/// With so many samples, a rank takes its own for all. With fewer, those of the other ranks may
-/// have results: a filter that keeps one of a thousand vetoes so many in a row once in 22,000
-/// times.
-inline constexpr std::uint64_t enough_vetoed = 10'000;
+/// With so many samples vetoed, a rank of several supposes that the others have no results either.
+/// It cannot know, and an error on one rank alone leaves the others waiting in a collective: of a
+/// filter that keeps one of 100,000, a rank has so many without a result once in 22,000 epochs.
+inline constexpr std::uint64_t enough_vetoed = 1'000'000;
 
 /// Whether a transform vetoes everything: by what it made on one of `ranks` ranks in a whole epoch.
 [[nodiscard]] constexpr bool vetoes_all(const result_counts& made, std::uint64_t ranks) noexcept {

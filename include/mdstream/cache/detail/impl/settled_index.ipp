@@ -53,7 +53,7 @@ MDSTREAM_INLINE std::vector<std::string> files_in(const std::string& directory) 
 }
 
 /// Those of `names`, sorted, that the index has. Most directories of a dataset of 100,000 shards
-/// have none when it is opened first: then nothing is asked of it.
+/// have none when it is opened first, unless other streams lie below: then nothing is asked of it.
 MDSTREAM_INLINE files_by_name named_in(const dataset_index* index,
                                        const std::vector<std::string>& names) {
   files_by_name all;

@@ -38,7 +38,7 @@ MDSTREAM_INLINE pages page_pool::user::take(std::size_t bytes) const {
   }
   // A little more than is asked for takes no memory until it is touched, and serves the next ones,
   // which are seldom of the same size.
-  pages made(bytes + bytes / 8);
+  pages made(bytes + std::min(bytes / 8, std::size_t{8} << 20));
   made.resize(bytes);
   return made;
 }

@@ -9,11 +9,9 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE void want_large_pages(void* at, std::size_t bytes) noexcept {
-  constexpr std::size_t large = std::size_t{2} << 20, page = 4096;
-  if (bytes < 2 * large) return;
-  const std::size_t skipped = (page - reinterpret_cast<std::uintptr_t>(at) % page) % page;
+  constexpr std::size_t large = std::size_t{2} << 20;
   // A kernel that has none refuses, which changes nothing.
-  (void)::madvise(static_cast<std::byte*>(at) + skipped, bytes - skipped, MADV_HUGEPAGE);
+  if (bytes >= 2 * large) (void)::madvise(at, bytes, MADV_HUGEPAGE);
 }
 
 MDSTREAM_INLINE pages::pages(std::size_t bytes) : bytes_(bytes), capacity_(bytes) {

@@ -152,7 +152,8 @@ MDSTREAM_INLINE void epoch_controller::end_left() {
   if (!spent) return;
   ++ending_;
   lock.unlock();
-  end(std::move(spent));
+  // Memory that runs out here ends the program: `yield` would wait for ever.
+  [&]() noexcept { end(std::move(spent)); }();
   lock.lock();
   --ending_;
   wake();

@@ -324,7 +324,7 @@ MDSTREAM_INLINE bool http_transfer::head_is_complete() {
   // libcurl takes the last of two lengths, and reads to the end of the connection where one has too
   // many digits: what was cut short would count as all there is.
   if (std::string why = wrong_length(answer_.headers); !why.empty()) {
-    fail(errc::corrupt, std::move(why));
+    fail(status >= 500 ? errc::unavailable : errc::corrupt, std::move(why));
     return false;
   }
   redirecting_ = is_followed();
