@@ -31,8 +31,8 @@ pages = {
 }
 
 
-def shown(page):
-    """What the browser has in the end. One that dies or hangs is started again, twice at most."""
+def shown(page, text):
+    """What the browser has in the end. One that dies, hangs or does not have the text yet is started again, twice at most."""
     browser = shutil.which("chromium") or sys.exit("check_site.py: chromium is not installed: tools/install-deps.sh docs")
     for _ in range(3):
         # Processes of the browser may outlive it, and write there.
@@ -43,9 +43,9 @@ def shown(page):
                                        "--dump-dom", f"file://{site}/{page}"], capture_output=True, text=True, timeout=120)
             except subprocess.TimeoutExpired:
                 continue
-        if done.returncode == 0 and "</html>" in done.stdout:
+        if done.returncode == 0 and text in done.stdout:
             return done.stdout
-        print(f"check_site.py: the browser ended with status {done.returncode} on {page}:\n{done.stderr}", file=sys.stderr)
+        print(f"check_site.py: the browser ended with status {done.returncode} on {page}, without '{text}':\n{done.stderr}", file=sys.stderr)
     return ""
 
 
@@ -89,7 +89,7 @@ def check_files():
 
 failures = [*check_links(), *check_files()]
 for page, text in pages.items():
-    if text not in shown(page):
+    if text not in shown(page, text):
         failures.append(f"{page} does not show '{text}'")
 for failure in failures:
     print(f"mdstream: {failure}")

@@ -61,7 +61,7 @@ install_packages() {
   echo "mdstream: installing ${missing[*]}"
   # RUNLEVEL=1 keeps servers among the packages from being started.
   apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
-  tries "${apt[@]}" update
+  tries "${apt[@]}" -o APT::Update::Error-Mode=any update
   tries "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 

@@ -222,9 +222,11 @@ begin "one process"
 "${train[@]}" --data $gs --checkpoints $azure --checkpoints $gs --work "$work/nodes/b"
 forget_processes
 # The borders write their sums now and then.
-touch "$state/done"
-for each in s3 s3-slurm s3-copy azure gs; do
-  until [ "$state/$each/counts" -nt "$state/done" ]; do sleep 0.05; done
+for _ in 1 2; do  # the first may have been under way
+  touch "$state/done"
+  for each in s3 s3-slurm s3-copy azure gs; do
+    until [ "$state/$each/counts" -nt "$state/done" ]; do sleep 0.05; done
+  done
 done
 
 python3 "$here/join_logs.py" "$work" "$run" >"$work/runs/$run.tsv"

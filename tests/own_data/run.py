@@ -26,7 +26,7 @@ with tempfile.TemporaryDirectory() as name:
     compiler = work / "bin" / "not-optimising"  # the page's build is an optimised one, which takes minutes
     compiler.write_text('#!/bin/sh\nexec c++ "$@" -O0\n', encoding="utf-8")
     compiler.chmod(0o755)
-    around = {"PATH": f"{work / 'bin'}:{os.environ['PATH']}", "BUCKET": "s3://test/own-data", "CXX": str(compiler)}
+    around = {"PATH": f"{work / 'bin'}:{os.environ['PATH']}", "BUCKET": "s3://test/own-data", "TRAINER": str(work / "build/trainer"), "CXX": str(compiler)}
     if ccache := shutil.which("ccache"):
         around |= {"CMAKE_CXX_COMPILER_LAUNCHER": ccache}
     # In containers and as root; that the page runs more processes than there are cores it has to say itself.
@@ -35,15 +35,23 @@ with tempfile.TemporaryDirectory() as name:
 trains() {
   local each
   for each in $(pgrep -x trainer); do
-    if [ "/proc/$each/exe" -ef build/trainer ]; then return 0; fi
+    if [ "/proc/$each/exe" -ef "$TRAINER" ]; then orphan=$each; return 0; fi
   done
   return 1
 }
 # Ranks outlive an mpirun that is killed, by a second or more. Those that still start would take over from the next ones.
 timeout() {
-  local status=0
+  local status=0 orphan i
   command timeout "$@" || status=$?
-  while trains; do sleep 0.1; done
+  sleep 1  # one that is forked just now is a trainer in a moment
+  for ((i = 0; i < 300; ++i)); do
+    trains || return $status
+    sleep 0.1
+  done
+  while trains; do
+    kill -KILL "$orphan" 2>/dev/null || true
+    sleep 0.1
+  done
   return $status
 }
 """)

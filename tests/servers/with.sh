@@ -102,8 +102,9 @@ s3_request() {
     -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' "${@:3}" "$S3_ENDPOINT_URL/$2"
 }
 # The bucket `test`, which takes objects: SeaweedFS has buckets before there is a place for objects.
+bucket_is_there() { s3_request PUT test || s3_request GET test; }
 make_bucket() {
-  ready s3_request PUT test
+  ready bucket_is_there
   ready s3_request PUT test/ready --data-binary ready
   ready s3_request DELETE test/ready
 }

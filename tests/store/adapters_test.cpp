@@ -162,15 +162,19 @@ TEST_CASE("a store that wants to be asked sooner than the policy asks, or later,
 
 TEST_CASE("pauses that are decorrelated grow from one to the next, and begin anew where bytes came",
           "[store]") {
-  mds::detail::call_attempts call(
-      {.attempts = 100, .pause = 1s, .longest = 1h, .jitter = mds::retry_jitter::decorrelated}, {});
+  const mds::retry_policy policy{
+      .attempts = 100, .pause = 1s, .longest = 1h, .jitter = mds::retry_jitter::decorrelated};
   mds::diagnostics where;
   auto longest = std::chrono::nanoseconds(0);
-  for (int i = 0; i < 60; ++i)
-    longest = std::max(longest, *call.pause_after(errc::io_error, where));
+  // One call in 700 has short pauses alone.
+  for (int calls = 0; calls < 10 && longest <= 1min; ++calls) {
+    mds::detail::call_attempts call(policy, {});
+    for (int i = 0; i < 60; ++i)
+      longest = std::max(longest, *call.pause_after(errc::io_error, where));
+    call.led_on();
+    CHECK(call.pause_after(errc::io_error, where) <= 3s);
+  }
   CHECK(longest > 1min);
-  call.led_on();
-  CHECK(call.pause_after(errc::io_error, where) <= 3s);
 }
 
 TEST_CASE("what is final is not repeated", "[store]") {
@@ -224,7 +228,7 @@ TEST_CASE("a read that stalls is overtaken by a second one, in the caller's memo
   plan.script[200] = store_fault::stall;  // a size
   plan.script[203] = store_fault::stall;  // a read, whose second one is call 204
   const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
-  const mds::hedged store(threads, faulty, {.least = 3s});  // no other call takes so long
+  const mds::hedged store(threads, faulty, {.least = 6s});  // no other call takes so long
   read_often(store, 99);                                    // 198 calls
   (void)mds::store_size(store, "x");
   (void)mds::store_size(store, "x");
@@ -243,7 +247,7 @@ TEST_CASE("a second read that fails leaves the first one's answer, and a stop en
   mds::runtime threads(2);
   memory objects;
   objects.write("x", mds::as_bytes("content"));
-  mds::fault_plan plan{.stall = 6s};
+  mds::fault_plan plan{.stall = 12s};
   plan.script[100] = store_fault::stall;
   plan.script[101] = store_fault::unavailable;
   const mds::fault_injecting faulty(threads, mds::blocking<memory>(threads, objects), plan);
