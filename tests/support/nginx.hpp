@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "support/free_port.hpp"
+#include "free_port.hpp"
 
 namespace support {
 
