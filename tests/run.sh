@@ -60,7 +60,16 @@ fi
 
 names=$(IFS='|'; echo "$*")
 pattern="^($names)(_|\$)"
-targets=$(ninja -C "$build" -t targets all | sed -nE "s/^(test_($names)(_[a-z]+)*): phony\$/\1/p" | sort -u)
+# The programs of these modules, and those that their tests start.
+started() {
+  ctest --test-dir "$build" --show-only=json-v1 -R "$pattern" | python3 -c '
+import json, os, sys
+build = os.path.realpath(sys.argv[1]) + "/"
+words = {word for test in json.load(sys.stdin)["tests"] for word in test.get("command", [])}
+print("\n".join(word.removeprefix(build) for word in words if word.startswith(build)))' "$build"
+}
+known=$(ninja -C "$build" -t targets all)
+targets=$(sed -nE "s/^(test_($names)(_[a-z]+)*): phony\$/\1/p" <<<"$known" && comm -12 <(started | sort -u) <(sed 's/: .*//' <<<"$known" | sort -u))
 if [ -n "$targets" ]; then
   # shellcheck disable=SC2086 # one word for each target
   cmake --build "$build" -j "$jobs" --target $targets
