@@ -39,17 +39,12 @@ trains() {
   done
   return 1
 }
-# Ranks outlive an mpirun that is killed, by a second or more. Those that still start would take over from the next ones.
+# Ranks outlive an mpirun that is killed, by a second or more, and go on until then: they are killed, too, also one that is forked just now.
 timeout() {
   local status=0 orphan i
   command timeout "$@" || status=$?
-  sleep 1  # one that is forked just now is a trainer in a moment
-  for ((i = 0; i < 300; ++i)); do
-    trains || return $status
-    sleep 0.1
-  done
-  while trains; do
-    kill -KILL "$orphan" 2>/dev/null || true
+  for ((i = 0; i < 15; ++i)); do
+    while trains; do kill -KILL "$orphan" 2>/dev/null || true; done
     sleep 0.1
   done
   return $status
