@@ -308,7 +308,6 @@
 #include <mdstream/core/detail/impl/json/reader.ipp>
 #include <mdstream/core/detail/impl/json/value.ipp>
 #include <mdstream/core/detail/impl/json/writer.ipp>
-#include <mdstream/core/detail/impl/page_pool.ipp>
 #include <mdstream/core/detail/impl/pages.ipp>
 #include <mdstream/core/detail/impl/process.ipp>
 #include <mdstream/core/detail/impl/processors.ipp>

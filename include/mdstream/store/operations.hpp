@@ -3,7 +3,6 @@
 /// What can be said of every store in terms of its few operations.
 
 #include <mdstream/async/detail/event.hpp>
-#include <mdstream/core/detail/page_pool.hpp>
 #include <mdstream/core/detail/pages.hpp>
 #include <mdstream/store/store.hpp>
 
@@ -120,8 +119,7 @@ namespace detail {
 
 /// Memory for an object that is said to have so many bytes, which takes none before they come: what
 /// a server says may be anything. Throws `errc::corrupt` where there cannot be so much.
-[[nodiscard]] pages room_for_object(std::uint64_t bytes, const std::string& url,
-                                    const page_pool::user* from = nullptr);
+[[nodiscard]] pages room_for_object(std::uint64_t bytes, const std::string& url);
 
 }  // namespace detail
 

@@ -3,7 +3,6 @@
 /// Shards that no remote holds as files: they are made here, of ranges of its objects.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/core/detail/page_pool.hpp>
 #include <mdstream/core/detail/pages.hpp>
 #include <mdstream/store/store.hpp>
 
@@ -30,8 +29,6 @@ class shard_making {
 
   /// What has to be read next, side by side; nothing: all is there.
   [[nodiscard]] virtual std::vector<object_range> next() = 0;
-  /// Where the bytes are read to; null: new memory.
-  [[nodiscard]] virtual const page_pool::user* buffers() const noexcept { return nullptr; }
   /// Takes the bytes of what `next` asked for, in its order.
   virtual void take(std::vector<pages> bytes) = 0;
   /// Throws errc::corrupt, naming both versions, where an object that was asked for is another by

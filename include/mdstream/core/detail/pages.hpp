@@ -24,22 +24,17 @@ class pages {
   pages(pages&& other) noexcept;
   pages& operator=(pages other) noexcept;
   ~pages() {
-    if (data_ != nullptr) ::munmap(data_, capacity_);
+    if (data_ != nullptr) ::munmap(data_, bytes_);
   }
 
   [[nodiscard]] std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
-  /// The bytes stay. Throws `std::bad_alloc`; pages that do not fit where they are move, by their
-  /// entries in the process's table.
-  void resize(std::size_t bytes);
-  /// The memory is the caller's from here on, `capacity()` bytes to be returned with munmap(2).
+  /// The memory is the caller's from here on, to be returned with munmap(2).
   [[nodiscard]] std::byte* release() && noexcept { return std::exchange(data_, nullptr); }
 
  private:
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
-  std::size_t capacity_ = 0;
 };
 
 /// Small arrays as `std::allocator` has them, large ones in pages. What a thread gives back to

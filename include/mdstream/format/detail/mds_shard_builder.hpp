@@ -3,12 +3,13 @@
 /// Builds the bytes of MDS shards, one after another in the same memory.
 
 #include <mdstream/core/bytes.hpp>
-#include <mdstream/core/detail/pages.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,11 +19,6 @@ namespace mdstream::inline v0::detail {
 /// Bytes that grow without being set to zero, with room kept before them.
 class growing_bytes {
  public:
-  growing_bytes() = default;
-  /// In memory that was used before.
-  explicit growing_bytes(pages memory) : memory_(std::move(memory)) {}
-  [[nodiscard]] pages release() && noexcept { return std::move(memory_); }
-
   /// Forgets the bytes and keeps `headroom` bytes before those to come, about `expected`. Memory is
   /// kept.
   void restart(std::size_t headroom, std::size_t expected = 0);
@@ -34,12 +30,17 @@ class growing_bytes {
   [[nodiscard]] std::byte* prepend(std::size_t bytes);
 
   [[nodiscard]] std::size_t size() const noexcept { return end_ - begin_; }
-  [[nodiscard]] bytes_view view() const noexcept { return {memory_.data() + begin_, size()}; }
+  [[nodiscard]] bytes_view view() const noexcept { return {memory_.get() + begin_, size()}; }
 
  private:
+  struct release {
+    void operator()(std::byte* memory) const noexcept { std::free(memory); }
+  };
+
   void reserve(std::size_t capacity);
 
-  pages memory_;
+  std::unique_ptr<std::byte, release> memory_;
+  std::size_t capacity_ = 0;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 };
@@ -52,13 +53,12 @@ class mds_shard_builder {
 
   /// `config`: the JSON text that the shard embeds. `size_hint` and `samples_hint`: about how many
   /// bytes and samples a shard will have, 0 if unknown; they save moving the samples as the shard
-  /// grows, and when it is finished. `memory`: what another has left; the shard grows in it first.
+  /// grows, and when it is finished.
   explicit mds_shard_builder(std::string config, std::uint64_t size_hint = 0,
-                             std::uint64_t samples_hint = 0, pages memory = {})
+                             std::uint64_t samples_hint = 0)
       : config_(std::move(config)),
         size_hint_(size_hint),
-        samples_hint_(std::min(samples_hint, most_hint)),
-        body_(std::move(memory)) {}
+        samples_hint_(std::min(samples_hint, most_hint)) {}
 
   [[nodiscard]] std::uint64_t samples() const noexcept { return ends_.size(); }
 
@@ -77,9 +77,6 @@ class mds_shard_builder {
 
   /// Begins the next shard in the same memory.
   void clear() noexcept;
-
-  /// The memory, for another. Nothing comes after it.
-  [[nodiscard]] pages release() && noexcept { return std::move(body_).release(); }
 
  private:
   [[nodiscard]] std::uint64_t header_size() const noexcept {

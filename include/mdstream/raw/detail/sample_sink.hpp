@@ -21,10 +21,9 @@ namespace mdstream::inline v0::raw::detail {
 class sample_sink {
  public:
   /// `columns`: those of the samples; `key`: the object that errors name. The hints are the
-  /// builder's, and so is `memory`.
+  /// builder's.
   sample_sink(const options& about, const std::vector<column>& columns, std::string key,
-              std::uint64_t size_hint = 0, std::uint64_t samples_hint = 0,
-              mdstream::detail::pages memory = {});
+              std::uint64_t size_hint = 0, std::uint64_t samples_hint = 0);
   sample_sink(const sample_sink&) = delete;
   sample_sink& operator=(const sample_sink&) = delete;
 
@@ -70,11 +69,6 @@ class sample_sink {
 
   /// The shard's file, valid until the next call.
   [[nodiscard]] bytes_view finish() { return builder_.finish(); }
-
-  /// The memory, for another. Nothing comes after it.
-  [[nodiscard]] mdstream::detail::pages release() && noexcept {
-    return std::move(builder_).release();
-  }
 
  private:
   void refuse(std::uint64_t byte, const error& e);

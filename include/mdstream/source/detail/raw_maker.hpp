@@ -5,7 +5,6 @@
 
 #include <mdstream/cache/detail/shard_maker.hpp>
 #include <mdstream/codec/detail/stream_decoder.hpp>
-#include <mdstream/core/detail/page_pool.hpp>
 #include <mdstream/raw/detail/index_builder.hpp>
 #include <mdstream/raw/detail/sample_sink.hpp>
 #include <mdstream/raw/detail/transcode.hpp>
@@ -53,7 +52,6 @@ class raw_maker final : public shard_maker {
   const stream_decoders decoders_;
   const any_async_store store_;
   const std::vector<raw::detail::shard_place> places_;
-  mutable page_pool buffers_;
   std::vector<std::int64_t> labels_{};  // images: by object
   std::uint64_t step_ = 0;
 };
@@ -62,28 +60,21 @@ class raw_maker final : public shard_maker {
 class raw_making final : public shard_making {
  public:
   raw_making(const raw_maker& of, const raw::detail::shard_place& place);
-  MDSTREAM_INLINE ~raw_making() override;
 
   [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
-  [[nodiscard]] const page_pool::user* buffers() const noexcept override { return &buffers_; }
   MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
   MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
   [[nodiscard]] MDSTREAM_INLINE bytes_view finish() override;
 
  private:
   static constexpr std::uint64_t packed_at_once = std::uint64_t{16} << 20;
-  // What an index says of a shard's size may be wrong: no more than this is taken at once.
-  static constexpr std::size_t most_room = std::size_t{64} << 20;
 
   [[nodiscard]] object_range range_of(std::size_t part) const;
   [[nodiscard]] bytes_view made();
   void decode(bytes_view packed);
   [[noreturn]] void fail_packed(std::string what, std::string cause, std::size_t left) const;
 
-  void give_back() noexcept;
-
   const raw_maker& of_;
-  const page_pool::user buffers_;
   const raw::detail::indexed_object& object_;
   const raw::cut& cut_;
   const std::vector<raw::detail::part_range> parts_;

@@ -63,7 +63,7 @@ MDSTREAM_INLINE void object_reads::go_on() {
 
 MDSTREAM_INLINE void object_reads::read(std::size_t number) {
   const object_range& range = ranges_[number];
-  bytes_[number] = room_for_object(range.bytes, calls_.url(range.key), making_.buffers());
+  bytes_[number] = room_for_object(range.bytes, calls_.url(range.key));
   async_read_ranges(threads_, calls_, range.key, range.version,
                     mutable_bytes(bytes_[number].data(), bytes_[number].size()),
                     {.from = range.offset,

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <mdstream/core/detail/pages.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace mdstream::inline v0::detail {
 
@@ -18,25 +20,35 @@ MDSTREAM_INLINE void growing_bytes::restart(std::size_t headroom, std::size_t ex
 MDSTREAM_INLINE std::byte* growing_bytes::extend(std::size_t bytes) {
   reserve(end_ + bytes);
   end_ += bytes;
-  return memory_.data() + (end_ - bytes);
+  return memory_.get() + (end_ - bytes);
 }
 
 MDSTREAM_INLINE std::byte* growing_bytes::prepend(std::size_t bytes) {
   if (begin_ < bytes) {
     const std::size_t shift = bytes - begin_;
     reserve(end_ + shift);
-    std::memmove(memory_.data() + bytes, memory_.data() + begin_, end_ - begin_);
+    std::memmove(memory_.get() + bytes, memory_.get() + begin_, end_ - begin_);
     begin_ += shift;
     end_ += shift;
   }
   begin_ -= bytes;
-  return memory_.data() + begin_;
+  return memory_.get() + begin_;
 }
 
 MDSTREAM_INLINE void growing_bytes::reserve(std::size_t capacity) {
-  const std::size_t had = memory_.capacity();
-  if (capacity > had) memory_.resize(std::max(capacity, had + had / 2));
+  if (capacity <= capacity_) return;
+  const std::size_t wanted = std::max(capacity, capacity_ + capacity_ / 2);
+  void* grown = std::realloc(memory_.get(), wanted);
+  if (grown == nullptr) throw std::bad_alloc();
+  (void)memory_.release();
+  memory_.reset(static_cast<std::byte*>(grown));
+  capacity_ = wanted;
+  want_large_pages(grown, wanted);
 }
+
+}  // namespace mdstream::inline v0::detail
+
+namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE std::byte* mds_shard_builder::add(std::uint64_t bytes) {
   if (bytes == 0) throw error(errc::invalid_argument, "a sample without bytes can not be stored");

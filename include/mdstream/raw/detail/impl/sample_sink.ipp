@@ -8,12 +8,12 @@ namespace mdstream::inline v0::raw::detail {
 
 MDSTREAM_INLINE sample_sink::sample_sink(const options& about, const std::vector<column>& columns,
                                          std::string key, std::uint64_t size_hint,
-                                         std::uint64_t samples_hint, mdstream::detail::pages memory)
+                                         std::uint64_t samples_hint)
     : columns_(columns),
       layout_(layout_of(columns)),
       builder_(
           json::dump(mdstream::detail::mds_config(layout_, "", {}, 0), json::key_order::sorted),
-          size_hint, samples_hint, std::move(memory)),
+          size_hint, samples_hint),
       encoder_(layout_),
       values_(layout_),
       key_(std::move(key)),

@@ -104,7 +104,6 @@ MDSTREAM_INLINE std::unique_ptr<shard_making> raw_maker::begin(std::uint32_t sha
 
 MDSTREAM_INLINE raw_making::raw_making(const raw_maker& of, const raw::detail::shard_place& place)
     : of_(of),
-      buffers_(of.buffers_),
       object_(of.index_.objects[place.object]),
       cut_(object_.cuts[place.cut]),
       parts_(raw::detail::parts_of(of.format_, of.index_, place)),
@@ -117,17 +116,7 @@ MDSTREAM_INLINE raw_making::raw_making(const raw_maker& of, const raw::detail::s
                                   .byte = each.range.offset});
   if (of_.format_.get().takes_whole_objects()) return;
   decoder_ = open_decoder(of_.decoders_, object_.file.key);
-  if (decoder_) bytes_.front() = room_for_object(cut_.bytes, object_.file.key, &buffers_);
-}
-
-MDSTREAM_INLINE raw_making::~raw_making() {
-  give_back();
-  if (made_) buffers_.give(std::move(*made_).release());
-}
-
-MDSTREAM_INLINE void raw_making::give_back() noexcept {
-  for (pages& each : bytes_) buffers_.give(std::move(each));
-  bytes_.clear();
+  if (decoder_) bytes_.front() = room_for_object(cut_.bytes, object_.file.key);
 }
 
 MDSTREAM_INLINE object_range raw_making::range_of(std::size_t part) const {
@@ -154,10 +143,9 @@ MDSTREAM_INLINE std::vector<object_range> raw_making::next() {
 
 MDSTREAM_INLINE void raw_making::take(std::vector<pages> bytes) {
   if (!asked_) {
-    pages packed = std::move(bytes.front());
+    const pages& packed = bytes.front();
     packed_read_ += packed.size();
-    decode({packed.data(), packed.size()});
-    return buffers_.give(std::move(packed));
+    return decode({packed.data(), packed.size()});
   }
   std::ranges::move(bytes, bytes_.begin() + (decoder_ ? 1 : 0));
 }
@@ -216,10 +204,10 @@ MDSTREAM_INLINE bytes_view raw_making::made() {
                      {bytes_[i].data(), bytes_[i].size()},
                      of_.labels_.empty() ? 0 : of_.labels_[parts_[i].object]});
   made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes,
-                cut_.samples, buffers_.take(std::min<std::size_t>(cut_.bytes, most_room)));
+                cut_.samples);
   raw::detail::transcode_into(of_.format_, cut_,
                               {.parts = parts, .note = object_.note, .extra = cut_.extra}, *made_);
-  give_back();
+  bytes_.clear();
   return made_->finish();
 }
 

@@ -8,14 +8,10 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE pages room_for_object(std::uint64_t bytes, const std::string& url,
-                                      const page_pool::user* from) {
+MDSTREAM_INLINE pages room_for_object(std::uint64_t bytes, const std::string& url) {
   try {
-    if (bytes == 0) return {};
-    if (bytes < std::numeric_limits<std::size_t>::max() / 2) {
-      const auto size = static_cast<std::size_t>(bytes);
-      return from != nullptr ? from->take(size) : pages(size);
-    }
+    if (bytes < std::numeric_limits<std::size_t>::max() / 2)
+      return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
   }
   throw error(errc::corrupt, {.what = "the object is said to have " + std::to_string(bytes) +
