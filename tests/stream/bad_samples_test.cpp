@@ -173,16 +173,19 @@ struct four_shards {
   }
 };
 
-/// A directory whose shards cannot be read while `closed`.
+/// A directory whose shards cannot be read while `closed`, and which counts how often the first is
+/// fetched.
 struct gated {
   mds::store::local directory;
   std::shared_ptr<std::atomic<bool>> closed = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<std::atomic<int>> waiting = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<std::atomic<int>> fetched = std::make_shared<std::atomic<int>>(0);
 
   std::uint64_t size(std::string_view key) const { return directory.size(key); }
   std::size_t read(std::string_view key, std::uint64_t at, mds::mutable_bytes into) const {
     if (key.starts_with("shard.")) {
       if (*closed) ++*waiting;
+      if (key == "shard.00000.mds" && at == 0) ++*fetched;
       closed->wait(true);
     }
     return directory.read(key, at, into);
@@ -194,6 +197,29 @@ struct gated {
   void remove(std::string_view key) const { directory.remove(key); }
   std::string url(std::string_view key) const { return directory.url(key); }
 };
+
+mds::loader_options options_from(const four_shards& data, const gated& store, mds::byte_size limit,
+                                 std::uint64_t batch_size) {
+  auto given = data.options(batch_size);
+  given.local.clear();
+  given.remote.clear();
+  given.streams = {{.local = data.dir / "cache", .store = store}};
+  given.cache_limit = limit;
+  return given;
+}
+
+/// The ids of an epoch from here on.
+ids_list ids_from(auto& epoch, auto at) {
+  ids_list ids;
+  for (; at != epoch.end(); ++at) std::ranges::copy((*at).ids(), std::back_inserter(ids));
+  return ids;
+}
+
+const ids_list all_ids = [] {
+  ids_list ids(40);
+  std::iota(ids.begin(), ids.end(), 0);
+  return ids;
+}();
 
 const bad_ids some{3, 40, 41, 42, 49, 77, 110, 111, 112, 113, 114, 115, 116, 117, 118};
 
@@ -453,22 +479,9 @@ TEST_CASE("a shard that another process fetches once more is waited for") {
   const four_shards data;
   const gated store{mds::store::local(data.dir / "data")};
   const mds::byte_size limit = GENERATE(mds::byte_size{}, 1_MiB);
-  const auto options = [&](std::uint64_t batch_size) {
-    auto given = data.options(batch_size);
-    given.local.clear();
-    given.remote.clear();
-    given.streams = {{.local = data.dir / "cache", .store = store}};
-    given.cache_limit = limit;
-    return given;
-  };
-  const auto rest_of = [](auto& epoch, auto at) {
-    ids_list ids;
-    for (; at != epoch.end(); ++at) std::ranges::copy((*at).ids(), std::back_inserter(ids));
-    return ids;
-  };
   data.read(10, {}, mds::bad_shards::error, limit);
   data.damage("cache/shard.00000.mds", 5);
-  auto one_by_one = options(1);
+  auto one_by_one = options_from(data, store, limit, 1);
   one_by_one.prefetch_limit = 0;
   mds::loader<texts> begun(one_by_one);
   auto epoch = begun.epoch();
@@ -477,22 +490,41 @@ TEST_CASE("a shard that another process fetches once more is waited for") {
 
   *store.closed = true;
   auto first = std::async(std::launch::async, [&] {
-    mds::loader<texts> other(options(10));
+    mds::loader<texts> other(options_from(data, store, limit, 10));
     auto all = other.epoch();
-    return rest_of(all, all.begin());
+    return ids_from(all, all.begin());
   });
   while (*store.waiting == 0 &&
          first.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready)
     std::this_thread::yield();
   // This one comes to the bad sample while the other fetches the shard.
-  auto second = std::async(std::launch::async, [&] { return rest_of(epoch, std::move(at)); });
+  auto second = std::async(std::launch::async, [&] { return ids_from(epoch, std::move(at)); });
   static_cast<void>(second.wait_for(std::chrono::milliseconds(500)));
   *store.closed = false;
   store.closed->notify_all();
-  ids_list all(40);
-  std::iota(all.begin(), all.end(), 0);
-  CHECK(first.get() == all);
-  CHECK(second.get() == all);
+  CHECK(first.get() == all_ids);
+  CHECK(second.get() == all_ids);
+  CHECK(data.are_whole({"shard.00000.mds"}));
+}
+
+TEST_CASE(
+    "what a process has fetched in place of bad bytes is not fetched by those who have mapped "
+    "them") {
+  using namespace bad_samples_test;
+  const four_shards data;
+  const gated store{mds::store::local(data.dir / "data")};
+  data.read(10, {}, mds::bad_shards::error, 1_MiB);
+  data.damage("cache/shard.00000.mds", 5);
+  auto given = options_from(data, store, 1_MiB, 1);
+  given.prefetch_limit = 0;
+  mds::loader<texts> first(given), second(given);
+  auto of_first = first.epoch(), of_second = second.epoch();
+  auto in_first = of_first.begin(), in_second = of_second.begin();  // both have mapped the shard
+  CHECK(*store.fetched == 0);
+  CHECK(ids_from(of_first, std::move(in_first)) == all_ids);
+  CHECK(*store.fetched == 1);
+  CHECK(ids_from(of_second, std::move(in_second)) == all_ids);
+  CHECK(*store.fetched == 1);
   CHECK(data.are_whole({"shard.00000.mds"}));
 }
 

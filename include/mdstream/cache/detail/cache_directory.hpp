@@ -63,6 +63,8 @@ class cache_directory {
     std::function<bool()> knows_order{};
     /// Unmaps a shard that nobody in this process holds; false when somebody does.
     std::function<bool(std::uint32_t)> release{};
+    /// Whether the bytes that are mapped here have been dropped by another process.
+    std::function<bool(std::uint32_t)> is_dropped{};
   };
 
   /// As `cache_ledger`.
@@ -121,9 +123,9 @@ class cache_directory {
   /// Deletes a damaged file of a stream that has a remote.
   void discard(const std::string& path);
 
-  /// Deletes a shard whose bytes are bad, unless this process uses it; false then. Other processes
-  /// that pin it keep their mappings, whose bytes are not counted any more. The stream has a
-  /// remote.
+  /// Deletes a shard whose bytes, as they are mapped here, are bad, unless this process uses it;
+  /// false then. Other processes that pin it keep their mappings, whose bytes are not counted any
+  /// more. What one of them has fetched anew stays. The stream has a remote.
   bool drop(std::uint32_t shard);
 
   /// Throws `errc::cache_too_small`, naming the smallest limit that works, when the limit does not

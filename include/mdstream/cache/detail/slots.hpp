@@ -93,6 +93,14 @@ class slot_table final : public detail::counted_table {
     return true;
   }
 
+  /// Whether what is mapped here is no longer the shard: another process has dropped it, and its
+  /// lock file with it. Without a limit there is no pin that tells.
+  [[nodiscard]] bool is_dropped(std::uint32_t shard) {
+    const std::lock_guard lock(mutex_);
+    const detail::shard_slot& slot = slot_of(shard);
+    return slot.is_mapped() && slot.pin && !detail::is_linked(slot.pin.get());
+  }
+
   /// Unmaps every shard that nobody holds and nobody has taken since the last sweep. Returns how
   /// many are still mapped.
   std::size_t sweep() {

@@ -146,10 +146,11 @@ MDSTREAM_INLINE void cache_directory::discard(const std::string& path) {
 
 MDSTREAM_INLINE bool cache_directory::drop(std::uint32_t shard) {
   cache_ledger::transaction change(ledger_);
+  const bool by_another = hooks_.is_dropped && hooks_.is_dropped(shard);
   const bool gone = !hooks_.release || hooks_.release(shard);
   // Other processes that pin it share its lock, and keep the bytes that they have mapped. One that
   // is fetching it anew has the lock alone.
-  if (gone) {
+  if (gone && !by_another) {
     const unique_fd shared = detail::try_lock_path(ledger_.lock_path(shard), lock_kind::shared);
     if (shared) remove(shard, change);
   }

@@ -173,7 +173,8 @@ MDSTREAM_INLINE void shard_cache::open_directory() {
                   return known ? *known : never - here_.slots().mapped_at(shard);
                 },
             .knows_order = [this] { return next_use_.is_known(); },
-            .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); }},
+            .release = [this](std::uint32_t shard) { return here_.slots().unmap(shard); },
+            .is_dropped = [this](std::uint32_t shard) { return here_.slots().is_dropped(shard); }},
         ledger_rules{.peer_timeout = options_.peer_timeout});
   } catch (const error& e) {
     if (e.code() != errc::permission_denied) throw;
