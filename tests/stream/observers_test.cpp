@@ -200,6 +200,7 @@ TEST_CASE("JSON lines, a trace and a line on the terminal say what happened") {
     CHECK(step["results"] == 10);
     CHECK(step["total"]["samples"] == 10 * (batch + 1));
     CHECK(step["total"]["results"] == 10 * (batch + 1));
+    CHECK(step["vetoed"] == 0);
     CHECK(step["total"]["vetoed"] == 0);
     CHECK(step["total"]["next_p99_s"] >= step["total"]["next_p50_s"]);
     CHECK(step["next_s"] >= step["stall_s"]);

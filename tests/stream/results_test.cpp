@@ -255,6 +255,16 @@ struct ids_of_shards {
   }
 };
 
+/// One whose writer is a template makes one sample of each.
+struct of_any_writer {
+  using output = numbers;
+  void operator()(const mds::sample_view<numbers>& in, auto& out, mds::sample_generator&) const {
+    out.write(in.get<"id">());
+  }
+};
+static_assert(mds::sample_transform<of_any_writer, numbers>);
+static_assert(!mds::detail::makes_results<of_any_writer, numbers>);
+
 keep_if nothing() {
   return {[](std::int64_t) { return false; }};
 }

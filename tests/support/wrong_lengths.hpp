@@ -14,20 +14,20 @@
 namespace support {
 
 /// Lines of an answer's head. What is sent behind it are nine bytes.
-inline constexpr std::array wrong_lengths{
-    std::string_view("Content-Length: 1099511627776\r\n"),
-    std::string_view("Content-Length: 4611686018427387904\r\n"),
-    std::string_view("Content-Length: 9223372036854775807\r\n"),
-    std::string_view("Content-Length: 9223372036854775808\r\n"),
-    std::string_view("Content-Length: 18446744073709551615\r\n"),
-    std::string_view("Content-Length: 18446744073709551616\r\n"),
-    std::string_view("Content-Length: 99999999999999999999999999999999999999\r\n"),
-    std::string_view("Content-Length: -1\r\n"),
-    std::string_view("Content-Length: -9223372036854775808\r\n"),
-    std::string_view("Content-Length: +-9\r\n"),
-    std::string_view("Content-Length: nine\r\n"),
-    std::string_view("Content-Length: 9\r\nContent-Length: 7\r\n"),
-    std::string_view("Content-Length: 7\r\nContent-Length: 9\r\n"),
+inline constexpr std::array<std::string_view, 13> wrong_lengths{
+    "Content-Length: 1099511627776\r\n",
+    "Content-Length: 4611686018427387904\r\n",
+    "Content-Length: 9223372036854775807\r\n",
+    "Content-Length: 9223372036854775808\r\n",
+    "Content-Length: 18446744073709551615\r\n",
+    "Content-Length: 18446744073709551616\r\n",
+    "Content-Length: 99999999999999999999999999999999999999\r\n",
+    "Content-Length: -1\r\n",
+    "Content-Length: -9223372036854775808\r\n",
+    "Content-Length: +-9\r\n",
+    "Content-Length: nine\r\n",
+    "Content-Length: 9\r\nContent-Length: 7\r\n",
+    "Content-Length: 7\r\nContent-Length: 9\r\n",
 };
 
 /// Answers with such a head, and ends the connection.

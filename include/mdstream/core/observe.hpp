@@ -29,7 +29,7 @@ struct totals {
 struct step {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
-  std::uint64_t samples = 0;
+  std::uint64_t samples = 0;  ///< of the batch; padding counts
   std::uint64_t results = 0;  ///< rows of the batch; as many unless a transform makes any number
   std::uint64_t vetoed = 0;   ///< samples of which the transform made none
   std::chrono::steady_clock::time_point begun{};  ///< when the loop asked for the batch

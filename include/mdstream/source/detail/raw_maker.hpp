@@ -19,7 +19,7 @@
 
 namespace mdstream::inline v0::detail {
 
-/// Immutable; any thread may ask. Outlives the makings that it began.
+/// Immutable; any thread may ask. Outlives what its makings do; they may be destroyed after it.
 class raw_maker final : public shard_maker {
  public:
   /// `format`: opened with the index's options. `store`: what errors name objects by.

@@ -130,7 +130,8 @@ class epoch_controller : public std::enable_shared_from_this<epoch_controller> {
   /// Under the lock: an epoch that is to end; null if there is none.
   [[nodiscard]] epoch_pointer leaving(epoch_pointer& from);
 
-  void end(epoch_pointer ended);
+  /// Memory that runs out here ends the program: `yield` and `close` would wait for ever.
+  void end(epoch_pointer ended) noexcept;
 
   /// On any thread: nothing of this epoch is under way any more.
   void has_ended(epoch_pointer spent);

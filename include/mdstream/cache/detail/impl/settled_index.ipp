@@ -52,8 +52,8 @@ MDSTREAM_INLINE std::vector<std::string> files_in(const std::string& directory) 
   return found;
 }
 
-/// Those of `names`, sorted, that the index has. Most directories of a dataset of 100,000 shards
-/// have none when it is opened first, unless other streams lie below: then nothing is asked of it.
+/// Those of `names`, sorted, that the index has. The directory of a dataset that is opened for the
+/// first time is empty: then its index, perhaps of 100,000 shards, is not walked.
 MDSTREAM_INLINE files_by_name named_in(const dataset_index* index,
                                        const std::vector<std::string>& names) {
   files_by_name all;

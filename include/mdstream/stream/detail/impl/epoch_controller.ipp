@@ -152,8 +152,7 @@ MDSTREAM_INLINE void epoch_controller::end_left() {
   if (!spent) return;
   ++ending_;
   lock.unlock();
-  // Memory that runs out here ends the program: `yield` would wait for ever.
-  [&]() noexcept { end(std::move(spent)); }();
+  end(std::move(spent));
   lock.lock();
   --ending_;
   wake();
@@ -164,7 +163,7 @@ MDSTREAM_INLINE epoch_controller::epoch_pointer epoch_controller::leaving(epoch_
   return std::move(from);
 }
 
-MDSTREAM_INLINE void epoch_controller::end(epoch_pointer ended) {
+MDSTREAM_INLINE void epoch_controller::end(epoch_pointer ended) noexcept {
   epoch_steps* const gone = ended.release();
   gone->async_end([self = shared_from_this(), gone] { self->has_ended(epoch_pointer(gone)); });
 }

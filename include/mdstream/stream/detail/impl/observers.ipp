@@ -96,17 +96,18 @@ MDSTREAM_INLINE void json_lines::operator()(const step& what) {
   char text[768];
   std::snprintf(text, sizeof text,
                 "{\"epoch\":%" PRIu64 ",\"batch\":%" PRIu64 ",\"samples\":%" PRIu64
-                ",\"results\":%" PRIu64 ",\"next_s\":%.9f,\"stall_s\":%.9f,\"queued\":%" PRIu64
+                ",\"results\":%" PRIu64 ",\"vetoed\":%" PRIu64
+                ",\"next_s\":%.9f,\"stall_s\":%.9f,\"queued\":%" PRIu64
                 ",\"total\":{\"samples\":%" PRIu64 ",\"results\":%" PRIu64 ",\"vetoed\":%" PRIu64
                 ",\"bytes_fetched\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"failures\":%" PRIu64
                 ",\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 ",\"evictions\":%" PRIu64
                 ",\"stall_s\":%.9f,\"next_p50_s\":%.9f,\"next_p99_s\":%.9f}}\n",
-                what.epoch, what.batch, what.samples, what.results, detail::seconds(what.took),
-                detail::seconds(what.stalled), what.queued, what.sum.samples, what.sum.results,
-                what.sum.vetoed, what.sum.bytes_fetched, what.sum.requests, what.sum.failures,
-                what.sum.needs - what.sum.misses, what.sum.misses, what.sum.evictions,
-                detail::seconds(what.sum.stalled), detail::seconds(took_.quantile(0.5)),
-                detail::seconds(took_.quantile(0.99)));
+                what.epoch, what.batch, what.samples, what.results, what.vetoed,
+                detail::seconds(what.took), detail::seconds(what.stalled), what.queued,
+                what.sum.samples, what.sum.results, what.sum.vetoed, what.sum.bytes_fetched,
+                what.sum.requests, what.sum.failures, what.sum.needs - what.sum.misses,
+                what.sum.misses, what.sum.evictions, detail::seconds(what.sum.stalled),
+                detail::seconds(took_.quantile(0.5)), detail::seconds(took_.quantile(0.99)));
   out_.write(text);
 }
 
