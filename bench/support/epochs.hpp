@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -58,12 +59,18 @@ inline reading run_reader(const std::vector<std::string>& arguments) {
   return run_readers({arguments}).front();
 }
 
-/// A dataset that the reader writes where it is not there yet. `size` is that of its shards.
+/// A dataset that the reader writes, unless an earlier run has written the same there.
 inline void write_once(const fs::path& where, std::vector<std::string> how) {
-  if (fs::exists(where / "index.json")) return;
+  const std::string note = where.string() + ".written";
+  std::string words;
+  for (const std::string& word : how) words += word + '\n';
+  std::ostringstream written;
+  written << std::ifstream(note).rdbuf();
+  if (written.str() == words && fs::exists(where / "index.json")) return;
   fs::remove_all(where);
   how.insert(how.begin(), {"write", where.string()});
   (void)run_reader(how);
+  std::ofstream(note) << words;
 }
 
 /// A directory that is made anew and goes with the object.
