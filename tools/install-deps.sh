@@ -46,24 +46,17 @@ for group in "$@"; do
   done
 done
 
-as_root=()
-if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then as_root=(sudo); fi
-
-install_packages() {
+if [ ${#missing[@]} -ne 0 ]; then
   if ! command -v apt-get >/dev/null; then
     echo "mdstream: these packages (Debian's names) are missing, and there is no apt-get to install them: ${missing[*]}" >&2
     exit 1
   fi
-  if [ "$(id -u)" -ne 0 ] && [ ${#as_root[@]} -eq 0 ]; then
-    echo "mdstream: as root, please: apt-get install ${missing[*]}" >&2
-    exit 1
-  fi
   echo "mdstream: installing ${missing[*]}"
-  # RUNLEVEL=1 keeps servers among the packages from being started.
-  apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -o DPkg::Lock::Timeout=600 -o Dpkg::Use-Pty=0)
-  tries "${apt[@]}" -o APT::Update::Error-Mode=any update
-  tries "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
-}
+  install_packages "${missing[@]}"
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ] && command -v sudo >/dev/null; then as_root=(sudo); fi
 
 # This version reads what nvcc of CUDA 12 and 13 makes; PyPI has none of 13.0.
 install_cuobjdump() (
@@ -77,7 +70,6 @@ install_cuobjdump() (
     { place 2>/dev/null || place "${as_root[@]}"; }
 )
 
-[ ${#missing[@]} -eq 0 ] || install_packages
 if [[ " $* " == *" gpu "* ]] && lacks_cuobjdump; then
   echo "mdstream: installing cuobjdump in $cuobjdump_directory"
   install_cuobjdump || echo "mdstream: cuobjdump was not installed, the test that needs it does not run" >&2

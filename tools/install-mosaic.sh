@@ -10,10 +10,7 @@ directory=${1:-${PEERS:-/opt/peers}/mosaic}
 works() { "$directory/bin/python" -c 'import streaming, torch, numpy, PIL, zstd, brotli, snappy, xxhash, safetensors, transformers' 2>/dev/null; }
 if [ -x "$directory/bin/python" ] && works; then exit 0; fi
 
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
-tries "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y \
-  --no-install-recommends python3-venv python3-torch python3-torchvision python3-numpy python3-pil >/dev/null
+install_packages python3-venv python3-torch python3-torchvision python3-numpy python3-pil
 
 mkdir -p "$(dirname "$directory")"
 /usr/bin/python3 -m venv --system-site-packages "$directory"

@@ -13,10 +13,7 @@ works() { "$directory/bin/python" -c 'import mlx.data, numpy, torch, webdataset,
 streams() { "$directory/datasets/bin/python" -c 'import datasets' 2>/dev/null; }
 if [ -x "$directory/bin/python" ] && works && streams; then exit 0; fi
 
-as_root=()
-if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
-tries "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600 install -y \
-  --no-install-recommends python3-venv python3-torch python3-numpy >/dev/null
+install_packages python3-venv python3-torch python3-numpy
 
 mkdir -p "$(dirname "$directory")"
 /usr/bin/python3 -m venv --system-site-packages "$directory"
