@@ -6,14 +6,18 @@
 2. Modules of plain code (the second table) hold no class template, but for those named in
    docs/class-templates.txt, which names none that is gone.
 
-Prints every violation with file and line, and exits with 1 where there is one. Costs a second.
+    tools/check-modules.py [DIRECTORY] [--list-templates]
+
+DIRECTORY has include/ and docs/, by default the project's. Prints every violation with file and line, and
+exits with 1 where there is one. Costs a second.
 """
 
 import pathlib
 import re
 import sys
 
-project = pathlib.Path(__file__).resolve().parent.parent
+arguments = [each for each in sys.argv[1:] if not each.startswith("-")]
+project = pathlib.Path(arguments[0]) if arguments else pathlib.Path(__file__).resolve().parent.parent
 headers = project / "include" / "mdstream"
 architecture = project / "docs" / "architecture.md"
 exceptions_file = project / "docs" / "class-templates.txt"
