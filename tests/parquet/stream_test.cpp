@@ -54,6 +54,42 @@ TEST_CASE("an index of Parquet files takes their footers alone", "[parquet]") {
   CHECK(guessed.format == "parquet");
 }
 
+TEST_CASE("files of different columns are named when they are indexed", "[parquet]") {
+  using namespace parquet_stream_test;
+  using parquet_test::count_from;
+  using parquet_test::file_of;
+  const place at;
+  const auto words = parquet_test::texts(3, [](std::int64_t i) { return std::to_string(i); });
+  at.put("a.parquet", file_of({{"n", count_from(0, 3)}, {"x", count_from(0, 3)}}, 3));
+  const auto failure = [&](raw::options about) {
+    about.format = "parquet";
+    std::string out;
+    try {
+      (void)raw::build_index(at.async, decoders, formats::open(about),
+                             raw::list_source(at.async, ""), mds::store::memory(), {.jobs = 1});
+    } catch (const mds::error& e) {
+      out = e.what();
+    }
+    return out;
+  };
+  const auto says = [](const std::string& all) { return Catch::Matchers::Contains(all); };
+
+  at.put("b.parquet", file_of({{"n", count_from(0, 3)}}, 3));
+  CHECK_THAT(failure({}), says("b.parquet") && says("column \"x\"") && says("which a.parquet has"));
+  CHECK_THAT(failure({.columns = {{"x", "int64"}}}), says("b.parquet") && says("column \"x\""));
+  CHECK(failure({.null_value = "0"}).empty());
+  CHECK(failure({.columns = {{"n", "int64"}}}).empty());
+
+  at.put("b.parquet", file_of({{"n", count_from(0, 3)}, {"x", words}}, 3));
+  CHECK_THAT(failure({}), says("b.parquet") && says("column \"x\"") &&
+                              says("is str here and int64 in a.parquet"));
+  CHECK_THAT(failure({.null_value = "0"}), says("b.parquet") && says("column \"x\""));
+
+  at.put("b.parquet", file_of({{"n", count_from(0, 3)}, {"x", words}, {"y", words}}, 3));
+  at.put("a.parquet", file_of({{"n", count_from(0, 3)}, {"x", words}}, 3));
+  CHECK_THAT(failure({}), says("b.parquet") && says("column \"y\"") && says("a.parquet has not"));
+}
+
 TEST_CASE("of columns that are named only the bytes are fetched", "[parquet]") {
   using namespace parquet_stream_test;
   const place at;

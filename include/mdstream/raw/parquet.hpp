@@ -23,6 +23,9 @@ namespace mdstream::inline v0::raw {
 ///
 ///     using policies = mds::policies<mds::raw::any_format<mds::raw::parquet, mds::raw::jsonl>>;
 ///
+/// All files have the same columns with the same types, or the options name them; a file without
+/// one is refused when the source is indexed, unless `null_value` stands for what is missing.
+///
 /// Inferred columns: numbers by width and sign, `uint8` of booleans, `str`, `bytes`, `str_decimal`,
 /// `int32` and `int64` of dates and times in the file's units, `ndarray` of lists of numbers, the
 /// bytes of the Hub's pictures and sounds, and `json` of JSON and of all that is nested besides.
@@ -52,6 +55,7 @@ class parquet {
  private:
   std::uint64_t max_row_bytes_;
   std::vector<std::string> columns_{};  // that are fetched; none: all
+  bool has_null_value_;
 };
 
 }  // namespace mdstream::inline v0::raw

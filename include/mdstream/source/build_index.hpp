@@ -101,6 +101,7 @@ class row_index_run {
   std::mutex mutex_{};
   std::vector<std::vector<object_cuts>> found_{};  // by object and stretch
   column_inference columns_{};
+  std::optional<std::size_t> first_of_{};  // the object whose columns came first
   const column_inference empty_{};
   made_index out_{};
 };

@@ -46,6 +46,12 @@ class column_inference {
 
   void merge(const column_inference& other);
 
+  /// Throws errc::invalid_argument, naming the column, where not the same columns were seen in the
+  /// object `first_key`, or with other encodings. Columns that one of them lacks are allowed if
+  /// `allows_missing`.
+  void require_columns_of(const column_inference& first, std::string_view first_key,
+                          bool allows_missing) const;
+
   /// The columns by name. Throws errc::invalid_argument where there is none, or one of a fixed
   /// encoding is missing in some rows and no null value stands for it.
   [[nodiscard]] std::vector<column> columns(const options& about) const;

@@ -24,6 +24,33 @@ MDSTREAM_INLINE void column_inference::merge(const column_inference& other) {
   rows_ += other.rows_;
 }
 
+MDSTREAM_INLINE void column_inference::require_columns_of(const column_inference& first,
+                                                          std::string_view first_key,
+                                                          bool allows_missing) const {
+  const auto refuse = [](const std::string& name, std::string what) {
+    throw error(errc::invalid_argument, diagnostics{.what = std::move(what), .column = name});
+  };
+  const auto missing = [](std::string what) {
+    return std::move(what) + ": name the columns, or say what stands for null (null_value)";
+  };
+  for (const auto& [name, each] : first.columns_) {
+    const auto mine = columns_.find(name);
+    if (mine == columns_.end()) {
+      if (!allows_missing)
+        refuse(name, missing("the file has no column of that name, which " +
+                             std::string(first_key) + " has"));
+    } else if (mine->second.encoding != each.encoding) {
+      refuse(name, "the column is " + mine->second.encoding + " here and " + each.encoding +
+                       " in " + (allows_missing ? "other files" : std::string(first_key)) +
+                       ": name the columns");
+    }
+  }
+  if (allows_missing) return;
+  for (const auto& [name, each] : columns_)
+    if (!first.columns_.contains(name))
+      refuse(name, missing("the file has a column that " + std::string(first_key) + " has not"));
+}
+
 MDSTREAM_INLINE std::vector<column> column_inference::columns(const options& about) const {
   std::vector<column> out;
   for (const auto& [name, each] : columns_) {

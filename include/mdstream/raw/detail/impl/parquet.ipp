@@ -408,6 +408,19 @@ MDSTREAM_INLINE std::vector<int> leaves_of(const ::parquet::SchemaDescriptor& sc
   return out.empty() ? all : out;
 }
 
+/// Throws errc::corrupt where the file lacks one of the columns.
+MDSTREAM_INLINE void require_columns(const ::parquet::SchemaDescriptor& schema,
+                                     const std::vector<std::string>& columns,
+                                     std::uint64_t footer) {
+  for (const std::string& name : columns)
+    if (schema.group_node()->FieldIndex(name) < 0)
+      throw error(errc::corrupt,
+                  diagnostics{.what = "the file has no column of that name, and null_value does "
+                                      "not say what stands for it",
+                              .column = name,
+                              .byte = footer});
+}
+
 /// Makes samples of a file's rows, batch by batch.
 class parquet_rows {
  public:
@@ -472,7 +485,8 @@ class parquet_rows {
 
 namespace mdstream::inline v0::raw {
 
-MDSTREAM_INLINE parquet::parquet(const options& about) : max_row_bytes_(about.max_row_bytes.value) {
+MDSTREAM_INLINE parquet::parquet(const options& about)
+    : max_row_bytes_(about.max_row_bytes.value), has_null_value_(about.null_value.has_value()) {
   for (const column& each : about.columns) columns_.push_back(each.name);
   if (about.skip_bad)
     throw error(errc::invalid_argument,
@@ -508,6 +522,7 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
   detail::by_arrow(footer, [&] {
     const auto file =
         detail::footer_of(in.bytes.subspan(static_cast<std::size_t>(footer - in.offset)));
+    if (!has_null_value_) detail::require_columns(*file->schema(), columns_, footer);
     const std::vector<int> leaves = detail::leaves_of(*file->schema(), columns_);
     std::vector<detail::parquet_cut> found;
     std::int64_t rows = 0;

@@ -178,6 +178,16 @@ MDSTREAM_INLINE void row_index_run::told(std::uint64_t bytes) const {
 
 MDSTREAM_INLINE void row_index_run::take(const unit& of, scan_record found) {
   out_.skipped += found.skipped;
+  // A file that tells its columns has no others, so that one row does for all.
+  if (builder_->infers() && format_.get().reads_tail()) {
+    if (!first_of_)
+      first_of_ = of.object;
+    else
+      naming_object(of.what.object->file.key, [&] {
+        found.columns.require_columns_of(columns_, object(*first_of_).file.key,
+                                         format_.settings().null_value.has_value());
+      });
+  }
   columns_.merge(found.columns);
   found_[of.object][static_cast<std::size_t>(of.what.number)] = std::move(found.found);
 }
