@@ -27,6 +27,7 @@
 #include <mdstream/net/detail/impl/ini.ipp>
 #include <mdstream/net/detail/impl/pem.ipp>
 #include <mdstream/net/detail/impl/percent.ipp>
+#include <mdstream/net/detail/impl/program.ipp>
 #include <mdstream/net/detail/impl/quote.ipp>
 #include <mdstream/net/detail/impl/settings_file.ipp>
 #include <mdstream/net/detail/impl/time_text.ipp>
