@@ -21,6 +21,7 @@
 #include <mdstream/net/detail/impl/aws_process.ipp>
 #include <mdstream/net/detail/impl/body_receiver.ipp>
 #include <mdstream/net/detail/impl/environment.ipp>
+#include <mdstream/net/detail/impl/google_files.ipp>
 #include <mdstream/net/detail/impl/http_headers.ipp>
 #include <mdstream/net/detail/impl/http_message.ipp>
 #include <mdstream/net/detail/impl/http_url.ipp>
@@ -50,6 +51,7 @@
 #include <mdstream/net/detail/impl/aws_sso.ipp>
 #include <mdstream/net/detail/impl/aws_sts.ipp>
 #include <mdstream/net/detail/impl/google_access.ipp>
+#include <mdstream/net/detail/impl/google_subject.ipp>
 #endif
 #if defined(MDSTREAM_WITH_OPENSSL)
 #include <mdstream/net/detail/impl/azure_signature.ipp>

@@ -54,13 +54,32 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
   refused(R"({"type": "hush"})", "its type is none of");
   refused("{\"type\":\n hush", "line 2");
   refused(R"({"type": "authorized_user", "client_id": "c"})", "\"client_secret\"");
-  refused(R"({"type": "external_account", "credential_source": {"hush": 1}})", "credential_source");
-  refused(R"({"type": "external_account", "credential_source": {"environment_id": "aws1", )"
-          R"("url": "http://169.254.169.254/latest/meta-data/iam/security-credentials"}})",
-          "credential_source");
+  const std::string federated =
+      R"({"type": "external_account", "audience": "a", "subject_token_type": "t", )"
+      R"("token_url": "u", "credential_source": )";
+  refused(R"({"type": "external_account"})", "\"audience\"");
+  refused(federated + "1}", "\"credential_source\" is no object");
+  refused(federated + R"({"hush": 1}})", "credential_source");
+  refused(federated + R"({"environment_id": "aws2", "regional_cred_verification_url": "hush"}})",
+          "aws1");
+  refused(federated + R"({"environment_id": "aws1"}})", "regional_cred_verification_url");
+  refused(
+      federated + R"({"environment_id": "aws1", "regional_cred_verification_url": "http://h"}})",
+      "https");
+  refused(federated + R"({"executable": {"command": "x", "timeout_millis": 4999}}})",
+          "timeout_millis");
+  refused(federated + R"({"executable": {"command": "x", "timeout_millis": "hush"}}})",
+          "timeout_millis");
+  refused(federated + R"({"url": "u", "headers": {"a": 1}}})", "headers");
+  refused(R"({"type": "authorized_user", "quota_project_id": "a\r\nhush: b", "client_id": "c", )"
+          R"("client_secret": "hush", "refresh_token": "hush"})",
+          "quota_project_id");
   refused(R"({"type": "impersonated_service_account"})", "source_credentials");
   refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": "hush"}})",
-          "source_credentials");
+          "its type is none of");
+  refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": )"
+          R"("external_account", "service_account_impersonation_url": "hush"}})",
+          "use delegates");
   for (const char* const delegates : {R"("hush")", R"(["a", 1])"}) {
     refused(R"({"type": "impersonated_service_account", "service_account_impersonation_url": "u", )"
             R"("source_credentials": {"type": "authorized_user", "client_id": "c", )"

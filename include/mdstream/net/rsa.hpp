@@ -1,7 +1,7 @@
 #pragma once
 
-/// Signatures by an RSA key (RSASSA-PKCS1-v1_5 with SHA-256) and JSON web tokens signed so (RFC
-/// 7515, RS256). Needs OpenSSL's libcrypto: link mdstream::openssl.
+/// Signatures by an RSA key with SHA-256, and JSON web tokens signed so (RFC 7515). Needs OpenSSL's
+/// libcrypto: link mdstream::openssl.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json/value.hpp>
@@ -33,6 +33,9 @@ template <class T>
 
 }  // namespace detail
 
+/// RSASSA-PKCS1-v1_5, or RSASSA-PSS with 32 bytes of salt: RS256 and PS256 of RFC 7518.
+enum class rsa_form { pkcs1, pss };
+
 /// A private key. Copies share it; thread-safe.
 class rsa_key {
  public:
@@ -49,7 +52,8 @@ class rsa_key {
   [[nodiscard]] std::vector<std::byte> public_der() const;
 
   /// The signature's bytes. Throws `errc::unsupported` if this OpenSSL refuses.
-  [[nodiscard]] std::vector<std::byte> sign(std::string_view text) const;
+  [[nodiscard]] std::vector<std::byte> sign(std::string_view text,
+                                            rsa_form form = rsa_form::pkcs1) const;
 
  private:
   [[nodiscard]] static error broken(const std::string& place, const std::string& why);
@@ -60,9 +64,9 @@ class rsa_key {
   std::shared_ptr<evp_pkey_st> key_;
 };
 
-/// The token of these claims; `key_id` goes into its head unless it is empty.
-[[nodiscard]] std::string signed_web_token(const json::value& claims, const rsa_key& key,
-                                           const std::string& key_id);
+/// The token of these claims. `head` is what its head has beside `alg` and `typ`.
+[[nodiscard]] std::string signed_web_token(json::object head, const json::value& claims,
+                                           const rsa_key& key, rsa_form form = rsa_form::pkcs1);
 
 }  // namespace mdstream::inline v0::net
 

@@ -29,6 +29,7 @@ struct v4_request {
   std::vector<name_value> query{};  ///< not encoded; `v4_query` makes the text that is sent
   std::vector<name_value> headers{};  ///< to be signed, besides Host
   std::string payload_hash{};         ///< `sha256_hex` of the body, or one of the words below
+  bool sends_payload_hash = true;     ///< X-Amz-Content-Sha256, which S3 needs
 };
 
 inline constexpr std::string_view unsigned_payload = "UNSIGNED-PAYLOAD";

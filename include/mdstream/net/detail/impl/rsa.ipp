@@ -11,6 +11,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <climits>
 #include <cstring>
@@ -45,15 +46,19 @@ MDSTREAM_INLINE std::vector<std::byte> rsa_key::public_der() const {
   return detail::to_der(&i2d_PUBKEY, key_.get());
 }
 
-MDSTREAM_INLINE std::vector<std::byte> rsa_key::sign(std::string_view text) const {
+MDSTREAM_INLINE std::vector<std::byte> rsa_key::sign(std::string_view text, rsa_form form) const {
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
   const auto* const data = reinterpret_cast<const unsigned char*>(text.data());
   std::size_t size = 0;
-  const bool begun =
-      context &&
-      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key_.get()) == 1 &&
-      EVP_DigestSign(context.get(), nullptr, &size, data, text.size()) == 1;
+  EVP_PKEY_CTX* how = nullptr;
+  bool begun =
+      context && EVP_DigestSignInit(context.get(), &how, EVP_sha256(), nullptr, key_.get()) == 1;
+  if (begun && form == rsa_form::pss) {
+    begun = EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING) == 1 &&
+            EVP_PKEY_CTX_set_rsa_pss_saltlen(how, RSA_PSS_SALTLEN_DIGEST) == 1;
+  }
+  begun = begun && EVP_DigestSign(context.get(), nullptr, &size, data, text.size()) == 1;
   std::vector<std::byte> out(size);
   if (!begun || EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(out.data()), &size,
                                data, text.size()) != 1) {
@@ -75,14 +80,14 @@ MDSTREAM_INLINE int rsa_key::give_pass_phrase(char* into, int size, int, void* p
   return static_cast<int>(text.size());
 }
 
-MDSTREAM_INLINE std::string signed_web_token(const json::value& claims, const rsa_key& key,
-                                             const std::string& key_id) {
-  json::object head{{"alg", "RS256"}, {"typ", "JWT"}};
-  if (!key_id.empty()) head.emplace_back("kid", key_id);
+MDSTREAM_INLINE std::string signed_web_token(json::object head, const json::value& claims,
+                                             const rsa_key& key, rsa_form form) {
+  head.emplace_back("alg", form == rsa_form::pss ? "PS256" : "RS256");
+  head.emplace_back("typ", "JWT");
   const std::string text =
       mdstream::detail::to_base64_url(as_bytes(json::dump(json::value(std::move(head))))) + '.' +
       mdstream::detail::to_base64_url(as_bytes(json::dump(claims)));
-  return text + '.' + mdstream::detail::to_base64_url(key.sign(text));
+  return text + '.' + mdstream::detail::to_base64_url(key.sign(text, form));
 }
 
 }  // namespace mdstream::inline v0::net

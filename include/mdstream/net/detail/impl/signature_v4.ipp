@@ -123,7 +123,9 @@ MDSTREAM_INLINE std::string v4_sign(v4_request& request, const aws_credentials& 
                                     const v4_signing_key& key, wall_clock::time_point now) {
   const std::string timestamp = basic_timestamp(now);
   request.headers.emplace_back("x-amz-date", timestamp);
-  request.headers.emplace_back("x-amz-content-sha256", request.payload_hash);
+  if (request.sends_payload_hash) {
+    request.headers.emplace_back("x-amz-content-sha256", request.payload_hash);
+  }
   if (!credentials.session_token.empty()) {
     request.headers.emplace_back("x-amz-security-token", credentials.session_token);
   }

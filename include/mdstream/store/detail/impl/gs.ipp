@@ -2,6 +2,7 @@
 
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/net/aws_credentials.hpp>
+#include <mdstream/net/detail/google_variables.hpp>
 #include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/google_access.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
@@ -40,12 +41,13 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
     endpoint = value;
     of_url = true;
   }
-  const auto emulator = options.variables("STORAGE_EMULATOR_HOST");
+  const auto emulator = options.variables(net::detail::google_variables::emulator);
   if (endpoint.empty()) endpoint = overridden(options.variables);
   const bool emulated = endpoint.empty() && emulator;
   if (emulated)
     endpoint = emulator->find("://") == emulator->npos ? "http://" + *emulator : *emulator;
-  const auto id = options.variables("GCS_KEY"), secret = options.variables("GCS_SECRET");
+  const auto id = options.variables(net::detail::google_variables::hmac_id),
+             secret = options.variables(net::detail::google_variables::hmac_secret);
   if (!options.credentials && id && secret) {
     if (!options.user_project.empty()) {
       throw detail::cloud::bad_url(
@@ -58,7 +60,8 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
   if (!endpoint.empty()) settings.endpoint = detail::cloud::checked_endpoint(endpoint, "gs://");
   settings.user_project = options.user_project;
   if (options.user_project.empty()) {
-    settings.user_project = options.variables("GOOGLE_CLOUD_QUOTA_PROJECT").value_or("");
+    settings.user_project =
+        options.variables(net::detail::google_variables::quota_project).value_or("");
     settings.payer_of_environment = true;
   }
   const detail::upload_plan plan{.part_bytes = options.part_bytes.value,
@@ -67,14 +70,14 @@ MDSTREAM_INLINE any_async_store gs::make(runtime& threads, std::string_view url,
                                          .endpoint = settings.endpoint,
                                          .of_url = of_url,
                                          .domains = {"googleapis.com"},
-                                         .setting = "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE"};
+                                         .setting = net::detail::google_variables::endpoint};
   return detail::make_cloud_store(
       threads, std::make_shared<detail::gs_api>(settings, plan), options.http,
       net::detail::bounded_access(keys(threads, options, emulated), bounds));
 }
 
 MDSTREAM_INLINE std::string gs::overridden(const net::environment& variables) {
-  std::string out = variables("CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE").value_or("");
+  std::string out = variables(net::detail::google_variables::endpoint).value_or("");
   for (const std::string_view end : {"/", "/storage/v1"}) {
     if (out.ends_with(end)) out.resize(out.size() - end.size());
   }
@@ -84,7 +87,7 @@ MDSTREAM_INLINE std::string gs::overridden(const net::environment& variables) {
 MDSTREAM_INLINE net::any_access gs::keys(runtime& threads, const gs_options& options,
                                          bool emulated) {
   if (options.credentials) return *options.credentials;
-  if (emulated && !options.variables("GOOGLE_APPLICATION_CREDENTIALS")) {
+  if (emulated && !options.variables(net::detail::google_variables::file)) {
     return net::anonymous_access();
   }
   return net::default_google_access(threads, options.http, options.variables, options.warn);

@@ -3,6 +3,7 @@
 #include <mdstream/core/detail/blocks.hpp>
 #include <mdstream/core/detail/chance.hpp>
 #include <mdstream/core/json/writer.hpp>
+#include <mdstream/net/detail/google_variables.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/store/detail/cloud/checksums.hpp>
 #include <mdstream/store/detail/digest.hpp>
@@ -93,15 +94,21 @@ MDSTREAM_INLINE object_version gs_api::version(const net::http_response& answer)
 
 MDSTREAM_INLINE cloud_call gs_api::get(const std::string& key, const object_version* held) const {
   const bool holds = held != nullptr && !held->tag.empty();
-  return object(key, "?alt=media" + (holds ? "&ifGenerationMatch=" + net::percent_encode(held->tag)
-                                           : std::string()));
+  cloud_call out =
+      object(key, "?alt=media" + (holds ? "&ifGenerationMatch=" + net::percent_encode(held->tag)
+                                        : std::string()));
+  // What is stored as gzip comes as it is stored, of the size that a listing tells; else the
+  // service would unpack it on the way.
+  out.headers.push_back({"Accept-Encoding", "gzip"});
+  return out;
 }
 
 MDSTREAM_INLINE std::unique_ptr<cloud_check> gs_api::check(const net::http_response& head) const {
-  // Of an object that is unpacked on the way the checksum is that of the packed bytes.
-  const auto packed = head.headers.find("x-goog-stored-content-encoding");
+  // Of an object that was unpacked on the way all the same, the checksum is that of other bytes.
+  const auto stored = head.headers.find("x-goog-stored-content-encoding");
+  const bool unpacked = stored && *stored != "identity" && !head.headers.find("Content-Encoding");
   auto crc = detail::gs::crc_of(head.headers);
-  if (!crc || (packed && *packed != "identity")) return nullptr;
+  if (!crc || unpacked) return nullptr;
   return std::make_unique<detail::gs::crc_check>(*std::move(crc));
 }
 
@@ -235,7 +242,8 @@ MDSTREAM_INLINE cloud_call gs_api::paid(cloud_call call) const {
     call.url += (call.url.find('?') == call.url.npos ? '?' : '&') + query;
   }
   call.payer = "requests are billed to the project \"" + settings_.user_project + "\" (" +
-               (of_environment ? "GOOGLE_CLOUD_QUOTA_PROJECT" : "user_project") + ')';
+               (of_environment ? net::detail::google_variables::quota_project : "user_project") +
+               ')';
   return call;
 }
 
