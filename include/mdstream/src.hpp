@@ -103,7 +103,7 @@
 #include <mdstream/store/detail/impl/streamed_read.ipp>
 #include <mdstream/store/detail/impl/throttled.ipp>
 #if defined(MDSTREAM_WITH_CURL)
-#include <mdstream/store/detail/impl/azure/cli_cache.ipp>
+#include <mdstream/store/detail/impl/azure/cli.ipp>
 #include <mdstream/store/detail/impl/azure/tenants.ipp>
 #include <mdstream/store/detail/impl/cloud/client.ipp>
 #include <mdstream/store/detail/impl/cloud/listing.ipp>
@@ -134,6 +134,7 @@
 #include <mdstream/store/detail/impl/oci/api.ipp>
 #include <mdstream/store/detail/impl/oci/instance.ipp>
 #include <mdstream/store/detail/impl/oci/keys.ipp>
+#include <mdstream/store/detail/impl/oci/workload.ipp>
 #include <mdstream/store/detail/impl/s3.ipp>
 #include <mdstream/store/detail/impl/s3/api.ipp>
 #include <mdstream/store/detail/impl/s3/credentials.ipp>

@@ -95,6 +95,23 @@ TEST_CASE("a listing of Azure goes through all pages", "[clouds]") {
   CHECK(box.server.requests().size() == 2);
 }
 
+TEST_CASE("names that XML cannot hold come percent-encoded from Azure", "[clouds]") {
+  std::string name = "<Name Encoded=\"true\">root/a%EF%BF%BE%2Bb</Name>";
+  container box([&](auto& to, const scripted_request&) {
+    to.answer("200 OK",
+              "<EnumerationResults><Blobs><Blob>" + name +
+                  "<Properties><Content-Length>1</Content-Length></Properties></Blob>"
+                  "<Blob><Name>root/c%2Bd</Name><Properties><Content-Length>1</Content-Length>"
+                  "</Properties></Blob></Blobs><NextMarker/></EnumerationResults>");
+  });
+  const std::vector<mds::object_info> found = mds::store_list(box.store, "");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].key == "a\xEF\xBF\xBE+b");
+  CHECK(found[1].key == "c%2Bd");  // not marked: as it is
+  name = "<Name Encoded=\"true\">root/a%zz</Name>";
+  expect_error([&] { (void)mds::store_list(box.store, ""); }, mds::errc::corrupt, {"escape"});
+}
+
 TEST_CASE("an upload to Azure whose blocks another writer discarded may be begun anew",
           "[clouds]") {
   bool refused = false;

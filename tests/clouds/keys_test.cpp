@@ -99,6 +99,27 @@ TEST_CASE("a connection string may name Microsoft's emulator", "[clouds]") {
                                     "UseDevelopmentStorage=true;"
                                     "DevelopmentStorageProxyUri=http://azurite/"}})
             .endpoint == "http://azurite:10000/devstoreaccount1");
+  CHECK(
+      resolved("azure://box/x", {{"AZURE_STORAGE_CONNECTION_STRING", "UseDevelopmentStorage=True"}})
+          .account == "devstoreaccount1");
+}
+
+TEST_CASE("a connection string with a signature names its account by its endpoint", "[clouds]") {
+  const auto of = [](const std::string& endpoint, const char* url = "azure://box/x") {
+    return resolved(url, {{"AZURE_STORAGE_CONNECTION_STRING",
+                           "BlobEndpoint=" + endpoint + ";SharedAccessSignature=sv=1&sig=hush"}});
+  };
+  const auto service = of("https://acct.blob.core.windows.net/");
+  CHECK(service.account == "acct");
+  CHECK(service.endpoint == "https://acct.blob.core.windows.net");
+  CHECK(service.sas == "sv=1&sig=hush");
+  CHECK(of("http://azurite:10000/devstoreaccount1").account == "devstoreaccount1");
+  CHECK(of("http://devstoreaccount1.blob.localhost:10000").account == "devstoreaccount1");
+  // Another account's URL gets neither.
+  const auto other =
+      of("https://acct.blob.core.windows.net", "azure://b.blob.core.windows.net/box");
+  CHECK(other.endpoint == "https://b.blob.core.windows.net");
+  CHECK(other.sas.empty());
 }
 
 TEST_CASE("the variables' account and keys are not those of another account's URL", "[clouds]") {
@@ -126,6 +147,12 @@ TEST_CASE("token answers, and what is none", "[clouds]") {
   const auto dated =
       net::parse_token_answer(R"({"access_token":"t","expires_on":"5000"})", "it", now);
   CHECK(dated.expires == net::wall_clock::time_point(std::chrono::seconds(5000)));
+  // One that says nothing of its end is not used for ever, nor one from the future's past.
+  const auto unsaid = net::parse_token_answer(R"({"access_token":"t"})", "it", now);
+  CHECK(unsaid.expires == now + net::unsaid_lifetime);
+  const auto past = net::parse_token_answer(
+      R"({"access_token":"t","expires_in":-9223372036854775808})", "it", now);
+  CHECK(past.expires == now);
   for (const char* const bad : {"", "{", "[]", R"({"access_token":7})", R"({"access_token":""})"}) {
     INFO(bad);
     expect_error([&] { (void)net::parse_token_answer(bad, "the vault", now); },

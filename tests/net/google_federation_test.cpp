@@ -220,12 +220,11 @@ TEST_CASE("a program gives a workload's token where that is allowed", "[net]") {
   workload here(R"({"executable": {"command": "HOME/program  --of me"}})",
                 R"("service_account_impersonation_url": )"
                 R"("HERE/v1/projects/-/serviceAccounts/me@project:generateAccessToken", )");
-  write_program(
-      here, "printf '{\"version\": 1, \"success\": true, " + std::string(R"(\"token_type\": )") +
-                R"(\"urn:ietf:params:oauth:token-type:id_token\", \"id_token\": \"%s\"}' )" +
-                R"("$*,$GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE,$GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE)"
-                R"(,$GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE)"
-                R"(,$GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL")");
+  write_program(here, R"(printf '{"version": 1, "success": true, "token_type": )"
+                      R"("urn:ietf:params:oauth:token-type:id_token", "id_token": "%s"}' )"
+                      R"("$*,$GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE,$GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE)"
+                      R"(,$GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE)"
+                      R"(,$GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL")");
   here.check_refused(here.ask(), {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1", "workload.json"});
   here.check_refused(here.ask({{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "true"}}),
                      {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1"});
@@ -317,7 +316,7 @@ TEST_CASE("users of a workforce pool name the project that asks", "[net]") {
   workload here(R"({"file": "HOME/subject"})", R"("workforce_pool_user_project": "p1", )");
   here.home.write("subject", "of-me");
   REQUIRE(here.ask().keys);
-  CHECK(form_of(here.services.requests().at(0).body)["options"] == R"({"userProject":"p1"})");
+  CHECK(form_of(here.services.requests().at(0).body)["options"] == R"({"userProject": "p1"})");
 }
 
 TEST_CASE("tokens are not exchanged over http with another machine", "[net]") {

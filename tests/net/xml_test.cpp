@@ -38,6 +38,19 @@ std::string text_of(const std::string& document) {
   return out;
 }
 
+TEST_CASE("attributes are those of the element that was entered last", "[net]") {
+  xml_reader in("<a x='1' ><b Encoded=\"true\" x=\"&amp;\">t</b><b/></a>");
+  (void)in.begin();
+  CHECK(in.attribute("x") == "1");
+  CHECK(in.next_child());
+  CHECK(in.attribute("Encoded") == "true");
+  CHECK(in.attribute("x") == "&amp;");
+  CHECK(in.attribute("encoded").empty());
+  CHECK(in.text() == "t");
+  CHECK(in.next_child());
+  CHECK(in.attribute("Encoded").empty());
+}
+
 TEST_CASE("a listing is read as it comes", "[net][xml]") {
   const std::string answer =
       "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!-- from a store -->\n"

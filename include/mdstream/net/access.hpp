@@ -47,6 +47,10 @@ using any_access = any_keys<access>;
 using access_chain = key_chain<access>;
 using cached_access = cached_keys<access>;
 
+/// How long a token is used of which a service, a program or a file that is written anew does not
+/// say when it ends: not for ever. Its giver is asked again five minutes before.
+inline constexpr std::chrono::minutes unsaid_lifetime{10};
+
 /// `Authorization: Bearer …`.
 [[nodiscard]] access bearer_access(std::string token, std::string source,
                                    std::optional<wall_clock::time_point> expires = {});

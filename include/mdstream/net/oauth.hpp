@@ -36,8 +36,9 @@ namespace detail {
 [[nodiscard]] std::string form_of(const std::vector<std::pair<std::string, std::string>>& fields);
 
 /// Reads `{"access_token": …, "expires_in": seconds, …}` or, as Azure's metadata service has it,
-/// `"expires_on": seconds since 1970` by its clock, which is `ahead` of ours. Throws
-/// `errc::permission_denied`, naming `source`, for anything else.
+/// `"expires_on": seconds since 1970` by its clock, which is `ahead` of ours. One that says neither
+/// is used for `unsaid_lifetime`. Throws `errc::permission_denied`, naming `source`, for anything
+/// else.
 [[nodiscard]] access parse_token_answer(std::string_view text, const std::string& source,
                                         wall_clock::time_point now,
                                         std::chrono::seconds ahead = {});

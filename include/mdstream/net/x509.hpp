@@ -20,7 +20,14 @@ class certificate {
   /// `place` is for messages.
   [[nodiscard]] static certificate from_pem(std::string_view pem, const std::string& place);
 
+  /// All certificates of a PEM text, in its order, at least one. Throws as `from_pem`.
+  [[nodiscard]] static std::vector<certificate> all_from_pem(std::string_view pem,
+                                                             const std::string& place);
+
   [[nodiscard]] std::vector<std::byte> der() const;
+
+  /// The key that it certifies, as `rsa_key::public_der` has it.
+  [[nodiscard]] std::vector<std::byte> public_der() const;
 
   /// The SHA-1 of `der()`, as certificates are named by: `AB:CD:…`.
   [[nodiscard]] std::string fingerprint() const;

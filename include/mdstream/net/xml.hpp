@@ -14,8 +14,8 @@
 
 namespace mdstream::inline v0::net {
 
-/// Reads one document from front to back. Attributes, comments and processing instructions are
-/// passed over; names come without their namespace prefix. Every function throws `errc::corrupt`,
+/// Reads one document from front to back. Comments and processing instructions are passed over;
+/// names come without their namespace prefix. Every function throws `errc::corrupt`,
 /// naming the byte, where the text is not well-formed or not what was asked for. Owns nothing but
 /// the names of the open elements: the text must outlive the reader.
 ///
@@ -44,6 +44,9 @@ class xml_reader {
   /// which is read. Text between children has to be white space. A child that was entered has to be
   /// read to its end, with `text`, `skip` or this function.
   [[nodiscard]] std::optional<std::string_view> next_child();
+
+  /// An attribute of the element that was entered last, as it is written; empty without one.
+  [[nodiscard]] std::string_view attribute(std::string_view name) const noexcept;
 
   /// The text of the element, which has no children; reads its end.
   [[nodiscard]] std::string text();
@@ -80,7 +83,7 @@ class xml_reader {
   /// `<name attribute="…">`; of `<name/>`, too, whose end comes next then.
   [[nodiscard]] bool take_start();
 
-  void skip_attribute();
+  void take_attribute();
 
   /// The end that `<name/>` is to itself.
   [[nodiscard]] bool take_empty_end() noexcept;
@@ -99,6 +102,7 @@ class xml_reader {
   diagnostics where_;
   std::size_t at_ = 0;
   std::vector<std::string_view> open_{};
+  std::vector<std::pair<std::string_view, std::string_view>> attributes_{};  // of the last element
   bool empty_ = false;  // the element just entered was written <name/>
   bool done_ = false;
 };

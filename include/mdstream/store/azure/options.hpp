@@ -46,7 +46,11 @@ inline constexpr const char* emulator_key =
 /// `UseDevelopmentStorage=true`.
 void use_emulator(std::map<std::string, std::string>& connection);
 
-/// `Name=value;…` of AZURE_STORAGE_CONNECTION_STRING. Values may hold `=`.
+/// The account of a blob service: the first part of its host, or for emulators of its path.
+[[nodiscard]] std::string account_of_endpoint(const std::string& endpoint);
+
+/// `Name=value;…` of AZURE_STORAGE_CONNECTION_STRING. Values may hold `=`. One with a signature
+/// often has no `AccountName`: then it is that of `BlobEndpoint`.
 [[nodiscard]] std::map<std::string, std::string> parse_connection_string(std::string_view text);
 
 [[nodiscard]] bool is_account_name(std::string_view name) noexcept;

@@ -5,6 +5,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/version.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <system_error>
 
@@ -66,11 +67,11 @@ MDSTREAM_INLINE access parse_token_answer(std::string_view text, const std::stri
     throw detail::no_token(source, "the answer has none");
   }
   constexpr std::int64_t ten_years = std::int64_t{10} * 365 * 86'400;  // more would not fit
-  std::optional<wall_clock::time_point> expires;
+  wall_clock::time_point expires = now + unsaid_lifetime;
   if (const auto at = detail::seconds_of(answer.find("expires_on"))) {
     expires = detail::earlier(detail::time_of_seconds(*at), ahead);
   } else if (const auto in = detail::seconds_of(answer.find("expires_in"))) {
-    expires = now + std::chrono::seconds(std::min(*in, ten_years));
+    expires = now + std::chrono::seconds(std::clamp<std::int64_t>(*in, 0, ten_years));
   }
   return bearer_access(token->as<std::string>(), source, expires);
 }

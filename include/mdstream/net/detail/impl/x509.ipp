@@ -17,15 +17,20 @@
 namespace mdstream::inline v0::net {
 
 MDSTREAM_INLINE certificate certificate::from_pem(std::string_view pem, const std::string& place) {
-  certificate out;
-  if (pem.size() <= INT_MAX) {
-    const std::unique_ptr<BIO, decltype(&BIO_free)> in(
-        BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
-    if (in) {
-      out.held_.reset(PEM_read_bio_X509(in.get(), nullptr, &no_pass_phrase, nullptr), &X509_free);
-    }
+  return all_from_pem(pem, place).front();
+}
+
+MDSTREAM_INLINE std::vector<certificate> certificate::all_from_pem(std::string_view pem,
+                                                                   const std::string& place) {
+  std::vector<certificate> out;
+  const std::unique_ptr<BIO, decltype(&BIO_free)> in(
+      pem.size() <= INT_MAX ? BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())) : nullptr,
+      &BIO_free);
+  while (X509* const one =
+             in ? PEM_read_bio_X509(in.get(), nullptr, &no_pass_phrase, nullptr) : nullptr) {
+    out.emplace_back().held_.reset(one, &X509_free);
   }
-  if (!out.held_) {
+  if (out.empty()) {
     throw error(errc::invalid_argument, {.what = "this is no certificate in PEM: " +
                                                  pem_fault(pem).value_or("it is damaged"),
                                          .url = place});
@@ -35,6 +40,10 @@ MDSTREAM_INLINE certificate certificate::from_pem(std::string_view pem, const st
 
 MDSTREAM_INLINE std::vector<std::byte> certificate::der() const {
   return detail::to_der(&i2d_X509, held_.get());
+}
+
+MDSTREAM_INLINE std::vector<std::byte> certificate::public_der() const {
+  return detail::to_der(&i2d_PUBKEY, X509_get0_pubkey(held_.get()));
 }
 
 MDSTREAM_INLINE std::string certificate::fingerprint() const {

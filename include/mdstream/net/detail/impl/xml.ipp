@@ -31,6 +31,13 @@ MDSTREAM_INLINE std::optional<std::string_view> xml_reader::next_child() {
   return local_name(open_.back());
 }
 
+MDSTREAM_INLINE std::string_view xml_reader::attribute(std::string_view name) const noexcept {
+  for (const auto& [each, value] : attributes_) {
+    if (each == name) return value;
+  }
+  return {};
+}
+
 MDSTREAM_INLINE std::string xml_reader::text() {
   std::string out;
   if (take_empty_end()) return out;
@@ -137,6 +144,7 @@ MDSTREAM_INLINE bool xml_reader::take_start() {
   ++at_;
   if (open_.size() == max_depth) fail("elements are nested too deeply");
   open_.push_back(take_name());
+  attributes_.clear();
   while (true) {
     skip_space();
     if (take(">")) return true;
@@ -144,21 +152,21 @@ MDSTREAM_INLINE bool xml_reader::take_start() {
       empty_ = true;
       return true;
     }
-    skip_attribute();
+    take_attribute();
   }
 }
 
-MDSTREAM_INLINE void xml_reader::skip_attribute() {
-  (void)take_name();
+MDSTREAM_INLINE void xml_reader::take_attribute() {
+  const std::string_view name = take_name();
   skip_space();
   if (!take("=")) fail("an attribute has no value");
   skip_space();
   const char quote = peek();
   if (quote != '"' && quote != '\'') fail("an attribute's value is not quoted");
   ++at_;
-  if (take_through({&quote, 1}, "an attribute has no end").find('<') != std::string_view::npos) {
-    fail("an attribute's value holds an element");
-  }
+  const std::string_view value = take_through({&quote, 1}, "an attribute has no end");
+  if (value.find('<') != std::string_view::npos) fail("an attribute's value holds an element");
+  attributes_.emplace_back(name, value);
 }
 
 MDSTREAM_INLINE bool xml_reader::take_empty_end() noexcept {

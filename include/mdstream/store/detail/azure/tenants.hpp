@@ -13,7 +13,14 @@ namespace mdstream::inline v0::detail::azure {
 
 inline constexpr const char* resource = "https://storage.azure.com";
 
+/// Of what a client proves in place of a secret (RFC 7523).
+inline constexpr const char* assertion_type =
+    "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
 [[nodiscard]] std::string authority(const net::environment& variables);
+
+/// Where a tenant gives tokens.
+[[nodiscard]] std::string tenant_url(const std::string& authority, const std::string& tenant);
 
 [[nodiscard]] net::token_request ask_tenant(const std::string& authority, const std::string& tenant,
                                             std::vector<std::pair<std::string, std::string>> form);

@@ -17,6 +17,16 @@
 
 namespace mdstream::inline v0::detail::azure {
 
+/// A blob's name. One with characters that XML cannot hold comes percent-encoded.
+MDSTREAM_INLINE std::string read_name(net::xml_reader& in) {
+  const bool is_encoded = net::detail::equal_ignoring_case(in.attribute("Encoded"), "true");
+  std::string text = in.text();
+  if (!is_encoded) return text;
+  auto name = net::percent_decode(text);
+  if (!name) throw error(errc::corrupt, "the listing is not one: a name has a broken escape");
+  return *std::move(name);
+}
+
 MDSTREAM_INLINE std::vector<object_info> parse_blobs(std::string_view text, std::string& next) {
   std::vector<object_info> out;
   net::xml_reader in(text);
@@ -43,7 +53,7 @@ MDSTREAM_INLINE std::vector<object_info> parse_blobs(std::string_view text, std:
     bool has_size = false, is_directory = false;
     while (const auto name = in.next_child()) {
       if (*name == "Name") {
-        one.key = in.text();
+        one.key = read_name(in);
       } else if (*name == "Properties") {
         read_properties(one, has_size, is_directory);
       } else {

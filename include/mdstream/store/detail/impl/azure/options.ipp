@@ -1,9 +1,20 @@
 #pragma once
 
 #include <mdstream/store/azure/options.hpp>
+#include <mdstream/store/detail/azure/variables.hpp>
 #include <mdstream/version.hpp>
 
 namespace mdstream::inline v0::detail::azure {
+
+MDSTREAM_INLINE std::string account_of_endpoint(const std::string& endpoint) {
+  const auto parts = net::parse_http_url(endpoint);
+  if (!parts) return {};
+  if (const std::size_t blob = parts->host.find(".blob."); blob != std::string::npos) {
+    return parts->host.substr(0, parts->host.find('.'));
+  }
+  const std::string path = detail::cloud::without_slashes(parts->path);
+  return path.substr(0, path.find('/'));
+}
 
 MDSTREAM_INLINE std::map<std::string, std::string> parse_connection_string(std::string_view text) {
   std::map<std::string, std::string> out;
@@ -20,12 +31,16 @@ MDSTREAM_INLINE std::map<std::string, std::string> parse_connection_string(std::
     out.emplace(one.substr(0, equals), one.substr(equals + 1));
   }
   use_emulator(out);
+  if (!out.contains("AccountName") && out.contains("BlobEndpoint")) {
+    out["AccountName"] = account_of_endpoint(out["BlobEndpoint"]);
+  }
   return out;
 }
 
 MDSTREAM_INLINE void use_emulator(std::map<std::string, std::string>& connection) {
   const auto wanted = connection.find("UseDevelopmentStorage");
-  if (wanted == connection.end() || wanted->second != "true") return;
+  if (wanted == connection.end() || !net::detail::equal_ignoring_case(wanted->second, "true"))
+    return;
   const auto proxy = connection.find("DevelopmentStorageProxyUri");
   std::string host = proxy == connection.end() ? "http://127.0.0.1" : proxy->second;
   while (host.ends_with('/')) host.pop_back();
@@ -96,13 +111,13 @@ MDSTREAM_INLINE azure_settings resolve_azure(std::string_view url, const azure_o
   }
   const net::environment& variables = options.variables;
   const auto connection = detail::azure::parse_connection_string(
-      variables("AZURE_STORAGE_CONNECTION_STRING").value_or(""));
+      variables(detail::azure::variable::connection).value_or(""));
   const auto connected = [&](const char* name) {
     const auto at = connection.find(name);
     return at == connection.end() ? std::string() : at->second;
   };
   const auto service = host_is_account ? detail::azure::service_of(parts.place) : std::nullopt;
-  const auto named = variables("AZURE_ACCOUNT_NAME");
+  const auto named = variables(detail::azure::variable::account);
   out.account = options.account;
   if (out.account.empty() && named && !service) out.account = *named;
   if (out.account.empty() && host_is_account)
@@ -135,7 +150,7 @@ MDSTREAM_INLINE azure_settings resolve_azure(std::string_view url, const azure_o
   out.account_key = options.account_key;
   out.account_key_source = "the program";
   if (out.account_key.empty() && variables_are_ours) {
-    out.account_key = variables("AZURE_ACCOUNT_ACCESS_KEY").value_or("");
+    out.account_key = variables(detail::azure::variable::account_key).value_or("");
     out.account_key_source = "the environment (AZURE_ACCOUNT_ACCESS_KEY)";
   }
   if (out.account_key.empty() && same_account) {
@@ -146,7 +161,7 @@ MDSTREAM_INLINE azure_settings resolve_azure(std::string_view url, const azure_o
   out.sas_of_url = signed_query;
   out.sas_source = signed_query ? "the URL (SAS)" : "the program (SAS)";
   if (out.sas.empty() && variables_are_ours) {
-    out.sas = variables("AZURE_STORAGE_SAS_TOKEN").value_or("");
+    out.sas = variables(detail::azure::variable::sas).value_or("");
     out.sas_source = "the environment (AZURE_STORAGE_SAS_TOKEN)";
   }
   if (out.sas.empty() && same_account) {

@@ -41,11 +41,10 @@ MDSTREAM_INLINE net::access oci_token_access(const std::string& token, net::rsa_
     throw error(errc::permission_denied, source + " has a token that no header may hold");
   }
   secrets.push_back(token);
-  auto expires = net::web_token_expiry(token);
-  if (expires) {
-    expires =
-        net::detail::earlier(*expires, std::chrono::duration_cast<std::chrono::seconds>(ahead));
-  }
+  const auto said = net::web_token_expiry(token);
+  const auto expires =
+      said ? net::detail::earlier(*said, std::chrono::duration_cast<std::chrono::seconds>(ahead))
+           : net::wall_clock::now() + net::unsaid_lifetime;
   return oci_key_access({"ST$" + token, std::move(key)}, std::move(source), std::move(secrets),
                         expires);
 }

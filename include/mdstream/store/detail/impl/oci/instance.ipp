@@ -10,6 +10,7 @@
 #include <mdstream/store/detail/oci/access.hpp>
 #include <mdstream/store/detail/oci/instance.hpp>
 #include <mdstream/store/detail/oci/regions.hpp>
+#include <mdstream/store/detail/oci/variables.hpp>
 #include <mdstream/version.hpp>
 
 #include <optional>
@@ -57,7 +58,7 @@ MDSTREAM_INLINE oci_instance_access::question::question(const oci_instance_acces
     : machine(of.machine_),
       service(of.service_),
       variables(of.variables_),
-      base(variables("OCI_METADATA_BASE_URL").value_or("http://169.254.169.254/opc/v2")),
+      base(variables(oci::variable::metadata).value_or("http://169.254.169.254/opc/v2")),
       stop(std::move(s)),
       where(w),
       done(std::move(d)) {
@@ -101,8 +102,8 @@ MDSTREAM_INLINE void oci_instance_access::question::prepare() {
 
 MDSTREAM_INLINE std::string oci_instance_access::question::service_of(
     const std::string& region) const {
-  auto endpoint = variables("OCI_SDK_AUTH_CLIENT_REGION_URL");
-  const std::string realm = variables("OCI_DEFAULT_REALM").value_or("oraclecloud.com");
+  auto endpoint = variables(oci::variable::federation);
+  const std::string realm = variables(oci::variable::realm).value_or("oraclecloud.com");
   if (!endpoint) endpoint = "https://auth." + region + '.' + oci_domain(region, realm);
   return detail::cloud::checked_endpoint(*endpoint, "OCI's authentication") + "/v1/x509";
 }

@@ -6,6 +6,8 @@
 #include <mdstream/store/detail/oci/access.hpp>
 #include <mdstream/store/detail/oci/instance.hpp>
 #include <mdstream/store/detail/oci/keys.hpp>
+#include <mdstream/store/detail/oci/variables.hpp>
+#include <mdstream/store/detail/oci/workload.hpp>
 #include <mdstream/version.hpp>
 
 #include <utility>
@@ -34,8 +36,8 @@ MDSTREAM_INLINE std::optional<net::access> profile_access(const store::oci_profi
                                                           const warning_function& warn) {
   if (!profile.auth.empty() && profile.auth != "api_key" && profile.auth != "security_token") {
     throw error(errc::unsupported,
-                "OCI_CLI_AUTH may be api_key, security_token, instance_principal or "
-                "resource_principal: other ways to sign are not built");
+                "OCI_CLI_AUTH may be api_key, security_token, instance_principal, "
+                "resource_principal or oke_workload_identity: other ways to sign are not built");
   }
   const bool has_key = !profile.key_file.empty() || !profile.key_text.empty();
   if (!has_key && profile.user.empty()) return std::nullopt;
@@ -54,7 +56,7 @@ MDSTREAM_INLINE std::optional<net::access> profile_access(const store::oci_profi
     if (profile.fingerprint.empty()) throw incomplete(profile, "fingerprint");
   }
   const bool from_text = !profile.key_text.empty();
-  const std::string place = from_text ? "OCI_CLI_KEY_CONTENT" : profile.key_file;
+  const std::string place = from_text ? variable::key_content : profile.key_file;
   const std::string pem =
       from_text ? profile.key_text : read_required(variables, profile.key_file, "key file", warn);
   net::rsa_key key = net::rsa_key::from_pem(pem, place, profile.pass_phrase);
@@ -80,24 +82,24 @@ MDSTREAM_INLINE std::optional<value_or_file> value_or_file::of(const net::enviro
 
 MDSTREAM_INLINE std::optional<net::access> resource_access(const net::environment& variables,
                                                            const warning_function& warn) {
-  const auto version = variables("OCI_RESOURCE_PRINCIPAL_VERSION");
+  const auto version = variables(variable::resource_version);
   if (!version) return std::nullopt;
   if (*version != "2.2") {
     throw error(errc::unsupported,
                 "OCI_RESOURCE_PRINCIPAL_VERSION is " + net::quotable(*version, {}) +
                     ", but only resource principals of version 2.2 are built; a profile with an "
-                    "API key, or OCI_CLI_AUTH=instance_principal, are other ways in");
+                    "API key, or OCI_CLI_AUTH=instance_principal or oke_workload_identity, are "
+                    "other ways in");
   }
   const std::string source = "the resource principal of the environment";
-  const auto token = value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_RPST", warn);
-  const auto pem = value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", warn);
+  const auto token = value_or_file::of(variables, variable::resource_token, warn);
+  const auto pem = value_or_file::of(variables, variable::resource_key, warn);
   if (!token || !pem) {
     throw error(errc::permission_denied,
                 source + " has no " +
                     (token ? "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM" : "OCI_RESOURCE_PRINCIPAL_RPST"));
   }
-  const auto phrase =
-      value_or_file::of(variables, "OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM_PASSPHRASE", warn);
+  const auto phrase = value_or_file::of(variables, variable::resource_pass_phrase, warn);
   const std::string pass_phrase = phrase ? net::detail::header_token(phrase->text) : "";
   std::vector<std::string> secrets{pem->text};
   if (!pass_phrase.empty()) secrets.push_back(pass_phrase);
@@ -116,6 +118,10 @@ MDSTREAM_INLINE net::any_access default_oci_access(runtime& threads,
   const std::string& chosen = settings.profile.auth;
   if (chosen == "instance_principal") {
     return oci_instance_access(threads, options.http, options.variables);
+  }
+  if (chosen == "oke_workload_identity") {
+    return oci_workload_access(threads, options.http,
+                               detail::oci::workload_place::of(options.variables));
   }
   const warning_function warn = net::detail::each_once(options.warn);
   const net::any_access resource =

@@ -3,6 +3,7 @@
 #include <mdstream/net/ini.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/store/detail/oci/regions.hpp>
+#include <mdstream/store/detail/oci/variables.hpp>
 #include <mdstream/store/oci/options.hpp>
 #include <mdstream/version.hpp>
 
@@ -39,7 +40,7 @@ MDSTREAM_INLINE std::string take_namespace(std::string& url) {
 MDSTREAM_INLINE store::oci_profile read_profile(const net::environment& variables,
                                                 const warning_function& warn,
                                                 const std::string& name, bool required) {
-  const auto chosen = net::first_set(variables, {"OCI_CLI_CONFIG_FILE", "OCI_CONFIG_FILE"});
+  const auto chosen = net::first_set(variables, {variable::cli_config_file, variable::config_file});
   const std::string file = net::detail::in_home(variables, chosen.value_or("~/.oci/config"));
   const auto text = net::detail::read_settings(file);
   const net::ini_sections sections =
@@ -76,16 +77,17 @@ MDSTREAM_INLINE void put_variables(const net::environment& variables, store::oci
     if (value) setting = *std::move(value);
     return value.has_value();
   };
-  const bool user = put(into.user, "OCI_CLI_USER");
-  const bool text = put(into.key_text, "OCI_CLI_KEY_CONTENT");
-  const bool file = put(into.key_file, "OCI_CLI_KEY_FILE");
-  put(into.tenancy, "OCI_CLI_TENANCY");
-  put(into.fingerprint, "OCI_CLI_FINGERPRINT");
-  put(into.pass_phrase, "OCI_CLI_PASSPHRASE");
-  put(into.security_token_file, "OCI_CLI_SECURITY_TOKEN_FILE");
-  put(into.auth, "OCI_CLI_AUTH");
-  if (!put(into.region, "OCI_CLI_REGION") && into.region.empty()) put(into.region, "OCI_REGION");
-  if (into.region.empty()) put(into.region, "OCI_RESOURCE_PRINCIPAL_REGION");
+  const bool user = put(into.user, variable::user);
+  const bool text = put(into.key_text, variable::key_content);
+  const bool file = put(into.key_file, variable::key_file);
+  put(into.tenancy, variable::tenancy);
+  put(into.fingerprint, variable::fingerprint);
+  put(into.pass_phrase, variable::pass_phrase);
+  put(into.security_token_file, variable::security_token_file);
+  put(into.auth, variable::auth);
+  if (!put(into.region, variable::cli_region) && into.region.empty())
+    put(into.region, variable::region);
+  if (into.region.empty()) put(into.region, variable::resource_region);
   if (user || text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_CONTENT)";
   if (user && file && !text) into.source = "the environment (OCI_CLI_USER, OCI_CLI_KEY_FILE)";
 }
@@ -121,7 +123,7 @@ MDSTREAM_INLINE oci_settings resolve_oci(std::string_view url, const oci_options
           url, "oci:// URLs have the parameters endpoint, region and profile, not \"" + name + '"');
     }
   }
-  if (profile.empty()) profile = variables("OCI_CLI_PROFILE").value_or("");
+  if (profile.empty()) profile = variables(detail::oci::variable::profile).value_or("");
   const bool named_profile = !profile.empty();
   if (!options.credentials || named_profile || region.empty()) {
     out.profile =
@@ -130,7 +132,7 @@ MDSTREAM_INLINE oci_settings resolve_oci(std::string_view url, const oci_options
     detail::oci::put_variables(variables, out.profile);
   }
   if (region.empty()) region = out.profile.region;
-  if (out.endpoint.empty()) out.endpoint = variables("OCI_CLI_ENDPOINT").value_or("");
+  if (out.endpoint.empty()) out.endpoint = variables(detail::oci::variable::endpoint).value_or("");
   if (out.endpoint.empty()) {
     if (region.empty()) {
       throw detail::cloud::bad_url(plain,
@@ -140,9 +142,9 @@ MDSTREAM_INLINE oci_settings resolve_oci(std::string_view url, const oci_options
     if (!detail::oci::is_name(region) || region.find('.') != std::string::npos) {
       throw detail::cloud::bad_url(url, "the region is none of OCI's");
     }
-    out.endpoint =
-        "https://objectstorage." + region + '.' +
-        detail::oci_domain(region, variables("OCI_DEFAULT_REALM").value_or("oraclecloud.com"));
+    out.endpoint = "https://objectstorage." + region + '.' +
+                   detail::oci_domain(
+                       region, variables(detail::oci::variable::realm).value_or("oraclecloud.com"));
   }
   out.endpoint = detail::cloud::checked_endpoint(std::move(out.endpoint), "OCI");
   return out;
