@@ -3,6 +3,7 @@
 #include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/store/gs.hpp>
 
+#include <mdstream/store/detail/cloud/checksums.hpp>
 #include <mdstream/store/detail/gs/session.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
@@ -103,6 +104,30 @@ TEST_CASE("the project that pays is named in each request to a bucket", "[clouds
     INFO(each.method << ' ' << each.target);
     CHECK(each.target.find("userProject=my%20project") != std::string::npos);
   }
+}
+
+TEST_CASE("an object that is stored as gzip comes as it is stored, and is checked so", "[clouds]") {
+  const std::string stored = "the packed bytes";
+  std::string sum = mds::detail::cloud::crc32c_text(mds::crc32c(mds::as_bytes(stored)));
+  support::scripted_server bucket([&](auto& to, const scripted_request& request) {
+    // As the service does it: who does not take gzip gets other bytes, in no range.
+    const std::string head = "x-goog-hash: crc32c=" + sum + "\r\nx-goog-generation: 1\r\n" +
+                             "x-goog-stored-content-encoding: gzip\r\n";
+    if (request.header("accept-encoding") != "gzip")
+      return (void)to.answer("200 OK", "what was packed, and is longer", head);
+    to.answer("206 Partial Content", stored,
+              head + "Content-Encoding: gzip\r\nContent-Range: bytes 0-15/16\r\n");
+  });
+  mds::runtime threads(1);
+  mds::store::gs_options options;
+  options.endpoint = bucket.url();
+  options.credentials = mds::net::anonymous_access();
+  const mds::store::gs store(threads, "gs://box", options);
+  std::vector<std::byte> into(stored.size());
+  CHECK(mds::store_read(store, "a", 0, into) == stored.size());
+  CHECK(mds::as_text(into) == stored);
+  sum = mds::detail::cloud::crc32c_text(0);
+  expect_error([&] { (void)mds::store_read(store, "a", 0, into); }, errc::corrupt, {"CRC32C"});
 }
 
 TEST_CASE("the environment's project pays for no request without keys", "[clouds]") {

@@ -6,6 +6,7 @@ The first token of each way is refused at its first use, as one that was revoked
 """
 import base64
 import email.utils
+import hashlib
 import json
 import os
 import pathlib
@@ -51,9 +52,12 @@ class Service(scripted.Handler):
         body = self.read_body().decode()
         if self.headers["Content-Type"] == "application/json":
             return self.token({"bearer": self.headers["Authorization"], **json.loads(body)})
+        if self.path == "/az":
+            return self.token({"words": json.loads(body)})
         form = dict(urllib.parse.parse_qsl(body))
-        if form["grant_type"].endswith(":jwt-bearer"):
-            made = json.loads(decoded(form["assertion"].split(".")[1]))["iat"]
+        assertion = form.get("assertion", form.get("client_assertion", ""))
+        if "." in assertion:
+            made = json.loads(decoded(assertion.split(".")[1]))["iat"]
             if abs(made - time.time() - Service.ahead) > 300:
                 return self.answer(400, {"error": "invalid_grant"})
         if form.get("refresh_token") == "hush-expired":
@@ -146,6 +150,16 @@ class Tokens:
         asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))
         assert asked[0]["subject_token"] == "hush-workload" and asked[1]["bearer"] == "Bearer token-1", asked
 
+        program = self.work / "program"
+        program.write_text("#!/bin/sh\nprintf '{\"version\": 1, \"success\": true, \"id_token\": \"hush-workload\", \"token_type\": "
+                           "\"urn:ietf:params:oauth:token-type:jwt\"}'\n")
+        program.chmod(0o700)
+        federated.write_text(json.dumps(config | {"credential_source": {"executable": {"command": str(program)}}}))
+        by_program = {"GOOGLE_APPLICATION_CREDENTIALS": str(federated)}
+        assert "ALLOW_EXECUTABLES=1" in self.copy(url, status=1, **by_program)
+        asked = self.copy(url, **by_program, GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES="1")
+        assert asked[0]["subject_token"] == "hush-workload", asked
+
         machine = {"GCE_METADATA_HOST": self.here.removeprefix("http://")}
         Service.failures = 1
         assert "/default/token" in self.copy(url, **machine)[0]["path"]
@@ -162,6 +176,21 @@ class Tokens:
         subprocess.run(["openssl", "dgst", "-sha256", "-verify", self.work / "public.pem", "-signature", self.work / "signature",
                         self.work / "signed"], check=True, stdout=subprocess.DEVNULL)
 
+    def check_assertion(self, token, certificate):
+        head, claims, signature = token.split(".")
+        der = subprocess.run(["openssl", "x509", "-in", certificate, "-outform", "DER"], check=True, capture_output=True).stdout
+        print_of = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
+        assert json.loads(decoded(head)) == {"alg": "PS256", "typ": "JWT", "x5t#S256": print_of}
+        said = json.loads(decoded(claims))
+        assert said["aud"] == f"{self.here}/t/oauth2/v2.0/token" and said["iss"] == said["sub"] == "c", said
+        assert abs(said["nbf"] - time.time() - 3600) < 60 and said["exp"] == said["nbf"] + 600, said  # the service's clock
+        (self.work / "signature").write_bytes(decoded(signature))
+        (self.work / "signed").write_text(f"{head}.{claims}")
+        subprocess.run(["openssl", "x509", "-in", certificate, "-pubkey", "-noout", "-out", self.work / "public.pem"], check=True)
+        subprocess.run(["openssl", "dgst", "-sha256", "-sigopt", "rsa_padding_mode:pss", "-sigopt", "rsa_pss_saltlen:digest",
+                        "-verify", self.work / "public.pem", "-signature", self.work / "signature", self.work / "signed"],
+                       check=True, stdout=subprocess.DEVNULL)
+
     def azure(self):
         url = "azure://box/x"
         tenant = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_AUTHORITY_HOST": self.here}
@@ -171,23 +200,35 @@ class Tokens:
         asked = self.copy(url, **tenant, AZURE_FEDERATED_TOKEN_FILE=str(workload))[0]
         assert asked["client_assertion"] == "hush-workload" and asked["scope"] == "https://storage.azure.com/.default", asked
 
-        cache = self.work / ".azure/msal_token_cache.json"
-        cache.parent.mkdir()
-        stored = {"AccessToken": {"a": {"secret": "hush-cached", "target": "https://storage.azure.com/.default", "expires_on": "1000"}},
-                  "RefreshToken": {"r": {"secret": "hush-login", "client_id": "cli"}}}
-        cache.write_text(json.dumps(stored))
-        before = cache.read_bytes(), cache.stat().st_mtime_ns
-        asked = self.copy(url, AZURE_AUTHORITY_HOST=self.here)[0]
-        assert asked["refresh_token"] == "hush-login" and asked["client_id"] == "cli", asked
-        assert before == (cache.read_bytes(), cache.stat().st_mtime_ns), "the cache of Azure's command line was written"
-        stored["AccessToken"]["a"]["expires_on"] = str(int(time.time()) + 3600)
-        cache.write_text(json.dumps(stored))
-        assert "the login of Azure's command line" in self.copy(url, status=1, AZURE_AUTHORITY_HOST=self.here)
-        assert Service.asked == []
-        cache.write_text('{"AccessToken":\n{"a": hush-cached}}')
-        said = self.copy(url, status=1, AZURE_AUTHORITY_HOST=self.here)
-        assert "line 2" in said and str(cache) in said, said
-        cache.unlink()
+        pem, certificate = self.work / "client.pem", self.work / "client.crt"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=client", "-keyout", pem, "-out",
+                        certificate], check=True, stderr=subprocess.DEVNULL)
+        pem.write_text(pem.read_text() + certificate.read_text())
+        pem.chmod(0o600)
+        Service.ahead = 3600
+        asked = self.copy(url, **tenant, AZURE_CLIENT_CERTIFICATE_PATH=str(pem))
+        Service.ahead = 0
+        self.check_assertion(asked[-1]["client_assertion"], certificate)
+        bundle = self.work / "client.pfx"
+        subprocess.run(["openssl", "pkcs12", "-export", "-in", pem, "-out", bundle, "-passout", "pass:"], check=True)
+        said = self.copy(url, status=1, **tenant, AZURE_CLIENT_CERTIFICATE_PATH=str(bundle))
+        assert "PKCS#12" in said and str(bundle) in said, said
+
+        # Who has logged in with Azure's command line: it is asked, and its files are not read.
+        (self.work / ".azure").mkdir()
+        (self.work / ".azure/msal_token_cache.json").write_text("hush-cached")
+        az = self.work / "az"
+        path = {"PATH": f"{self.work}:{os.environ['PATH']}"}
+        az.write_text(f"#!{sys.executable}\nimport json, sys, time, urllib.request\n"
+                      f"answer = urllib.request.urlopen('{self.here}/az', data=json.dumps(sys.argv[1:]).encode())\n"
+                      "print(json.dumps({'accessToken': json.load(answer)['access_token'], 'expires_on': int(time.time()) + 3600}))\n")
+        az.chmod(0o700)
+        asked = self.copy(url, **path)[0]
+        assert asked["words"] == "account get-access-token --resource https://storage.azure.com -o json".split(), asked
+        az.write_text("#!/bin/sh\necho 'AADSTS50173: hush-cached; az login' >&2\nexit 1\n")
+        said = self.copy(url, status=1, **path)
+        assert "the login of Azure's command line" in said and "az account get-access-token" in said, said
+        az.unlink()
         (self.work / "workload").write_text("hush-workload\nhush-workload")
         said = self.copy(url, status=1, **tenant, AZURE_FEDERATED_TOKEN_FILE=str(self.work / "workload"))
         assert "line 2" in said and "workload" in said, said
