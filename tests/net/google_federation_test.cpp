@@ -3,6 +3,7 @@
 
 #include <mdstream/core/detail/hex.hpp>
 #include <mdstream/net/detail/google_subject.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/google_access.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/signature_v4.hpp>
@@ -327,6 +328,40 @@ TEST_CASE("tokens are not exchanged over http with another machine", "[net]") {
                   R"("token_url": "http://192.0.2.1/sts", "credential_source": {"file": ")" +
                       here.home.path() + R"(/subject"}})");
   here.check_refused(here.ask(), {"192.0.2.1", "https"});
+}
+
+TEST_CASE("a workload's tokens and keys are not asked for over http at another machine", "[net]") {
+  workload by_url(R"({"url": "http://192.0.2.1/subject", "headers": {"Authorization": "hush"}})");
+  by_url.check_refused(by_url.ask(), {"192.0.2.1", "https"});
+  workload by_machine(
+      R"({"environment_id": "aws1", "region_url": "http://192.0.2.1/zone", "url": "HERE/roles", )"
+      R"("regional_cred_verification_url": "https://sts.{region}.amazonaws.com"})");
+  by_machine.check_refused(by_machine.ask(), {"192.0.2.1", "https"});
+  // Addresses of metadata services have no https.
+  CHECK(net::detail::is_link_local("169.254.169.254"));
+  CHECK(net::detail::is_link_local("[fd00:ec2::254]"));
+  CHECK_FALSE(net::detail::is_link_local("169.255.0.1"));
+  CHECK_FALSE(net::detail::is_link_local("169.254.169.254.example"));
+}
+
+TEST_CASE("a workload's token is asked for by the headers that its file has", "[net]") {
+  const auto answers = [](const std::string& body) {
+    return [body](const scripted_request& asked) {
+      const bool right = asked.target == "/subject" && asked.header("metadata") == "True";
+      return right ? reply{200, body} : reply{400, "hush"};
+    };
+  };
+  const std::string source =
+      R"({"url": "HERE/subject", "headers": {"Metadata": "True"}, "format": {"type": "json", )"
+      R"("subject_token_field_name": "it"}})";
+  workload here(source, "", answers(R"({"it": "of-azure"})"));
+  REQUIRE(here.ask().keys);
+  CHECK(here.exchanged() == "of-azure");
+  for (const char* const none : {R"({"other": "hush"})", R"({"it": ""})"}) {
+    INFO(none);
+    workload other(source, "", answers(none));
+    other.check_refused(other.ask(), {"the source of its token has none"});
+  }
 }
 
 }  // namespace google_federation_test

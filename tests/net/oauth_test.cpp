@@ -82,4 +82,44 @@ TEST_CASE("times of expiry that no clock counts are its last", "[net]") {
   CHECK(expires("0", std::chrono::years(100)) == net::wall_clock::time_point());
 }
 
+/// What a question with a secret ends with.
+access_answer asked_at(const std::string& url) {
+  mds::runtime threads(1);
+  return ask_access(net::token_access(fetcher_for(threads), "the tenant", [&] {
+    return std::optional(net::token_request{.url = url + "/token", .form = "secret=hush"});
+  }));
+}
+
+TEST_CASE("a question for a token follows no redirect to another host", "[net]") {
+  const int status = GENERATE(301, 302, 303, 307, 308);
+  const server elsewhere([](const scripted_request&) { return reply{200, token_text}; });
+  const server tenant([&](const scripted_request&) {
+    return reply{status, token_text, "Location: " + elsewhere.url() + "/token\r\n"};
+  });
+  const auto said = asked_at(tenant.url());
+  INFO(said.text());
+  CHECK(said.code == errc::permission_denied);
+  CHECK(said.text().find(std::to_string(status)) != std::string::npos);
+  CHECK(said.text().find("hush") == std::string::npos);
+  CHECK(tenant.requests().size() == 1);
+  CHECK(elsewhere.requests().empty());
+}
+
+TEST_CASE("an answer that is cut is no token, and is asked for again", "[net]") {
+  std::atomic<int> cuts{1};
+  support::scripted_server tenant([&](auto& to, const scripted_request&) {
+    if (cuts-- <= 0) return (void)to.answer("200 OK", token_text);
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + std::string(token_text));
+    to.close();
+  });
+  const auto late = asked_at(tenant.url());
+  INFO(late.text());
+  CHECK(late.keys);
+  CHECK(tenant.requests().size() == 2);
+  cuts = 1000;
+  const auto said = asked_at(tenant.url());
+  CHECK(said.code == errc::unavailable);
+  CHECK(said.text().find("hush") == std::string::npos);
+}
+
 }  // namespace oauth_test

@@ -4,6 +4,7 @@
 #include <openssl/bio.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
+#include <openssl/rsa.h>
 #include <openssl/x509.h>
 #include <memory>
 #include <string>
@@ -33,12 +34,17 @@ std::string pem_of(EVP_PKEY* key, const std::string& pass_phrase = {}) {
 
 /// Whether that is the signature of the text by the private half of this public key.
 bool verifies(const std::vector<std::byte>& public_der, std::string_view text,
-              const std::vector<std::byte>& signature) {
+              const std::vector<std::byte>& signature, net::rsa_form form = net::rsa_form::pkcs1) {
   const auto* at = reinterpret_cast<const unsigned char*>(public_der.data());
   const pkey key(d2i_PUBKEY(nullptr, &at, static_cast<long>(public_der.size())), &EVP_PKEY_free);
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),
                                                                         &EVP_MD_CTX_free);
-  REQUIRE(EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) == 1);
+  EVP_PKEY_CTX* how = nullptr;
+  REQUIRE(EVP_DigestVerifyInit(context.get(), &how, EVP_sha256(), nullptr, key.get()) == 1);
+  if (form == net::rsa_form::pss) {
+    REQUIRE(EVP_PKEY_CTX_set_rsa_padding(how, RSA_PKCS1_PSS_PADDING) == 1);
+    REQUIRE(EVP_PKEY_CTX_set_rsa_pss_saltlen(how, RSA_PSS_SALTLEN_DIGEST) == 1);
+  }
   return EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(signature.data()),
                           signature.size(), reinterpret_cast<const unsigned char*>(text.data()),
                           text.size()) == 1;
@@ -56,6 +62,12 @@ TEST_CASE("an RSA key of PEM signs as its public half verifies", "[net]") {
   CHECK(verifies(key.public_der(), "text", signature));
   CHECK_FALSE(verifies(key.public_der(), "other text", signature));
   CHECK(key.sign("text") == signature);  // PKCS#1 v1.5 has no randomness
+
+  const auto salted = key.sign("text", net::rsa_form::pss);
+  CHECK(salted != key.sign("text", net::rsa_form::pss));
+  CHECK_FALSE(verifies(key.public_der(), "text", salted));  // as PKCS#1 v1.5
+  CHECK(verifies(key.public_der(), "text", salted, net::rsa_form::pss));
+  CHECK_FALSE(verifies(key.public_der(), "other text", salted, net::rsa_form::pss));
 
   const std::string encrypted = pem_of(made.get(), "hush phrase");
   const auto same = net::rsa_key::from_pem(encrypted, "key.pem", "hush phrase");

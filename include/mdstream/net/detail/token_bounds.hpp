@@ -16,6 +16,10 @@ namespace mdstream::inline v0::net::detail {
 /// Whether what is sent to a URL's host does not leave this machine.
 [[nodiscard]] bool is_loopback(const std::string& host);
 
+/// Whether it does not leave this machine and the one that it runs on: addresses of metadata
+/// services, which have no https.
+[[nodiscard]] bool is_link_local(const std::string& host);
+
 /// Whether nobody on the way reads what is sent to the URL.
 [[nodiscard]] inline bool is_private(const uri& to) {
   return to.scheme == "https" || is_loopback(to.host);
@@ -23,6 +27,9 @@ namespace mdstream::inline v0::net::detail {
 
 /// Throws `errc::permission_denied` where others could read what is sent to `url`.
 void require_private(const std::string& source, std::string_view url);
+
+/// The same where a token or keys are asked for; metadata services are.
+void require_private_source(const std::string& source, std::string_view url);
 
 /// The one server that a store's tokens are for.
 struct token_bounds {

@@ -208,7 +208,7 @@ MDSTREAM_INLINE access google_exchange::impersonated_of(const http_response& ans
 /// Requests that name nobody who pays are billed to the project of the file.
 MDSTREAM_INLINE void google_exchange::give(access keys) {
   if (!file_.quota_project.empty()) {
-    keys.source += ", billed to the project " + file_.quota_project + " (quota_project_id)";
+    keys.source += ", whose quota_project_id is " + file_.quota_project;
     keys.authorize = [inner = std::move(keys.authorize), project = file_.quota_project](
                          http_request& request, wall_clock::time_point at) {
       if (request.url.find("userProject=") == std::string::npos) {

@@ -5,6 +5,7 @@
 #include <mdstream/net/aws_key_texts.hpp>
 #include <mdstream/net/detail/google_subject.hpp>
 #include <mdstream/net/detail/google_variables.hpp>
+#include <mdstream/net/detail/token_bounds.hpp>
 #include <mdstream/net/http_url.hpp>
 #include <mdstream/net/oauth.hpp>
 #include <mdstream/net/percent.hpp>
@@ -183,18 +184,21 @@ MDSTREAM_INLINE void google_subject_search::begin(const google_file_source& from
 }
 
 MDSTREAM_INLINE void google_subject_search::begin(const google_url_source& from) {
-  far_.send([from] { return http_request{.url = from.url, .headers = from.headers}; }, stop_,
-            where_,
-            [self = shared_from_this(), from](std::error_code code, const http_response& answer) {
-              self->guarded([&] {
-                if (code) throw error(code, self->where_);
-                if (!answer.ok()) {
-                  throw no_token(self->source_, "the source of its token answers " +
-                                                    std::to_string(answer.status));
-                }
-                self->take(self->token_of(answer.text, from.form, redacted_url(from.url)));
-              });
+  require_private_source(source_, from.url);
+  // No proxy leads to a machine's own services.
+  const uri at = parse_uri(from.url);
+  const fetcher& by = is_loopback(at.host) || is_link_local(at.host) ? near_ : far_;
+  by.send([from] { return http_request{.url = from.url, .headers = from.headers}; }, stop_, where_,
+          [self = shared_from_this(), from](std::error_code code, const http_response& answer) {
+            self->guarded([&] {
+              if (code) throw error(code, self->where_);
+              if (!answer.ok()) {
+                throw no_token(self->source_,
+                               "the source of its token answers " + std::to_string(answer.status));
+              }
+              self->take(self->token_of(answer.text, from.form, redacted_url(from.url)));
             });
+          });
 }
 
 MDSTREAM_INLINE void google_subject_search::begin(const google_program_source& from) {
@@ -233,6 +237,7 @@ MDSTREAM_INLINE void google_subject_search::begin(const google_aws_source& from)
 MDSTREAM_INLINE void google_subject_search::ask_aws_session() {
   const bool needed = region_.empty() || keys_.anonymous();
   if (!needed || aws_.session_token_url.empty()) return ask_aws_region();
+  require_private_source(source_, aws_.session_token_url);
   near_.send(
       [url = aws_.session_token_url] {
         return http_request{.method = "PUT",
@@ -282,6 +287,7 @@ MDSTREAM_INLINE void google_subject_search::ask_aws(
     const std::string& url, const char* what, std::function<void(const http_response&)> take) {
   if (url.empty())
     throw no_token(source_, "its file does not say where to ask for " + std::string(what));
+  require_private_source(source_, url);
   http_request ask{.url = url};
   if (!session_.empty()) ask.headers.push_back({"X-aws-ec2-metadata-token", session_});
   near_.send([url, headers = ask.headers] { return http_request{.url = url, .headers = headers}; },

@@ -18,6 +18,12 @@ MDSTREAM_INLINE bool is_loopback(const std::string& host) {
   return host == "localhost" || host == "[::1]";
 }
 
+MDSTREAM_INLINE bool is_link_local(const std::string& host) {
+  in_addr v4{};
+  if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return ntohl(v4.s_addr) >> 16 == 0xA9FE;
+  return host == "[fd00:ec2::254]";  // of AWS
+}
+
 MDSTREAM_INLINE error token_refused(const std::string& source, const uri& to,
                                     const std::string& why) {
   return {errc::permission_denied,
@@ -30,6 +36,16 @@ MDSTREAM_INLINE void require_private(const std::string& source, std::string_view
   if (to && !is_private(*to)) {
     throw token_refused(source, *to, "over http everybody on the way could read it; use https");
   }
+}
+
+MDSTREAM_INLINE void require_private_source(const std::string& source, std::string_view url) {
+  const auto from = parse_http_url(url);
+  if (from && (is_private(*from) || is_link_local(from->host))) return;
+  throw error(errc::permission_denied,
+              {.what = source + " gave no token: where it is asked for is " +
+                       (from ? "http, which everybody on the way could read; use https"
+                             : "no http or https URL"),
+               .url = from ? from->origin() : std::string()});
 }
 
 MDSTREAM_INLINE void token_bounds::require(const std::string& source, std::string_view url) const {
