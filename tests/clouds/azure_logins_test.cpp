@@ -147,10 +147,10 @@ TEST_CASE("a service principal's certificate signs an assertion for its tenant",
   CHECK_FALSE(here.other.signed_this(token));
   const mds::json::value head = part_of(token, 0), claims = part_of(token, 1);
   const auto leaf = net::certificate::from_pem(here.who.certificate, "x").der();
-  CHECK(head == mds::json::value(
-                    mds::json::object{{"x5t#S256", mds::detail::to_base64_url(net::sha256(leaf))},
-                                      {"alg", "PS256"},
-                                      {"typ", "JWT"}}));
+  CHECK(head == mds::json::value(mds::json::object{
+                    {"alg", "PS256"},
+                    {"typ", "JWT"},
+                    {"x5t#S256", mds::detail::to_base64_url(net::sha256(leaf))}}));
   CHECK(claims.get<std::string>("aud") == "https://login.microsoftonline.us/t/oauth2/v2.0/token");
   CHECK(claims.get<std::string>("iss") == "c");
   CHECK(claims.get<std::string>("sub") == "c");

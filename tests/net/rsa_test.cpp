@@ -101,8 +101,10 @@ TEST_CASE("a web token is head, claims and their signature", "[net]") {
   using namespace rsa_test;
   const auto key = net::rsa_key::generate();
   for (const char* const id : {"", "key 1"}) {
+    mds::json::object more;
+    if (*id != 0) more.emplace_back("kid", id);
     const std::string token =
-        net::signed_web_token(mds::json::object{{"sub", "a\"b"}, {"exp", 17}}, key, id);
+        net::signed_web_token(more, mds::json::object{{"sub", "a\"b"}, {"exp", 17}}, key);
     const std::size_t first = token.find('.'), last = token.rfind('.');
     REQUIRE(first < last);
     const std::string head = R"({"alg": "RS256", "typ": "JWT")" +

@@ -82,8 +82,7 @@ MDSTREAM_INLINE int rsa_key::give_pass_phrase(char* into, int size, int, void* p
 
 MDSTREAM_INLINE std::string signed_web_token(json::object head, const json::value& claims,
                                              const rsa_key& key, rsa_form form) {
-  head.emplace_back("alg", form == rsa_form::pss ? "PS256" : "RS256");
-  head.emplace_back("typ", "JWT");
+  head.insert(head.begin(), {{"alg", form == rsa_form::pss ? "PS256" : "RS256"}, {"typ", "JWT"}});
   const std::string text =
       mdstream::detail::to_base64_url(as_bytes(json::dump(json::value(std::move(head))))) + '.' +
       mdstream::detail::to_base64_url(as_bytes(json::dump(claims)));
