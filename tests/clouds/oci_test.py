@@ -1,10 +1,17 @@
 #!/usr/bin/env python3
 """oci_test.py MDSTREAM, under tests/servers/with.sh oci: profiles, sessions and variables that sign, and what is said where
 they do not. No output may hold a secret."""
+import contextlib
 import os
 import pathlib
+import socket
+import socketserver
+import ssl
+import subprocess
 import sys
 import tempfile
+import threading
+import urllib.parse
 
 from tool import Tool
 
@@ -13,6 +20,42 @@ config = pathlib.Path(os.environ["OCI_CLI_CONFIG_FILE"])
 tool = Tool(sys.argv[1], os.environ["MDSTREAM_TEST_SECRETS"], *config.with_name("plain.pem").read_text().splitlines()[1:3])
 run = tool.said
 endpoint = {name: os.environ[name] for name in ("PATH", "OCI_CLI_ENDPOINT")}
+
+
+class Cluster(socketserver.StreamRequestHandler):
+    """A cluster's proxy: TLS, behind which the scripted server is."""
+    context = None
+
+    def handle(self):
+        with contextlib.suppress(OSError), self.context.wrap_socket(self.connection, server_side=True) as inside:
+            request = inside.recv(65536)
+            head, _, body = request.partition(b"\r\n\r\n")
+            size = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+            while len(body) < size:
+                body += inside.recv(65536)
+            url = urllib.parse.urlsplit(os.environ["OCI_CLI_ENDPOINT"])
+            with socket.create_connection((url.hostname, url.port)) as service:
+                service.sendall(head + b"\r\nConnection: close\r\n\r\n" + body)
+                while answer := service.recv(65536):
+                    inside.sendall(answer)
+
+
+@contextlib.contextmanager
+def cluster(work):
+    """Its address, which is this process's own, because its port is 12250 wherever it is; certificates in `work`."""
+    address = f"127.{1 + os.getpid() // 250 % 250}.{1 + os.getpid() % 250}.1"
+    (work / "names").write_text(f"subjectAltName=IP:{address}\n")
+    for words in (("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=cluster", "-keyout", work / "ca.key", "-out", work / "ca.crt"),
+                  ("req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=proxy", "-keyout", work / "proxy.key", "-out", work / "request"),
+                  ("x509", "-req", "-in", work / "request", "-CA", work / "ca.crt", "-CAkey", work / "ca.key", "-CAcreateserial",
+                   "-extfile", work / "names", "-out", work / "proxy.crt")):
+        subprocess.run(["openssl", *words], check=True, stderr=subprocess.DEVNULL)
+    Cluster.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    Cluster.context.load_cert_chain(work / "proxy.crt", work / "proxy.key")
+    with socketserver.ThreadingTCPServer((address, 12250), Cluster) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield address
+        server.shutdown()
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -47,6 +90,26 @@ with tempfile.TemporaryDirectory() as name:
     assert "no certificate in PEM" in said and f"{here}/opc/v2/broken/identity/" in said, said
     said = fetched(status=1, **instance | {"OCI_SDK_AUTH_CLIENT_REGION_URL": f"{here}/elsewhere"})
     assert "401 NotAuthenticated" in said and "/elsewhere/v1/x509" in said, said
+
+    # A pod's token is exchanged by its cluster, whose own certificates alone are trusted; no proxy is asked.
+    (work / "pod").write_text("hush-of-the-pod\n")
+    (work / "pod").chmod(0o600)
+    with cluster(work) as address:
+        pod = endpoint | {"OCI_CLI_AUTH": "oke_workload_identity", "HOME": "/nonexistent", "KUBERNETES_SERVICE_HOST": address,
+                          "OCI_KUBERNETES_SERVICE_ACCOUNT_TOKEN_PATH": str(work / "pod"), "https_proxy": "http://127.0.0.1:1",
+                          "OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH": str(work / "ca.crt")}
+        fetched(**pod)
+        (work / "of-pod").mkdir()
+        tool.copy_many(work / "of-pod", f"{place}/pod", **pod)  # more than one token is good for
+        said = fetched(status=1, **pod | {"OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH": str(config.with_name("leaf.pem"))})
+        assert "the workload identity of this pod is not known" in said and "certificate" in said, said
+        (work / "pod").write_text("hush-of-another\n")
+        said = fetched(status=1, **pod)
+        assert "answers 403" in said and "enhanced" in said, said
+        said = fetched(status=1, **pod | {"OCI_KUBERNETES_SERVICE_ACCOUNT_TOKEN_PATH": "/nonexistent"})
+        assert "no token of a service account" in said and "/nonexistent" in said, said
+    said = fetched(status=1, **endpoint | {"OCI_CLI_AUTH": "oke_workload_identity", "HOME": "/nonexistent"})
+    assert "KUBERNETES_SERVICE_HOST is not set" in said, said
 
     # What a service of OCI gives to what runs in it: values, or the files that have them.
     resource = endpoint | {"OCI_RESOURCE_PRINCIPAL_VERSION": "2.2", "HOME": "/nonexistent"}

@@ -139,18 +139,32 @@ class Service(scripted.Handler):
         if (said["certificate"], said["intermediateCertificates"]) != chain or set(said) != {
                 "certificate", "intermediateCertificates", "publicKey"}:
             return self.no(400, "InvalidParameter", "not the machine's certificates")
+        self.answer(200, {"token": self.new_token(said["publicKey"])})
+
+    def pod(self):
+        """What a cluster's proxy gives for the token of a pod's service account."""
+        if self.command != "POST" or self.headers.get("Authorization") != "Bearer hush-of-the-pod":
+            return self.no(403, "NotAuthorized")
+        said = json.loads(self.body)
+        assert set(said) == {"podKey"}, said
+        inner = json.dumps({"token": f"ST${self.new_token(said['podKey'])}"})
+        self.answer(200, json.dumps(base64.b64encode(inner.encode()).decode()).encode())
+
+    @staticmethod
+    def new_token(public_key):
+        """For who signs by the other half of this key: good for thirty requests."""
         public = here / "session.der"
         with lock:
-            public.write_bytes(base64.b64decode(said["publicKey"], validate=True))
+            public.write_bytes(base64.b64decode(public_key, validate=True))
             claims = {"exp": int(time.time() + ahead) + 3600, "number": len(keys)}
             token = ".".join(base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=")
                              for each in ({"alg": "RS256"}, claims, "hush"))
             keys[f"ST${token}"] = modulus_of(public, "-pubin", "-inform", "DER")
             sessions[f"ST${token}"] = 30
-        self.answer(200, {"token": token})
+        return token
 
     def is_spent(self):
-        """Of a token that was given for a certificate."""
+        """Of a token that was given for a certificate or a pod."""
         with lock:
             if self.signer in sessions:
                 sessions[self.signer] -= 1
@@ -161,6 +175,8 @@ class Service(scripted.Handler):
         self.body = self.read_body()
         if self.path.startswith("/opc/v2/"):
             return self.metadata()
+        if self.path == "/resourcePrincipalSessionTokens":
+            return self.pod()
         if not self.is_signed() or ("fed-x509" in self.signer) != self.is_federation() or self.is_spent():
             said = f"The required information is missing or wrong: {self.headers.get('Authorization')}"
             return self.no(401, "NotAuthenticated", said)
