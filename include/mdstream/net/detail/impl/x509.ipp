@@ -7,6 +7,7 @@
 #include <mdstream/version.hpp>
 
 #include <openssl/bio.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -26,10 +27,12 @@ MDSTREAM_INLINE std::vector<certificate> certificate::all_from_pem(std::string_v
   const std::unique_ptr<BIO, decltype(&BIO_free)> in(
       pem.size() <= INT_MAX ? BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())) : nullptr,
       &BIO_free);
+  ERR_set_mark();  // the end of the text is an error to OpenSSL
   while (X509* const one =
              in ? PEM_read_bio_X509(in.get(), nullptr, &no_pass_phrase, nullptr) : nullptr) {
     out.emplace_back().held_.reset(one, &X509_free);
   }
+  ERR_pop_to_mark();
   if (out.empty()) {
     throw error(errc::invalid_argument, {.what = "this is no certificate in PEM: " +
                                                  pem_fault(pem).value_or("it is damaged"),
