@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """run.py PROGRAM [SCRIPTED_HUB]: runs the blocks of the pages on stores that the server of tests/servers/with.sh is for; without one
-those that need none of them, and checks that no section is left out."""
+those that need none of them, and checks that no section is left out, and no variable that a store of a cloud reads."""
 import os
 import pathlib
 import random
+import re
 import socket
 import subprocess
 import sys
@@ -18,10 +19,24 @@ SECTIONS = {
     "dbfs": ["dbfs_1"],
     "sshd": ["sftp_1"],
 }
+# The variables that a store reads, and the page that tells what they do.
+VARIABLES = {
+    "gs": "net/detail/google_variables.hpp",
+    "azure": "store/detail/azure/variables.hpp",
+    "oci": "store/detail/oci/variables.hpp",
+}
 program = sys.argv[1]
 server = os.environ.get("MDSTREAM_TEST_SERVER", "")
 there = os.environ.get("MDSTREAM_TEST_URL", "")
 started = []
+
+
+def check_variables():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    for page, header in VARIABLES.items():
+        told = set(re.findall(r"\w+", (root / f"docs/stores/{page}.md").read_text()))
+        read = re.findall(r'= "(\w+)"', (root / "include/mdstream" / header).read_text())
+        assert read and told.issuperset(read), (page, set(read) - told)
 
 
 def run(*words, **variables):
@@ -72,6 +87,8 @@ def places(work):
             "hf://datasets/org/name@v1": "hf://datasets/test/data@" + "c0ffee" * 6, "hf://datasets/org/name": "hf://datasets/test/data/new"}
 
 
+if not server:
+    check_variables()
 with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     try:
