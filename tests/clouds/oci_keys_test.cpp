@@ -1,5 +1,6 @@
 // OCI: signatures by known answers, URLs and profiles.
 
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/base64.hpp>
 #include <mdstream/net/oci_signature.hpp>
 #include <mdstream/net/sha256.hpp>
@@ -351,8 +352,10 @@ TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
             std::string("Signature version=\"1\",keyId=\"ST$e30.eyJleHAiOjQxMDI0NDQ4MDB9.c2ln\""),
             std::optional(century)));
   (void)files.file("rpst", "another");
-  CHECK(signs() == std::pair(std::string("Signature version=\"1\",keyId=\"ST$another\""),
-                             std::optional<net::wall_clock::time_point>()));
+  const auto [opaque, until] = signs();  // it tells no end, and is not used for ever
+  CHECK(opaque == "Signature version=\"1\",keyId=\"ST$another\"");
+  REQUIRE(until);
+  CHECK(*until <= net::wall_clock::now() + net::unsaid_lifetime);
   (void)files.file("rpst", "hush\nhush");
   expect_error([&] { (void)mds::detail::oci::resource_access(options.variables, {}); },
                errc::invalid_argument, {"line 2", token.c_str()});
@@ -363,6 +366,41 @@ TEST_CASE("a resource principal's files are read anew", "[clouds][oci]") {
   CHECK_FALSE(mds::detail::oci::resource_access(with({}).variables, {}));
   CHECK(resolved("oci://box", {{"OCI_RESOURCE_PRINCIPAL_REGION", "iad"}, {"HOME", "/nonexistent"}})
             .endpoint == "https://objectstorage.us-ashburn-1.oraclecloud.com");
+}
+
+TEST_CASE("a resource principal's token is read again before it ends", "[clouds][oci]") {
+  const scratch files;
+  const auto write = [&](int number) {
+    const std::string claims = "{\"exp\": 10000, \"number\": " + std::to_string(number) + '}';
+    return files.file("rpst", "e30." + mds::detail::to_base64_url(mds::as_bytes(claims)) + ".sig");
+  };
+  const auto options = with({{"OCI_RESOURCE_PRINCIPAL_VERSION", "2.2"},
+                             {"OCI_RESOURCE_PRINCIPAL_RPST", write(1)},
+                             {"OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM", files.file("key.pem", pem)},
+                             {"OCI_CLI_REGION", "iad"},
+                             {"HOME", "/nonexistent"}});
+  const auto settings = mds::store::resolve_oci("oci://box", options);
+  mds::runtime threads(1);
+  std::chrono::seconds now{1000};
+  const net::cached_access kept(mds::detail::default_oci_access(threads, settings, options),
+                                std::chrono::minutes(5),
+                                [&] { return net::wall_clock::time_point(now); });
+  const auto token = [&] {
+    mds::diagnostics where;
+    std::string found;
+    kept.async_find({}, where, [&](std::error_code, std::optional<net::access> keys) {
+      if (keys) found = keys->secrets.back();
+    });
+    return found;
+  };
+  const std::string first = token();
+  CHECK(first.starts_with("e30."));
+  (void)write(2);
+  CHECK(token() == first);  // still good
+  now = std::chrono::seconds(10'000);
+  const std::string second = token();
+  CHECK(second.starts_with("e30."));
+  CHECK(second != first);
 }
 
 TEST_CASE("when a web token expires", "[clouds]") {
