@@ -71,7 +71,7 @@ MDSTREAM_INLINE access parse_token_answer(std::string_view text, const std::stri
   if (const auto at = detail::seconds_of(answer.find("expires_on"))) {
     expires = detail::earlier(detail::time_of_seconds(*at), ahead);
   } else if (const auto in = detail::seconds_of(answer.find("expires_in"))) {
-    expires = now + std::chrono::seconds(std::clamp<std::int64_t>(*in, 0, ten_years));
+    expires = now + std::chrono::seconds(std::min(*in, ten_years));
   }
   return bearer_access(token->as<std::string>(), source, expires);
 }
