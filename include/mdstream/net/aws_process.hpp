@@ -11,8 +11,8 @@
 namespace mdstream::inline v0::net {
 
 /// `credential_process` of a profile: a command line for /bin/sh that prints keys as JSON. It runs
-/// on the pool, and a program that does not end holds one of its threads. Its complaints go to
-/// stderr.
+/// on the pool, where it holds a thread for two minutes at most. It reads nothing, and what it
+/// prints is in no message.
 class process_aws_credentials {
  public:
   process_aws_credentials(runtime& threads, std::string command, std::string profile);
@@ -20,7 +20,8 @@ class process_aws_credentials {
   void async_find(std::stop_token stop, diagnostics& where, aws_credentials_handler done) const;
 
  private:
-  static std::string output_of(const std::string& command, const std::string& source);
+  static std::string output_of(const std::string& command, const std::string& source,
+                               const std::stop_token& stop);
 
   runtime* threads_;
   std::string command_;

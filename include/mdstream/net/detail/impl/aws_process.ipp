@@ -2,10 +2,10 @@
 
 #include <mdstream/net/aws_key_texts.hpp>
 #include <mdstream/net/aws_process.hpp>
+#include <mdstream/net/detail/program.hpp>
 #include <mdstream/version.hpp>
 
-#include <cstddef>
-#include <cstdio>
+#include <chrono>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -27,7 +27,7 @@ MDSTREAM_INLINE void process_aws_credentials::async_find(std::stop_token stop, d
     std::error_code code;
     std::optional<aws_credentials> keys;
     try {
-      keys = parse_aws_keys_json(output_of(command, source), source);
+      keys = parse_aws_keys_json(output_of(command, source, stop), source);
     } catch (const error& e) {
       where = e.where();
       code = e.code();
@@ -37,20 +37,14 @@ MDSTREAM_INLINE void process_aws_credentials::async_find(std::stop_token stop, d
 }
 
 MDSTREAM_INLINE std::string process_aws_credentials::output_of(const std::string& command,
-                                                               const std::string& source) {
-  constexpr std::size_t most = 64 * 1024;
-  std::FILE* const program = ::popen(command.c_str(), "re");
-  if (program == nullptr) throw detail::keys_refused(source, "it can not be started");
-  std::string text;
-  char block[4096];
-  for (std::size_t got = 0;
-       text.size() <= most && (got = std::fread(block, 1, sizeof block, program)) > 0;) {
-    text.append(block, got);
+                                                               const std::string& source,
+                                                               const std::stop_token& stop) {
+  detail::program_result said = detail::run_program(
+      {.words = {"/bin/sh", "-c", command}, .most_time = std::chrono::minutes(2)}, source, stop);
+  if (said.status != 0) {
+    throw detail::keys_refused(source, "it failed, with the status " + std::to_string(said.status));
   }
-  const int status = ::pclose(program);
-  if (text.size() > most) throw detail::keys_refused(source, "it prints more than 64 KiB");
-  if (status != 0) throw detail::keys_refused(source, "it failed");
-  return text;
+  return std::move(said.output);
 }
 
 }  // namespace mdstream::inline v0::net
