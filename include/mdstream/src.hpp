@@ -138,6 +138,7 @@
 #include <mdstream/store/detail/impl/s3.ipp>
 #include <mdstream/store/detail/impl/s3/api.ipp>
 #include <mdstream/store/detail/impl/s3/credentials.ipp>
+#include <mdstream/store/detail/impl/s3/session.ipp>
 #endif
 #if defined(MDSTREAM_WITH_OPENSSL)
 #include <mdstream/store/detail/impl/cloud/checksums.ipp>

@@ -136,15 +136,46 @@ TEST_CASE("AWS's hosts are those of access points, of both kinds of address, of 
   CHECK(request_url(resolve("s3://b", both, {.dual_stack = false, .fips = false}), "k") ==
         "https://b.s3.us-east-1.amazonaws.com/k");
   for (const char* arn :
-       {"arn:aws:s3:::bucket", "arn:aws:s3::123456789012:accesspoint/multi.mrap",
-        "arn:aws:s3:eu-west-1:123456789012:accesspoint/", "arn:aws:s3:eu-west-1:x:accesspoint/a",
+       {"arn:aws:s3:::bucket", "arn:aws:s3:eu-west-1:123456789012:accesspoint/",
+        "arn:aws:s3:eu-west-1:x:accesspoint/a",
         "arn:aws:s3-outposts:eu-west-1:1:outpost/o/accesspoint/a", "arn:", "arn:aws:s3"}) {
     INFO(arn);
     expect_error([&] { (void)resolve(std::string("s3://") + arn + "/x"); }, errc::invalid_argument,
                  {"access point"});
   }
-  expect_error([] { (void)resolve("s3://data--usw2-az1--x-s3/x"); }, errc::invalid_argument,
-               {"directory buckets"});
+  for (const char* multi :
+       {"s3://arn:aws:s3::123456789012:accesspoint/multi.mrap/x", "s3://mfzwi23gnjvgw.mrap/x"}) {
+    expect_error([&] { (void)resolve(multi); }, errc::invalid_argument,
+                 {"multi-region access points are not supported"});
+  }
+  CHECK(resolve("s3://b.mrap", {{"S3_ENDPOINT_URL", "http://h"}}).bucket == "b.mrap");
+}
+
+TEST_CASE("directory buckets are asked in the hosts of their zones", "[s3]") {
+  const variables west{{"AWS_REGION", "us-west-2"}};
+  const std::string bucket = "s3://data--usw2-az1--x-s3";
+  CHECK(request_url(resolve(bucket + "/x", west), "x/k") ==
+        "https://data--usw2-az1--x-s3.s3express-usw2-az1.us-west-2.amazonaws.com/x/k");
+  CHECK(request_url(resolve(bucket, west, {.dual_stack = true, .fips = true}), "k") ==
+        "https://data--usw2-az1--x-s3.s3express-fips-usw2-az1.dualstack.us-west-2.amazonaws.com/k");
+  CHECK(request_url(resolve("s3://point--usw2-az1--xa-s3", west), "k") ==
+        "https://point--usw2-az1--xa-s3.s3express-usw2-az1.us-west-2.amazonaws.com/k");
+  CHECK(resolve(bucket + "?addressing=path", west).bucket_in_host);
+  CHECK(resolve(bucket, west).sessions);
+  CHECK_FALSE(resolve("s3://data--x-s3", west).is_directory_bucket());
+  CHECK_FALSE(resolve("s3://usw2-az1--x-s3", west).is_directory_bucket());
+  // What other buckets have by default is not sent.
+  const variables of_others{{"S3_CANNED_ACL", "public-read"}, {"AWS_REGION", "us-west-2"}};
+  CHECK(resolve(bucket, of_others).upload_headers.empty());
+  const auto refused = [&](s3_options options, const char* why) {
+    expect_error([&] { (void)resolve(bucket, west, options); }, errc::invalid_argument,
+                 {"directory bucket", why});
+  };
+  refused({.requester_pays = true}, "requester_pays");
+  refused({.canned_acl = "private"}, "canned_acl");
+  refused({.server_side_encryption = "AES256"}, "server_side_encryption");
+  refused({.customer_key = std::string(32, 'k')}, "customer_key");
+  refused({.tags = {{"a", "b"}}}, "tags");
 }
 
 TEST_CASE(

@@ -30,6 +30,10 @@ namespace detail {
 /// Throws as `parse_aws_keys_json`.
 [[nodiscard]] aws_credentials parse_sts_keys(std::string_view text, const std::string& source);
 
+/// Reads the answer of S3 to CreateSession, the credentials of a session with a directory bucket.
+/// Throws as `parse_aws_keys_json`.
+[[nodiscard]] aws_credentials parse_s3_session(std::string_view text, const std::string& source);
+
 /// The `<Code>` of the Security Token Service's error, such as `ExpiredTokenException`; empty where
 /// there is none.
 [[nodiscard]] std::string parse_sts_error(std::string_view text);

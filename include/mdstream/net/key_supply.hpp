@@ -102,6 +102,9 @@ class key_chain {
   list providers_;
 };
 
+/// How long before they expire keys are asked for again.
+inline constexpr std::chrono::seconds usual_margin = std::chrono::minutes(5);
+
 /// Keeps what a provider gave. Copies share it. Keys are asked for again `margin` before they
 /// expire, by one question, while who comes gets the old ones at once. Only who comes when there
 /// are none, or they have expired or were refused, waits for the answer; a failure is told to all
@@ -116,8 +119,7 @@ class cached_keys {
  public:
   using clock = std::function<wall_clock::time_point()>;
 
-  explicit cached_keys(any_keys<Keys> provider,
-                       std::chrono::seconds margin = std::chrono::minutes(5),
+  explicit cached_keys(any_keys<Keys> provider, std::chrono::seconds margin = usual_margin,
                        clock now = &wall_clock::now)
       : shared_(std::make_shared<shared>(std::move(provider), margin, std::move(now))) {}
 

@@ -35,6 +35,8 @@ namespace mdstream::inline v0::store {
 /// Thread safety: any number of threads.
 /// Errors: refused credentials are `errc::permission_denied` after one round trip, and the error
 /// names their source.
+/// Directory buckets (S3 Express One Zone), `NAME--ZONE--x-s3`, need credentials and a region, and
+/// cost one more request every four minutes, for their session.
 /// Cost: one request for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
 /// `part_bytes`, otherwise one for each part and two more; one for each 1,000 objects of a listing.
 /// A bucket of another region, a wrong clock and expired credentials cost one more request, once.

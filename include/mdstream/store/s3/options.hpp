@@ -103,6 +103,9 @@ struct s3_settings {
   bool aws = false;  ///< the endpoint is AWS's own, whose host has the region in it
   bool access_point = false, dual_stack = false, fips = false;
   bool bucket_in_host = false;
+  /// The zone of a directory bucket (S3 Express One Zone), such as `usw2-az1`. Otherwise empty.
+  std::string zone{};
+  bool sessions = false;  ///< requests are signed with the credentials of a session
   std::string region{};
   bool requester_pays = false;
   std::vector<net::http_header> all_headers{};     ///< of every request
@@ -110,6 +113,9 @@ struct s3_settings {
   std::vector<net::http_header> upload_headers{};  ///< of requests that begin a write
   std::vector<std::string> secrets{};              ///< of these headers: never in a message
   std::string scheme = "s3://", service = "S3";    ///< for messages
+
+  /// Whether it is a directory bucket, or an access point of one.
+  [[nodiscard]] bool is_directory_bucket() const noexcept { return !zone.empty(); }
 };
 
 }  // namespace mdstream::inline v0::store
@@ -127,8 +133,9 @@ struct access_point {
 [[nodiscard]] std::optional<access_point> parse_access_point(std::string_view text,
                                                              std::string_view& left);
 
-/// S3 Express: its requests belong to sessions, which this store does not open.
-[[nodiscard]] bool is_directory_bucket(std::string_view name) noexcept;
+/// The zone of a directory bucket, `NAME--ZONE--x-s3`, or of an access point of one,
+/// `NAME--ZONE--xa-s3`; empty for all other names.
+[[nodiscard]] std::string_view zone_of(std::string_view bucket) noexcept;
 
 /// Takes `s3://bucket/prefix?name=value&…` apart: bucket and prefix go into the settings, the
 /// parameters into the options. Bucket and prefix are literal, nothing in them is an escape.
@@ -147,6 +154,9 @@ void apply_s3_url(std::string_view url, store::s3_settings& out, store::s3_optio
 
 /// The host of AWS's S3 in a region, as the settings want it.
 [[nodiscard]] std::string aws_host(const store::s3_settings& settings, std::string_view region);
+
+/// Throws `errc::invalid_argument` for options that directory buckets do not have.
+void refuse_in_directory_buckets(const store::s3_options& options);
 
 /// Puts the headers that the options ask for into the settings. `endpoint_of_url`: the dataset's
 /// URL names the endpoint.

@@ -37,6 +37,39 @@ MDSTREAM_INLINE aws_credentials complete_keys(aws_credentials keys, const std::s
   return keys;
 }
 
+/// Keys as the elements of a result have them.
+struct xml_keys {
+  aws_credentials keys{};
+  std::string expires{};
+
+  void read_result(xml_reader& in) {
+    while (const auto part = in.next_child()) {
+      if (*part == "Credentials") {
+        read_credentials(in);
+      } else {
+        in.skip();
+      }
+    }
+  }
+
+ private:
+  void read_credentials(xml_reader& in) {
+    while (const auto name = in.next_child()) {
+      if (*name == "AccessKeyId") {
+        keys.access_key_id = in.text();
+      } else if (*name == "SecretAccessKey") {
+        keys.secret_access_key = in.text();
+      } else if (*name == "SessionToken") {
+        keys.session_token = in.text();
+      } else if (*name == "Expiration") {
+        expires = in.text();
+      } else {
+        in.skip();
+      }
+    }
+  }
+};
+
 }  // namespace mdstream::inline v0::net::detail
 
 namespace mdstream::inline v0::net {
@@ -70,43 +103,36 @@ MDSTREAM_INLINE aws_credentials parse_aws_keys_json(std::string_view text,
 }
 
 MDSTREAM_INLINE aws_credentials parse_sts_keys(std::string_view text, const std::string& source) {
-  aws_credentials keys;
-  std::string expires;
-  const auto read_keys = [&](xml_reader& in) {
-    while (const auto name = in.next_child()) {
-      if (*name == "AccessKeyId") {
-        keys.access_key_id = in.text();
-      } else if (*name == "SecretAccessKey") {
-        keys.secret_access_key = in.text();
-      } else if (*name == "SessionToken") {
-        keys.session_token = in.text();
-      } else if (*name == "Expiration") {
-        expires = in.text();
-      } else {
-        in.skip();
-      }
-    }
-  };
+  detail::xml_keys found;
   try {
     xml_reader in(text);
     (void)in.begin();
     while (const auto result = in.next_child()) {
-      if (!result->ends_with("Result")) {
+      if (result->ends_with("Result")) {
+        found.read_result(in);
+      } else {
         in.skip();
-        continue;
-      }
-      while (const auto part = in.next_child()) {
-        if (*part == "Credentials") {
-          read_keys(in);
-        } else {
-          in.skip();
-        }
       }
     }
   } catch (const error&) {
     throw detail::keys_refused(source, "the answer is not the XML that is expected");
   }
-  return detail::complete_keys(std::move(keys), expires, source);
+  return detail::complete_keys(std::move(found.keys), found.expires, source);
+}
+
+MDSTREAM_INLINE aws_credentials parse_s3_session(std::string_view text, const std::string& source) {
+  detail::xml_keys found;
+  try {
+    xml_reader in(text);
+    in.begin("CreateSessionResult");
+    found.read_result(in);
+  } catch (const error&) {
+    throw detail::keys_refused(source, "the answer is not the XML that is expected");
+  }
+  if (found.keys.session_token.empty() || found.expires.empty()) {
+    throw detail::keys_refused(source, "the session has no token or no end");
+  }
+  return detail::complete_keys(std::move(found.keys), found.expires, source);
 }
 
 MDSTREAM_INLINE std::string parse_sts_error(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <mdstream/store/detail/cloud/call.hpp>
 #include <mdstream/store/detail/shared_retry_budget.hpp>
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,8 +26,10 @@ class cloud_client {
  public:
   using handler = store_handler<net::http_response>;
 
+  /// `margin`: keys are asked for again so long before they expire.
   cloud_client(runtime& threads, std::shared_ptr<const cloud_api> api,
-               net::http_client_options http, net::any_access keys);
+               net::http_client_options http, net::any_access keys,
+               std::chrono::seconds margin = net::usual_margin);
 
   [[nodiscard]] const cloud_api& api() const noexcept { return *shared_->api; }
   [[nodiscard]] runtime& threads() const noexcept { return shared_->threads; }

@@ -23,7 +23,7 @@ namespace mdstream::inline v0::detail {
 class s3_signer {
  public:
   /// `body_read` as `net::http_client_options` has it.
-  s3_signer(std::string region, store::s3_payload payload,
+  s3_signer(const store::s3_settings& settings, store::s3_payload payload,
             std::function<void(bytes_view)> body_read = {});
 
   [[nodiscard]] std::string region() const;
@@ -31,12 +31,10 @@ class s3_signer {
   [[nodiscard]] bool reads_bodies() const noexcept { return payload_ == store::s3_payload::whole; }
 
   /// Adds the headers that sign the request, and frames its body where chunks are signed.
-  void sign(net::http_request& request, const net::aws_credentials& keys,
-            net::wall_clock::time_point at);
+  void sign(net::http_request& request, net::aws_credentials keys, net::wall_clock::time_point at);
 
   /// The URL of a request without headers, signed.
-  [[nodiscard]] std::string presigned(const net::http_request& request,
-                                      const net::aws_credentials& keys,
+  [[nodiscard]] std::string presigned(const net::http_request& request, net::aws_credentials keys,
                                       net::wall_clock::time_point at,
                                       std::chrono::seconds lifetime);
 
@@ -51,6 +49,12 @@ class s3_signer {
   [[nodiscard]] net::v4_signing_key signing_key(const net::aws_credentials& keys,
                                                 net::wall_clock::time_point at);
 
+  /// Takes out the token of a session, which goes under a name of its own; empty for other
+  /// credentials.
+  [[nodiscard]] std::string take_session_token(net::aws_credentials& keys) const;
+
+  const std::string service_;
+  const bool sessions_;
   const store::s3_payload payload_;
   const std::function<void(bytes_view)> body_read_;
   mutable std::mutex mutex_;  // over what follows

@@ -64,6 +64,8 @@ class s3_api final : public cloud_api {
   }
   [[nodiscard]] MDSTREAM_INLINE cloud_page page(const cloud_call& asked,
                                                 const net::http_response& answer) const override;
+  /// A directory bucket lists directories alone.
+  [[nodiscard]] bool lists_more() const override { return settings_.is_directory_bucket(); }
 
   MDSTREAM_INLINE void write(const cloud_client& client, std::string key, bytes_view bytes,
                              std::stop_token stop, diagnostics& where,
@@ -84,6 +86,9 @@ class s3_api final : public cloud_api {
   [[nodiscard]] bool sends_checksums() const;
 
   [[nodiscard]] cloud_call page_call(const std::string& prefix, const std::string& token) const;
+
+  /// Whether ETags may be digests. Those of a directory bucket are not, though they may look so.
+  [[nodiscard]] bool tags_tell_bytes() const noexcept { return !settings_.is_directory_bucket(); }
 
   /// A request that makes an object.
   [[nodiscard]] cloud_call making(std::string method, const std::string& key,

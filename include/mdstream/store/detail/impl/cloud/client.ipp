@@ -15,9 +15,10 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE cloud_client::cloud_client(runtime& threads, std::shared_ptr<const cloud_api> api,
-                                           net::http_client_options http, net::any_access keys)
+                                           net::http_client_options http, net::any_access keys,
+                                           std::chrono::seconds margin)
     : shared_(std::make_shared<shared>(threads, std::move(api), std::move(http),
-                                       net::cached_access(std::move(keys)))) {}
+                                       net::cached_access(std::move(keys), margin))) {}
 
 MDSTREAM_INLINE void cloud_client::body_was_read(bytes_view bytes) const {
   const auto& told = shared_->http.options().body_read;

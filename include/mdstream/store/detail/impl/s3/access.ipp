@@ -12,9 +12,13 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE s3_signer::s3_signer(std::string region, store::s3_payload payload,
+MDSTREAM_INLINE s3_signer::s3_signer(const store::s3_settings& settings, store::s3_payload payload,
                                      std::function<void(bytes_view)> body_read)
-    : payload_(payload), body_read_(std::move(body_read)), region_(std::move(region)) {}
+    : service_(settings.is_directory_bucket() ? "s3express" : "s3"),
+      sessions_(settings.sessions),
+      payload_(payload),
+      body_read_(std::move(body_read)),
+      region_(settings.region) {}
 
 MDSTREAM_INLINE std::string s3_signer::region() const {
   const std::lock_guard lock(mutex_);
@@ -26,9 +30,16 @@ MDSTREAM_INLINE void s3_signer::set_region(std::string region) {
   region_ = std::move(region);
 }
 
-MDSTREAM_INLINE void s3_signer::sign(net::http_request& request, const net::aws_credentials& keys,
+MDSTREAM_INLINE std::string s3_signer::take_session_token(net::aws_credentials& keys) const {
+  return sessions_ ? std::exchange(keys.session_token, {}) : std::string();
+}
+
+MDSTREAM_INLINE void s3_signer::sign(net::http_request& request, net::aws_credentials keys,
                                      net::wall_clock::time_point at) {
   net::v4_request signed_part = signed_part_of(request);
+  if (auto token = take_session_token(keys); !token.empty()) {
+    signed_part.headers.emplace_back("x-amz-s3session-token", std::move(token));
+  }
   const bool chunks = signed_part.payload_hash == net::streaming_payload;
   const bytes_view body = request.body.span;
   if (chunks) {
@@ -49,12 +60,16 @@ MDSTREAM_INLINE void s3_signer::sign(net::http_request& request, const net::aws_
 }
 
 MDSTREAM_INLINE std::string s3_signer::presigned(const net::http_request& request,
-                                                 const net::aws_credentials& keys,
+                                                 net::aws_credentials keys,
                                                  net::wall_clock::time_point at,
                                                  std::chrono::seconds lifetime) {
   const std::size_t path = request.url.find('/', request.url.find("://") + 3);
+  net::v4_request signed_part = signed_part_of(request);
+  if (auto token = take_session_token(keys); !token.empty()) {
+    signed_part.query.emplace_back("X-Amz-S3session-Token", std::move(token));
+  }
   return request.url.substr(0, path) +
-         net::v4_presign(signed_part_of(request), keys, signing_key(keys, at), at, lifetime);
+         net::v4_presign(std::move(signed_part), keys, signing_key(keys, at), at, lifetime);
 }
 
 MDSTREAM_INLINE net::v4_request s3_signer::signed_part_of(const net::http_request& request) const {
@@ -96,7 +111,7 @@ MDSTREAM_INLINE net::v4_signing_key s3_signer::signing_key(const net::aws_creden
   std::string name = net::basic_timestamp(at).substr(0, 8) + region_ + ' ' + keys.access_key_id +
                      ' ' + keys.secret_access_key;
   if (!key_ || key_name_ != name) {
-    key_.emplace(keys, at, region_);
+    key_.emplace(keys, at, region_, service_);
     key_name_ = std::move(name);
   }
   return *key_;

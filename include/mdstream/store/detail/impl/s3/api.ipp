@@ -7,6 +7,7 @@
 #include <mdstream/store/detail/s3/credentials.hpp>
 #include <mdstream/store/detail/s3/messages.hpp>
 #include <mdstream/store/detail/s3/part_tags.hpp>
+#include <mdstream/store/detail/s3/session.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>
@@ -63,7 +64,7 @@ MDSTREAM_INLINE object_version s3_api::version(const net::http_response& answer)
   const auto bytes = mdstream::detail::content_length(answer.headers);
   if (!bytes) throw error(errc::corrupt, "S3 does not tell the object's size");
   const std::string tag = mdstream::detail::tag_of(answer.headers);
-  return {*bytes, tag, digest_of_tag(tag)};
+  return {*bytes, tag, tags_tell_bytes() ? digest_of_tag(tag) : std::string()};
 }
 
 MDSTREAM_INLINE cloud_call s3_api::get(const std::string& key, const object_version* held) const {
@@ -88,6 +89,9 @@ MDSTREAM_INLINE cloud_page s3_api::page(const cloud_call& asked,
                                         const net::http_response& answer) const {
   s3_page found = parse_s3_page(answer.text, {.url = url(asked.key)});
   cloud_page out{.objects = std::move(found.objects)};
+  for (object_info& each : out.objects) {
+    if (!tags_tell_bytes()) each.digest.clear();
+  }
   if (!found.next.empty()) out.more.push_back(page_call(asked.key, found.next));
   return out;
 }
@@ -112,8 +116,10 @@ MDSTREAM_INLINE bool s3_api::sends_checksums() const {
 
 MDSTREAM_INLINE cloud_call s3_api::page_call(const std::string& prefix,
                                              const std::string& token) const {
+  // A directory bucket lists whole directories.
+  const std::size_t end = settings_.is_directory_bucket() ? prefix.rfind('/') + 1 : prefix.size();
   std::vector<net::name_value> query = {
-      {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
+      {"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix.substr(0, end)}};
   if (!token.empty()) query.emplace_back("continuation-token", token);
   cloud_call out = request("GET", "", query);
   out.key = prefix;
@@ -242,16 +248,20 @@ MDSTREAM_INLINE cloud_client s3_client(runtime& threads, const store::s3_setting
     payload =
         settings.endpoint.scheme == "https" ? store::s3_payload::none : store::s3_payload::whole;
   }
-  const auto signer = std::make_shared<s3_signer>(settings.region, payload, options.http.body_read);
+  const auto signer = std::make_shared<s3_signer>(settings, payload, options.http.body_read);
+  net::any_aws_credentials keys =
+      options.credentials ? *options.credentials : default_s3_keys(threads, options);
+  if (settings.sessions) {
+    keys = s3_session_credentials(net::fetcher(threads, options.http), settings, std::move(keys));
+  }
   return {threads,
           std::make_shared<s3_api>(settings,
                                    upload_plan{.part_bytes = options.part_bytes.value,
                                                .parallel = options.parallel_parts,
                                                .retry = options.part_retry},
                                    signer),
-          options.http,
-          s3_access(options.credentials ? *options.credentials : default_s3_keys(threads, options),
-                    signer, settings.secrets)};
+          options.http, s3_access(std::move(keys), signer, settings.secrets),
+          settings.sessions ? s3_session_credentials::margin : net::usual_margin};
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -49,7 +49,7 @@ MDSTREAM_INLINE s3_page parse_s3_page(std::string_view text, const diagnostics& 
       if (*name == "Key") {
         one.key = in.text();
       } else if (*name == "Size") {
-        const auto bytes = net::detail::whole_number<std::uint64_t>(in.text());
+        const auto bytes = whole_number<std::uint64_t>(in.text());
         if (!bytes) fail("a size is no number");
         one.bytes = *bytes;
         has_size = true;

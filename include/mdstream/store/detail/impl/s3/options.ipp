@@ -26,8 +26,14 @@ MDSTREAM_INLINE bool is_bucket_name(std::string_view name) noexcept {
   return true;
 }
 
-MDSTREAM_INLINE bool is_directory_bucket(std::string_view name) noexcept {
-  return name.ends_with("--x-s3");
+MDSTREAM_INLINE std::string_view zone_of(std::string_view bucket) noexcept {
+  for (const std::string_view end : {"--x-s3", "--xa-s3"}) {
+    if (!bucket.ends_with(end)) continue;
+    const std::string_view named = bucket.substr(0, bucket.size() - end.size());
+    const std::size_t at = named.rfind("--");
+    if (at != std::string_view::npos && at != 0) return named.substr(at + 2);
+  }
+  return {};
 }
 
 MDSTREAM_INLINE std::optional<access_point> parse_access_point(std::string_view text,
@@ -53,6 +59,20 @@ MDSTREAM_INLINE std::optional<access_point> parse_access_point(std::string_view 
   return fits ? std::optional(std::move(out)) : std::nullopt;
 }
 
+inline constexpr const char* multi_region_refusal =
+    "multi-region access points are not supported, because their requests are signed for all "
+    "regions at once (SigV4A); name a bucket or an access point of one region";
+
+/// Of `arn:aws:s3::ACCOUNT:accesspoint/NAME`, which names no region.
+MDSTREAM_INLINE bool is_multi_region(std::string_view arn) noexcept {
+  const std::size_t at = arn.find(":s3::");
+  if (at == std::string_view::npos) return false;
+  arn.remove_prefix(at + 5);
+  const std::size_t digits = arn.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string_view::npos &&
+         arn.substr(digits).starts_with(":accesspoint");
+}
+
 MDSTREAM_INLINE void apply_s3_url(std::string_view url, store::s3_settings& out,
                                   store::s3_options& options) {
   constexpr std::string_view scheme = "s3://";
@@ -71,6 +91,7 @@ MDSTREAM_INLINE void apply_s3_url(std::string_view url, store::s3_settings& out,
   if (place.starts_with("arn:")) {
     std::string_view left;
     const auto point = parse_access_point(place, left);
+    if (is_multi_region(place)) fail(multi_region_refusal);
     if (!point) {
       fail(
           "an ARN in an s3:// URL is that of an access point in one region, "
@@ -84,11 +105,7 @@ MDSTREAM_INLINE void apply_s3_url(std::string_view url, store::s3_settings& out,
   } else {
     out.bucket = out.label = place.substr(0, place.find('/'));
     if (!is_bucket_name(out.bucket)) fail("an s3:// URL begins with the name of a bucket");
-    if (is_directory_bucket(out.bucket)) {
-      fail(
-          "directory buckets (S3 Express One Zone) are not supported; use a bucket of another "
-          "kind");
-    }
+    out.zone = zone_of(out.bucket);
     place.remove_prefix(out.bucket.size());
   }
   while (place.starts_with('/')) place.remove_prefix(1);
@@ -162,11 +179,28 @@ MDSTREAM_INLINE net::uri parse_endpoint(const std::string& text) {
 }
 
 MDSTREAM_INLINE std::string aws_host(const store::s3_settings& settings, std::string_view region) {
-  std::string out = settings.access_point ? "s3-accesspoint" : "s3";
+  std::string out = settings.access_point            ? "s3-accesspoint"
+                    : settings.is_directory_bucket() ? "s3express"
+                                                     : "s3";
   if (settings.fips) out += "-fips";
+  if (settings.is_directory_bucket()) out += '-' + settings.zone;
   if (settings.dual_stack) out += ".dualstack";
   out.append(".").append(region).append(".amazonaws.com");
   return region.starts_with("cn-") ? out + ".cn" : out;
+}
+
+MDSTREAM_INLINE void refuse_in_directory_buckets(const store::s3_options& options) {
+  const std::pair<bool, const char*> given[] = {
+      {options.requester_pays.value_or(false), "requester_pays"},
+      {!options.canned_acl.empty(), "canned_acl"},
+      {!options.tags.empty(), "tags"},
+      {!options.customer_key.empty(), "customer_key"},
+      {!options.server_side_encryption.empty(), "server_side_encryption: set it for the bucket"}};
+  for (const auto& [is_given, name] : given) {
+    if (!is_given) continue;
+    throw error(errc::invalid_argument,
+                std::string("a directory bucket (S3 Express One Zone) takes no ") + name);
+  }
 }
 
 MDSTREAM_INLINE void apply_headers(const store::s3_options& options, bool endpoint_of_url,
@@ -258,7 +292,11 @@ MDSTREAM_INLINE s3_settings resolve_s3(std::string_view url, s3_options& options
   or_else(options.region, net::first_set(variables, {"AWS_REGION", "AWS_DEFAULT_REGION"}));
   or_else(options.region, config.get("region"));
   or_else(options.region, "us-east-1");
-  or_else(options.canned_acl, variables("S3_CANNED_ACL"));
+  if (out.is_directory_bucket()) {
+    detail::s3::refuse_in_directory_buckets(options);
+  } else {
+    or_else(options.canned_acl, variables("S3_CANNED_ACL"));
+  }
   or_else(options.http.ca_file, variables("AWS_CA_BUNDLE"));
   or_else(options.http.ca_file, config.get("ca_bundle"));
   if (!detail::s3::is_region(options.region)) {
@@ -268,6 +306,10 @@ MDSTREAM_INLINE s3_settings resolve_s3(std::string_view url, s3_options& options
   out.requester_pays = options.requester_pays.value_or(detail::s3::list_has(
       variables("MOSAICML_STREAMING_AWS_REQUESTER_PAYS").value_or(""), out.bucket));
   out.aws = options.endpoint.empty();
+  if (out.aws && out.bucket.ends_with(".mrap")) {  // the alias of one, which no bucket may have
+    throw error(errc::invalid_argument,
+                {.what = detail::s3::multi_region_refusal, .url = net::redacted_url(url)});
+  }
   out.endpoint =
       out.aws ? net::uri{.scheme = "https"} : detail::s3::parse_endpoint(options.endpoint);
   const auto is_set = [&](std::optional<bool> given, const char* variable, const char* setting) {
@@ -278,6 +320,8 @@ MDSTREAM_INLINE s3_settings resolve_s3(std::string_view url, s3_options& options
   out.dual_stack =
       is_set(options.dual_stack, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint");
   out.fips = is_set(options.fips, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
+  out.sessions = out.is_directory_bucket() && !is_set({}, "AWS_S3_DISABLE_EXPRESS_SESSION_AUTH",
+                                                      "s3_disable_express_session_auth");
   detail::s3::apply_headers(options, endpoint_of_url, out);
   const std::string style = config.get("s3.addressing_style").value_or("");
   if (options.addressing == s3_addressing::automatic && style == "path") {
@@ -291,7 +335,8 @@ MDSTREAM_INLINE s3_settings resolve_s3(std::string_view url, s3_options& options
       (out.endpoint.scheme != "https" || out.bucket.find('.') == std::string::npos) &&
       net::detail::to_lower(out.bucket) == out.bucket;
   const bool at_aws = out.aws || detail::s3::is_aws_host(out.endpoint.host);
-  out.bucket_in_host = out.access_point || options.addressing == s3_addressing::virtual_host ||
+  out.bucket_in_host = out.access_point || (at_aws && out.is_directory_bucket()) ||
+                       options.addressing == s3_addressing::virtual_host ||
                        (options.addressing == s3_addressing::automatic && at_aws && can_be_in_host);
   return out;
 }
