@@ -81,6 +81,7 @@
 #include <mdstream/store/detail/impl/file.ipp>
 #include <mdstream/store/detail/impl/hedged.ipp>
 #include <mdstream/store/detail/impl/hf/messages.ipp>
+#include <mdstream/store/detail/impl/hf/signed_urls.ipp>
 #include <mdstream/store/detail/impl/http_range.ipp>
 #include <mdstream/store/detail/impl/limited.ipp>
 #include <mdstream/store/detail/impl/local.ipp>

@@ -3,7 +3,9 @@
 #include <mdstream/store/hf.hpp>
 
 #include <mdstream/async/detail/event.hpp>
+#include <mdstream/core/detail/base64.hpp>
 #include <mdstream/store/detail/hf/api.hpp>
+#include <mdstream/store/detail/hf/signed_urls.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 
@@ -11,6 +13,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -218,6 +222,221 @@ TEST_CASE("calls to the Hub cost as many requests as docs/stores/hf.md says", "[
   CHECK(cost([&] { mds::store_write(one.store, "a", mds::as_bytes(regular)); }) == 2);
   CHECK(cost([&] { mds::store_write(one.store, "large", mds::as_bytes(large)); }) == 5);
   CHECK(cost([&] { mds::store_remove(one.store, "a"); }) == 1);
+}
+
+/// A server of signed URLs, each of which it takes once it was given out and until it is over.
+struct signing_hub {
+  static std::string ending_in(std::chrono::seconds time) {
+    const auto at =
+        std::chrono::time_point_cast<std::chrono::seconds>(mds::net::wall_clock::now() + time);
+    return std::to_string(at.time_since_epoch().count());
+  }
+
+  const std::string bytes = "0123456789";
+  std::function<std::string(int)> query = [](int) {
+    return "Expires=" + ending_in(std::chrono::hours(1));
+  };
+  std::string tells = "X-Linked-Size: 10\r\nX-Repo-Commit: c0ffee\r\n";
+  std::atomic<int> given{0}, from{1};  ///< URLs with a smaller number are over
+  const char* over = "403 Forbidden";
+  support::scripted_server content{[this](auto& out, const scripted_request& request) {
+    const int number = std::stoi(request.target.substr(1));
+    if (number < from) return void(out.answer(over, "hush"));
+    if (request.header("range") == "bytes=20-29")
+      return void(out.answer("416 Range", "", "Content-Range: bytes */10\r\n"));
+    const int first = std::stoi(request.header("range").substr(6));
+    out.answer("206 Partial", bytes.substr(first, 2),
+               "Content-Range: bytes " + std::to_string(first) + '-' + std::to_string(first + 1) +
+                   "/10\r\n");
+  }};
+  hub one{[this](auto& out, const scripted_request& request) {
+    if (request.method == "HEAD")
+      return void(out.answer("302 Found", "", to(content.url() + "/0?") + tells));
+    ++given;
+    out.answer(
+        "302 Found", "",
+        to(content.url() + '/' + std::to_string(given) + '?' + query(given) + "&sig=hush") + tells);
+  }};
+
+  std::string read(std::uint64_t at, const std::string& commit = "c0ffee") {
+    std::vector<std::byte> into(2);
+    mds::detail::wait_for<std::size_t>([&](mds::diagnostics& where, auto done) {
+      one.store.async_read_version("x", {.bytes = 10, .tag = commit}, at, into, {}, where,
+                                   std::move(done));
+    });
+    return std::string(mds::as_text(into));
+  }
+};
+
+TEST_CASE("a signed URL of the Hub serves for all ranges of a file's commit", "[clouds]") {
+  signing_hub hub;
+  CHECK(hub.read(0) == "01");
+  CHECK(hub.read(4) == "45");
+  CHECK(hub.read(8) == "89");
+  CHECK(hub.given == 1);
+  CHECK(hub.one.server.requests().front().target == "/datasets/o/n/resolve/c0ffee/x");
+  CHECK(hub.one.server.requests().front().header("range") == "bytes=0-1");
+  REQUIRE(hub.content.requests().size() == 3);
+  for (const scripted_request& each : hub.content.requests()) {
+    CHECK(each.header("authorization").empty());
+    CHECK(each.target.starts_with("/1?Expires="));
+  }
+  CHECK(hub.content.requests()[1].header("range") == "bytes=4-5");
+  std::vector<std::byte> into(2);  // of the branch, which may have moved since
+  CHECK(mds::store_read(hub.one.store, "x", 2, into) == 2);
+  CHECK(hub.given == 2);
+  hub.tells = "X-Linked-Size: 10\r\nX-Repo-Commit: facade\r\n";
+  CHECK(hub.read(0, "facade") == "01");
+  CHECK(hub.given == 3);
+}
+
+TEST_CASE("a signed URL that is over is asked for anew, once", "[clouds]") {
+  signing_hub hub;
+  for (const char* const status :
+       {"403 Forbidden", "401 Unauthorized", "404 Not Found", "410 Gone"}) {
+    hub.over = status;
+    CHECK(hub.read(0) == "01");
+    const int before = hub.given;
+    hub.from = before + 1;
+    CHECK(hub.read(4) == "45");
+    CHECK(hub.given == before + 1);
+    CHECK(hub.read(6) == "67");
+    CHECK(hub.given == before + 1);
+  }
+  hub.over = "403 Forbidden";
+  hub.from = 1'000;
+  const int before = hub.given;
+  expect_error([&] { (void)hub.read(0); }, errc::permission_denied, {"403", "hf://datasets/o/n/x"});
+  CHECK(hub.given == before + 1);
+}
+
+TEST_CASE("a server of signed URLs that fails is left for another", "[clouds]") {
+  signing_hub hub;
+  CHECK(hub.read(0) == "01");
+  hub.from = 2;
+  hub.over = "503 Service Unavailable";
+  expect_error([&] { (void)hub.read(2); }, errc::unavailable, {"503"});
+  CHECK(hub.given == 1);
+  CHECK(hub.read(2) == "23");  // the next try
+  CHECK(hub.given == 2);
+  // A range beyond the end says nothing against the URL.
+  std::vector<std::byte> into(10);
+  CHECK(mds::detail::wait_for<std::size_t>([&](mds::diagnostics& where, auto done) {
+          hub.one.store.async_read_version("x", {.bytes = 10, .tag = "c0ffee"}, 20, into, {}, where,
+                                           std::move(done));
+        }) == 0);
+  CHECK(hub.read(2) == "23");
+  CHECK(hub.given == 2);
+}
+
+TEST_CASE("a URL of the Hub whose end is near or unknown serves once", "[clouds]") {
+  const auto given_for = [](std::function<std::string(int)> query) {
+    signing_hub hub;
+    hub.query = std::move(query);
+    CHECK(hub.read(0) == "01");
+    CHECK(hub.read(2) == "23");
+    return hub.given.load();
+  };
+  CHECK(given_for([](int) {
+          return "Expires=" + signing_hub::ending_in(std::chrono::seconds(30));
+        }) == 2);
+  CHECK(given_for([](int) { return "Signature=x"; }) == 2);
+  CHECK(given_for([](int) { return "Expires=never"; }) == 2);
+  CHECK(given_for([](int) {
+          return "X-Amz-Expires=3600&X-Amz-Date=" +
+                 mds::net::basic_timestamp(mds::net::wall_clock::now());
+        }) == 1);
+}
+
+TEST_CASE("the Hub says after which pause it has requests left", "[clouds]") {
+  hub one([](auto& out, const scripted_request&) {
+    out.answer("429 Too Many Requests", "", "RateLimit: \"api\";r=0;t=7\r\n");
+  });
+  const auto failure = support::error_of([&] { (void)mds::store_size(one.store, "x"); });
+  REQUIRE(failure);
+  CHECK(failure->code() == errc::unavailable);
+  CHECK(failure->where().retry_after == std::chrono::seconds(7));
+}
+
+TEST_CASE("the end of a signature stands in its URL", "[clouds]") {
+  using mds::detail::hf::end_of_signature;
+  const auto at = [](std::int64_t seconds) {
+    return mds::net::wall_clock::time_point(std::chrono::seconds(seconds));
+  };
+  CHECK(end_of_signature("https://h/x?X-Amz-Date=20130524T000000Z&X-Amz-Expires=3600&a=b") ==
+        at(1369357200));
+  CHECK(end_of_signature("https://h/x?Expires=1369357200&Policy=x&Signature=y") == at(1369357200));
+  std::string policy = mds::detail::to_base64(mds::as_bytes(std::string_view(
+      R"({"Statement":[{"Condition":{"DateLessThan":{"AWS:EpochTime":1369357200}},"Resource":"?"}]})")));
+  for (char& c : policy) c = c == '+' ? '-' : c == '=' ? '_' : c == '/' ? '~' : c;
+  CHECK(end_of_signature("https://h/x?Policy=" + policy + "&Signature=y") == at(1369357200));
+  for (const char* const url :
+       {"https://h/x", "https://h/x?Expires=", "https://h/x?Expires=1e9", "https://h/x?Policy=%",
+        "https://h/x?Policy=e30_", "https://h/x?X-Amz-Expires=3600", "https://h/Expires=5",
+        "https://h/x?X-Amz-Date=20130524&X-Amz-Expires=3600",
+        "https://h/x?X-Amz-Date=20130524T000000Z&X-Amz-Expires=99999999999"}) {
+    INFO(url);
+    CHECK_FALSE(end_of_signature(url));
+  }
+}
+
+TEST_CASE("of signed URLs so many are kept, those that end last", "[clouds]") {
+  mds::detail::hf::signed_urls urls;
+  const auto at = [](std::size_t seconds) {
+    return mds::net::wall_clock::time_point(std::chrono::seconds(seconds));
+  };
+  for (std::size_t i = 0; i < urls.most + 10; ++i) urls.keep(std::to_string(i), "u", at(100 + i));
+  CHECK_FALSE(urls.find("9", at(0)));
+  CHECK(urls.find("10", at(0)));
+  CHECK(urls.find("20", at(119)));
+  CHECK_FALSE(urls.find("20", at(120)));
+  urls.forget("u");
+  CHECK_FALSE(urls.find("20", at(0)));
+}
+
+TEST_CASE("the Hub cannot send a read to http where it is of https, nor to credentials",
+          "[clouds]") {
+  const auto leads = [](const std::string& endpoint, const std::string& place) {
+    const mds::detail::hf_api api({.repo = "o/n", .endpoint = endpoint}, {});
+    mds::net::http_response answer{.status = 302, .leads_away = true, .leads_to = place};
+    return api.get_at("x", answer).keyless;
+  };
+  CHECK(leads("https://hub.example", "https://cdn.example/x"));
+  CHECK(leads("http://hub.example", "http://cdn.example/x"));
+  for (const char* const place : {"http://cdn.example/x", "https://me:hush@cdn.example/x",
+                                  "file:///etc/passwd", "", "https://"}) {
+    INFO(place);
+    expect_error([&] { (void)leads("https://hub.example", place); }, errc::permission_denied,
+                 {"must not follow"});
+  }
+}
+
+TEST_CASE("logins of older command lines are found", "[clouds]") {
+  support::scripted_server server([](auto& out, const scripted_request&) {
+    out.answer("200 OK", "abc", "X-Repo-Commit: c\r\n");
+  });
+  mds::runtime threads(1);
+  const keys::home home("");
+  const auto sent = [&](std::map<std::string, std::string> more) {
+    mds::store::hf_options options{{.endpoint = server.url(), .variables = home.with(more)}};
+    options.warn = nullptr;
+    CHECK(mds::store_size(mds::store::hf(threads, "hf://datasets/o/n", options), "x") == 3);
+    return server.requests().back().header("authorization");
+  };
+  CHECK(sent({}).empty());
+  std::filesystem::create_directories(home.path() + "/.huggingface");
+  std::filesystem::create_directories(home.path() + "/.cache/huggingface");
+  std::filesystem::create_directories(home.path() + "/cache/huggingface");
+  home.write(".huggingface/token", "oldest\n");
+  CHECK(sent({}) == "Bearer oldest");
+  home.write(".cache/huggingface/token", "of-home");
+  home.write("cache/huggingface/token", "of-cache");
+  home.write("named", "of-name");
+  CHECK(sent({}) == "Bearer of-home");
+  CHECK(sent({{"XDG_CACHE_HOME", home.path() + "/cache"}}) == "Bearer of-cache");
+  CHECK(sent({{"HF_HOME", home.path() + "/nowhere"}}) == "Bearer oldest");
+  CHECK(sent({{"HF_TOKEN_PATH", "~/named"}}) == "Bearer of-name");
+  CHECK(sent({{"HF_TOKEN_PATH", "~/absent"}}).empty());
 }
 
 mds::detail::cloud_client client_of(mds::runtime& threads, const std::string& endpoint) {

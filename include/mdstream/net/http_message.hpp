@@ -28,6 +28,7 @@ struct http_response {
   std::uint64_t received = 0;  ///< bytes that the sink got
   std::string text{};          ///< the body, where it did not go into the sink
   bool leads_away = false;     ///< a redirect that `http_request::redirects_within` leaves
+  std::string leads_to{};      ///< where that goes, as a whole URL
 
   [[nodiscard]] bool ok() const noexcept { return status >= 200 && status < 300; }
 };

@@ -42,9 +42,9 @@ struct hf_options : detail::cloud_options {
 /// for Git LFS are read twice, first for their SHA-256.
 ///
 /// Requests: one for `size`, or two if the file is not in Git LFS; two for `read`, of which the
-/// second goes to another server; one for each 1,000 files of a listing; a share of a commit for
-/// `remove`. A write is one and a share of a commit; for Git LFS three more, and for large files
-/// one for each part.
+/// second goes to another server, or that one alone while a signed URL of the file is known; one
+/// for each 1,000 files of a listing; a share of a commit for `remove`. A write is one and a share
+/// of a commit; for Git LFS three more, and for large files one for each part.
 class hf : public any_async_store {
  public:
   static constexpr std::string_view schemes = "hf://";

@@ -131,6 +131,18 @@ class cloud_api {
   [[nodiscard]] virtual cloud_call get(const std::string& key,
                                        const object_version* held) const = 0;
   [[nodiscard]] virtual bool tags_are_etags() const { return true; }
+  /// The same by a URL that lets in by itself, which an answer to `get` led to before and which
+  /// serves for more reads; nothing where there is none.
+  [[nodiscard]] virtual std::optional<cloud_call> get_signed(const std::string&,
+                                                             const object_version*) const {
+    return std::nullopt;
+  }
+  /// Reads the object where the answer to `get` leads away to.
+  [[nodiscard]] virtual cloud_call get_at(const std::string&, const net::http_response&) const {
+    throw error(errc::unsupported, "the service redirects to another server");
+  }
+  /// A read by such a URL has failed.
+  virtual void forget_signed(const cloud_call&) const {}
   /// What looks at an object that is read as a whole by one call; nothing where it cannot be
   /// checked.
   [[nodiscard]] virtual std::unique_ptr<cloud_check> check(const net::http_response&) const {

@@ -26,6 +26,14 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   void begin();
 
  private:
+  /// Asks the service, which may lead to another server.
+  void ask();
+
+  void send(cloud_call call);
+
+  /// Whether a read by a signed URL failed for what another URL may mend.
+  [[nodiscard]] static bool is_refused(const net::http_response& answer) noexcept;
+
   std::error_code take_head(const net::http_response& head, net::http_sink& sink,
                             diagnostics& about);
 
@@ -33,6 +41,9 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   std::error_code take_empty_range(diagnostics& about);
 
   void take_answer(std::error_code code, const net::http_response& answer);
+
+  /// Where the service has the bytes.
+  void follow(const net::http_response& answer);
 
   void finish_check(std::size_t got);
 
@@ -50,6 +61,8 @@ class cloud_read : public std::enable_shared_from_this<cloud_read> {
   diagnostics& where_;
   detail::range_handler done_;
   std::unique_ptr<cloud_check> check_{};
+  std::optional<cloud_call> signed_{};  ///< the read by a signed URL
+  bool is_kept_ = false;                ///< that URL is one of an earlier read
 
  public:  // for the sink
   detail::range_target target;

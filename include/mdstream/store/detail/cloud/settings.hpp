@@ -61,6 +61,10 @@ struct cloud_url {
 /// An endpoint without a slash at its end.
 [[nodiscard]] std::string checked_endpoint(std::string text, const std::string& of);
 
+/// For a URL that a service names and that lets in by itself: it is of https, or of http where the
+/// service itself is asked so. Throws `errc::permission_denied`, `what` and the place, otherwise.
+void require_signed_url(std::string_view url, const net::uri& service, const std::string& what);
+
 /// A host that may be given without its scheme, as an endpoint.
 [[nodiscard]] std::string with_scheme(std::string host);
 

@@ -8,6 +8,7 @@
 #include <mdstream/store/detail/cloud/client.hpp>
 #include <mdstream/store/detail/cloud/upload.hpp>
 #include <mdstream/store/detail/hf/commits.hpp>
+#include <mdstream/store/detail/hf/signed_urls.hpp>
 #include <mdstream/store/detail/hf/write.hpp>
 #include <mdstream/version.hpp>
 
@@ -66,6 +67,13 @@ class hf_api final : public cloud_api {
   [[nodiscard]] MDSTREAM_INLINE cloud_call get(const std::string& key,
                                                const object_version* held) const override;
   [[nodiscard]] bool tags_are_etags() const override { return false; }
+  /// The bytes of large files lie with others, where a signed URL lets in. One of a commit serves
+  /// for all reads of it until it expires.
+  [[nodiscard]] MDSTREAM_INLINE std::optional<cloud_call> get_signed(
+      const std::string& key, const object_version* held) const override;
+  [[nodiscard]] MDSTREAM_INLINE cloud_call get_at(const std::string& key,
+                                                  const net::http_response& answer) const override;
+  void forget_signed(const cloud_call& call) const override { signed_.forget(call.url); }
 
   /// In a commit, as a write.
   MDSTREAM_INLINE void remove(const cloud_client& client, std::string key, std::stop_token stop,
@@ -99,6 +107,7 @@ class hf_api final : public cloud_api {
   const upload_plan plan_;
   const hub_places places_;
   const std::shared_ptr<hub_commits> commits_;
+  mutable hf::signed_urls signed_;
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::detail::hf {
 
@@ -24,6 +26,14 @@ MDSTREAM_INLINE std::size_t end_of_repository(std::string_view path) {
     if (at != std::string_view::npos && at < end) return path.find('/', at + reference.size());
   }
   return end;
+}
+
+/// Where logins leave their token: the file that is named, otherwise that of today's command line,
+/// then that of versions before 0.14.
+MDSTREAM_INLINE std::vector<std::string> token_files(const net::environment& variables) {
+  if (const auto file = variables("HF_TOKEN_PATH")) return {*file};
+  const std::string cache = variables("XDG_CACHE_HOME").value_or("~/.cache") + "/huggingface";
+  return {variables("HF_HOME").value_or(cache) + "/token", "~/.huggingface/token"};
 }
 
 }  // namespace mdstream::inline v0::detail::hf
@@ -92,22 +102,23 @@ MDSTREAM_INLINE hf::hf(runtime& threads, const detail::hf_settings& settings,
                .setting = "HF_ENDPOINT"}))) {}
 
 MDSTREAM_INLINE net::any_access hf::default_keys(const hf_options& options) {
-  return net::computed_access(
-      [variables = options.variables,
-       warn = net::detail::each_once(options.warn)]() -> std::optional<net::access> {
-        for (const char* const name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
-          if (const auto token = variables(name)) {
-            return net::bearer_access(net::detail::header_token(*token),
-                                      "the environment (" + std::string(name) + ")");
-          }
-        }
-        const std::string home = variables("HF_HOME").value_or("~/.cache/huggingface");
-        const std::string file =
-            net::detail::in_home(variables, variables("HF_TOKEN_PATH").value_or(home + "/token"));
-        const auto token = net::detail::read_secret(file, warn);
-        if (!token || net::detail::header_token(*token).empty()) return std::nullopt;
-        return net::bearer_access(net::detail::token_of_file(*token, file), "the login in " + file);
-      });
+  return net::computed_access([variables = options.variables,
+                               warn = net::detail::each_once(
+                                   options.warn)]() -> std::optional<net::access> {
+    for (const char* const name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
+      if (const auto token = variables(name)) {
+        return net::bearer_access(net::detail::header_token(*token),
+                                  "the environment (" + std::string(name) + ")");
+      }
+    }
+    for (const std::string& each : detail::hf::token_files(variables)) {
+      const std::string file = net::detail::in_home(variables, each);
+      const auto token = net::detail::read_secret(file, warn);
+      if (!token || net::detail::header_token(*token).empty()) continue;
+      return net::bearer_access(net::detail::token_of_file(*token, file), "the login in " + file);
+    }
+    return std::nullopt;
+  });
 }
 
 }  // namespace mdstream::inline v0::store

@@ -75,7 +75,10 @@ MDSTREAM_INLINE bool http_transfer::follow(CURLcode ended) {
   std::string target = next == nullptr ? "" : next;
   const auto to = parse_http_url(target), from = parse_http_url(request_.url);
   answer_.leads_away = request_.redirects_within && !(to && from && same_origin(*from, *to));
-  if (answer_.leads_away) return false;
+  if (answer_.leads_away) {
+    answer_.leads_to = std::move(target);
+    return false;
+  }
   if (!to || !from || (from->scheme == "https" && to->scheme != "https")) {
     fail(errc::permission_denied, "the server redirects to " + redacted_url(target) +
                                       ", where this request must not follow");

@@ -29,7 +29,24 @@ MDSTREAM_INLINE cloud_read::cloud_read(cloud_client client, std::string key, std
 }
 
 MDSTREAM_INLINE void cloud_read::begin() {
-  cloud_call call = client_.api().get(key_, held_ ? &*held_ : nullptr);
+  signed_ = client_.api().get_signed(key_, held_ ? &*held_ : nullptr);
+  if (!signed_) return ask();
+  is_kept_ = true;
+  send(*signed_);
+}
+
+MDSTREAM_INLINE void cloud_read::ask() {
+  is_kept_ = false;
+  signed_.reset();
+  send(client_.api().get(key_, held_ ? &*held_ : nullptr));
+}
+
+MDSTREAM_INLINE bool cloud_read::is_refused(const net::http_response& answer) noexcept {
+  return answer.status == 401 || answer.status == 403 || answer.status == 404 ||
+         answer.status == 410;
+}
+
+MDSTREAM_INLINE void cloud_read::send(cloud_call call) {
   call.headers.push_back({"Range", asked_.header()});
   call.sink = target.sink(shared_from_this());
   call.on_head = [self = shared_from_this()](const net::http_response& head, net::http_sink& sink,
@@ -71,6 +88,14 @@ MDSTREAM_INLINE std::error_code cloud_read::take_empty_range(diagnostics& about)
 
 MDSTREAM_INLINE void cloud_read::take_answer(std::error_code code,
                                              const net::http_response& answer) {
+  if (!code && answer.leads_away) return follow(answer);
+  if (code && signed_ && code != errc::canceled && answer.status != 416) {
+    client_.api().forget_signed(*signed_);
+    if (is_kept_ && is_refused(answer)) {
+      where_ = {};
+      return ask();
+    }
+  }
   if (code && answer.status == 416) return take_beyond_end(answer);
   if (code && answer.status == 412 && held_) {
     where_ = {.url = client_.api().url(key_)};
@@ -86,6 +111,17 @@ MDSTREAM_INLINE void cloud_read::take_answer(std::error_code code,
   if (!check_) return done_({}, got, promise.found);
   // On the pool: looking at a large object takes as long as reading it.
   client_.threads().post([self = shared_from_this(), got] { self->finish_check(got); });
+}
+
+MDSTREAM_INLINE void cloud_read::follow(const net::http_response& answer) {
+  try {
+    signed_ = client_.api().get_at(key_, answer);
+  } catch (const error& e) {
+    where_ = e.where();
+    where_.url = client_.api().url(key_);
+    return done_(e.code(), 0, {});
+  }
+  send(*signed_);
 }
 
 MDSTREAM_INLINE void cloud_read::finish_check(std::size_t got) {

@@ -60,6 +60,13 @@ MDSTREAM_INLINE std::string checked_endpoint(std::string text, const std::string
   return text;
 }
 
+MDSTREAM_INLINE void require_signed_url(std::string_view url, const net::uri& service,
+                                        const std::string& what) {
+  const auto to = net::parse_http_url(url);
+  if (to && to->user_info.empty() && (to->scheme == "https" || service.scheme == "http")) return;
+  throw error(errc::permission_denied, what + ' ' + net::redacted_url(url));
+}
+
 MDSTREAM_INLINE std::string with_scheme(std::string host) {
   return host.find("://") == std::string::npos ? "https://" + host : host;
 }

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <mdstream/net/fetch.hpp>
 #include <mdstream/net/http_url.hpp>
+#include <mdstream/store/detail/cloud/settings.hpp>
 #include <mdstream/store/detail/digest.hpp>
 #include <mdstream/store/detail/hf/api.hpp>
 #include <mdstream/store/detail/http_range.hpp>
 #include <mdstream/version.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -86,7 +89,32 @@ MDSTREAM_INLINE object_version hf_api::version(const net::http_response& answer)
 
 MDSTREAM_INLINE cloud_call hf_api::get(const std::string& key, const object_version* held) const {
   const bool holds = held != nullptr && !held->tag.empty();
-  return resolve(key, holds ? held->tag : settings_.revision);
+  cloud_call out = resolve(key, holds ? held->tag : settings_.revision);
+  out.redirects_within = true;
+  return out;
+}
+
+MDSTREAM_INLINE std::optional<cloud_call> hf_api::get_signed(const std::string& key,
+                                                             const object_version* held) const {
+  if (held == nullptr || held->tag.empty()) return std::nullopt;  // a branch moves
+  auto url = signed_.find(resolve(key, held->tag).url, net::wall_clock::now());
+  if (!url) return std::nullopt;
+  return cloud_call{.url = *std::move(url), .key = key, .redirects = 8, .keyless = true};
+}
+
+MDSTREAM_INLINE cloud_call hf_api::get_at(const std::string& key,
+                                          const net::http_response& answer) const {
+  detail::cloud::require_signed_url(answer.leads_to, places_.endpoint,
+                                    "the Hub redirects where this request must not follow, to");
+  const auto commit = answer.headers.find("X-Repo-Commit");
+  const auto end = detail::hf::end_of_signature(answer.leads_to);
+  if (commit && !commit->empty() && end) {
+    // By our clock, and a minute less: a read begins before it ends.
+    const auto ahead = net::detail::ahead_of_us(answer, net::wall_clock::now());
+    signed_.keep(resolve(key, std::string(*commit)).url, answer.leads_to,
+                 net::detail::earlier(*end, ahead + std::chrono::minutes(1)));
+  }
+  return {.url = answer.leads_to, .key = key, .redirects = 8, .keyless = true};
 }
 
 MDSTREAM_INLINE void hf_api::remove(const cloud_client& client, std::string key,

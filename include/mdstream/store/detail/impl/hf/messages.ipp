@@ -3,7 +3,7 @@
 #include <mdstream/core/detail/base64.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/json/writer.hpp>
-#include <mdstream/net/http_url.hpp>
+#include <mdstream/store/detail/cloud/settings.hpp>
 #include <mdstream/store/detail/hf/messages.hpp>
 #include <mdstream/version.hpp>
 
@@ -48,11 +48,8 @@ MDSTREAM_INLINE std::string place_question(const std::string& sha256, std::uint6
 }
 
 MDSTREAM_INLINE void require_upload_url(std::string_view url, const net::uri& endpoint) {
-  const auto parts = net::parse_http_url(url);
-  if (parts && parts->user_info.empty() && (parts->scheme == "https" || endpoint.scheme == "http"))
-    return;
-  throw error(errc::permission_denied,
-              "the Hub has the file sent to where it must not go: " + net::redacted_url(url));
+  detail::cloud::require_signed_url(url, endpoint,
+                                    "the Hub has the file sent to where it must not go:");
 }
 
 MDSTREAM_INLINE std::vector<std::string> part_urls(const json::value& header) {
