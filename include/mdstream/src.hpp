@@ -97,6 +97,7 @@
 #include <mdstream/store/detail/impl/retrying.ipp>
 #include <mdstream/store/detail/impl/s3/messages.ipp>
 #include <mdstream/store/detail/impl/s3/refusal.ipp>
+#include <mdstream/store/detail/impl/sftp/key_file.ipp>
 #include <mdstream/store/detail/impl/sftp/listing.ipp>
 #include <mdstream/store/detail/impl/shared_retry_budget.ipp>
 #include <mdstream/store/detail/impl/stops.ipp>

@@ -20,7 +20,10 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::sftp`.
 struct sftp_options {
-  std::string key_file{};     ///< default: COMPOSER_SFTP_KEY_FILE
+  std::string key_file{};  ///< default: COMPOSER_SFTP_KEY_FILE
+  /// Of the key file, if it is encrypted. Default: COMPOSER_SFTP_KEY_PASSPHRASE. It never appears
+  /// in a message.
+  std::string key_passphrase{};
   std::string known_hosts{};  ///< default: COMPOSER_SFTP_KNOWN_HOSTS_FILE, or ~/.ssh/known_hosts
   net::environment variables = net::process_environment();
   warning_function warn = &warn_on_stderr;
@@ -38,6 +41,9 @@ namespace mdstream::inline v0::store {
 /// Reads and writes files under `sftp://[user[:password]@]host[:port]/path`, an absolute path. The
 /// server has to be known (known_hosts). You log in by a key file, the password of the URL, or the
 /// keys of the SSH agent. Blocking; thread-safe; copies share connections.
+///
+/// Errors: `errc::permission_denied` if the server lets nobody in with that, and, when the store is
+/// opened, if the key file is encrypted and there is no passphrase for it.
 ///
 /// A write is a temporary file, then a rename. SFTP cannot rename over a file, so a file that is
 /// replaced does not exist for a moment. A read opens the file; the connection stays open.

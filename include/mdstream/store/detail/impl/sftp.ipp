@@ -16,9 +16,9 @@
 namespace mdstream::inline v0::store {
 
 MDSTREAM_INLINE sftp::sftp(std::string_view url, const sftp_options& options)
-    : shared_(std::make_shared<detail::sftp::connections>(url, options.key_file,
-                                                          options.known_hosts, options.variables,
-                                                          options.warn, options.body_read)) {}
+    : shared_(std::make_shared<detail::sftp::connections>(
+          url, options.key_file, options.key_passphrase, options.known_hosts, options.variables,
+          options.warn, options.body_read)) {}
 
 MDSTREAM_INLINE bool sftp::serves(std::string_view url) {
   return net::detail::to_lower(url_scheme(url)) == "sftp";

@@ -37,10 +37,15 @@ std::size_t give_from(char* into, std::size_t one, std::size_t count, void* from
 /// The server, and handles with their connections.
 struct connections {
   connections(std::string_view url, const std::string& given_key_file,
-              const std::string& given_known_hosts, const net::environment& variables,
-              const warning_function& warn, std::function<void(bytes_view)> read);
+              const std::string& given_passphrase, const std::string& given_known_hosts,
+              const net::environment& variables, const warning_function& warn,
+              std::function<void(bytes_view)> read);
 
-  std::string origin, root, shown, user, password, key_file, known_hosts;
+  /// Throws `errc::permission_denied` if there is no such key, or no passphrase for it.
+  void check_key(const warning_function& warn);
+
+  std::string origin, root, shown, user, password, key_file, passphrase, known_hosts;
+  bool is_encrypted = false;  ///< the key file
   std::function<void(bytes_view)> body_read;
   std::mutex mutex;
   std::vector<net::detail::curl_easy_handle> idle;  ///< with their connections
@@ -66,6 +71,8 @@ class session {
 
  private:
   [[nodiscard]] errc code() const;
+  /// What can be done about a login that the server refused.
+  [[nodiscard]] std::string advice() const;
 
   connections& common_;
   const std::string shown_, url_;

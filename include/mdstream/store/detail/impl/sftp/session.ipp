@@ -4,6 +4,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/net/uri.hpp>
+#include <mdstream/store/detail/sftp/key_file.hpp>
 #include <mdstream/store/detail/sftp/session.hpp>
 #include <mdstream/version.hpp>
 
@@ -55,6 +56,7 @@ MDSTREAM_INLINE std::size_t give_from(char* into, std::size_t one, std::size_t c
 }
 
 MDSTREAM_INLINE connections::connections(std::string_view url, const std::string& given_key_file,
+                                         const std::string& given_passphrase,
                                          const std::string& given_known_hosts,
                                          const net::environment& variables,
                                          const warning_function& warn,
@@ -80,15 +82,29 @@ MDSTREAM_INLINE connections::connections(std::string_view url, const std::string
     return value.empty() ? variables(name).value_or("") : value;
   };
   key_file = or_else(given_key_file, "COMPOSER_SFTP_KEY_FILE");
+  passphrase = or_else(given_passphrase, "COMPOSER_SFTP_KEY_PASSPHRASE");
   known_hosts = or_else(given_known_hosts, "COMPOSER_SFTP_KNOWN_HOSTS_FILE");
   if (known_hosts.empty()) {
     known_hosts = net::detail::in_home(variables, "~/.ssh/known_hosts");
   }
-  if (!key_file.empty() && !net::detail::read_secret(key_file, warn)) {
+  if (!key_file.empty()) check_key(warn);
+  net::detail::start_curl();
+}
+
+MDSTREAM_INLINE void connections::check_key(const warning_function& warn) {
+  const auto key = net::detail::read_secret(key_file, warn);
+  if (!key) {
     throw error(errc::permission_denied,
                 {.what = "there is no such key file, or it may not be read", .url = key_file});
   }
-  net::detail::start_curl();
+  is_encrypted = is_encrypted_key(*key);
+  if (is_encrypted && passphrase.empty()) {
+    throw error(errc::permission_denied,
+                {.what = "the key file is encrypted, and there is no passphrase for it: set "
+                         "COMPOSER_SFTP_KEY_PASSPHRASE or the option key_passphrase, or leave the "
+                         "key file out and add the key to the SSH agent (ssh-add)",
+                 .url = key_file});
+  }
 }
 
 MDSTREAM_INLINE session::session(connections& common, std::string_view key)
@@ -124,6 +140,7 @@ MDSTREAM_INLINE session::session(connections& common, std::string_view key)
   if (!common.key_file.empty()) {
     ways = CURLSSH_AUTH_PUBLICKEY;
     set(CURLOPT_SSH_PRIVATE_KEYFILE, common.key_file.c_str());
+    if (!common.passphrase.empty()) set(CURLOPT_KEYPASSWD, common.passphrase.c_str());
   }
   set(CURLOPT_SSH_AUTH_TYPES, ways);
 }
@@ -146,8 +163,21 @@ MDSTREAM_INLINE void session::perform() {
 MDSTREAM_INLINE void session::require() const {
   if (ended_ == CURLE_OK) return;
   std::string cause = text_[0] != '\0' ? text_ : curl_easy_strerror(ended_);
-  throw error(code(),
-              {.what = "the SFTP request failed", .url = shown_, .cause = std::move(cause)});
+  throw error(
+      code(),
+      {.what = "the SFTP request failed" + advice(), .url = shown_, .cause = std::move(cause)});
+}
+
+MDSTREAM_INLINE std::string session::advice() const {
+  if (ended_ != CURLE_LOGIN_DENIED) return {};
+  if (common_.is_encrypted) {
+    return ": the passphrase is not that of the key file " + common_.key_file +
+           ", or the server does not take the key";
+  }
+  if (!common_.key_file.empty()) return ": the server does not take the key " + common_.key_file;
+  if (!common_.password.empty()) return ": the server does not take the password of the URL";
+  return ": the server takes none of the keys of the SSH agent, or there is no agent "
+         "(SSH_AUTH_SOCK); name a key file by COMPOSER_SFTP_KEY_FILE";
 }
 
 MDSTREAM_INLINE errc session::code() const {

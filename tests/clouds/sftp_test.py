@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""sftp_test.py MDSTREAM, under tests/servers/with.sh sshd: keys with a passphrase and keys of an agent, and what is said where
+a passphrase is missing or wrong, and where the server takes no key. No output may hold a passphrase."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tool import Tool
+
+tool = Tool(sys.argv[1], "hush")
+place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
+plain_key = pathlib.Path(os.environ["COMPOSER_SFTP_KEY_FILE"])
+plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
+         "COMPOSER_SFTP_KNOWN_HOSTS_FILE": os.environ["COMPOSER_SFTP_KNOWN_HOSTS_FILE"]}
+
+with tempfile.TemporaryDirectory() as name:
+    work = pathlib.Path(name)
+    (work / "object").write_bytes(b"an object")
+    tool.said("copy", work / "object", f"{place}/object", **plain | {"COMPOSER_SFTP_KEY_FILE": str(plain_key)})
+
+    def fetched(status=0, **variables):
+        return tool.fetched(f"{place}/object", work / "fetched", b"an object", status, **plain | variables)
+
+    # OpenSSH's own form of a key, and the older one. libssh2 reads no encrypted ed25519 key of another form.
+    key = work / "key"
+    shutil.copy(plain_key, key)
+    subprocess.run(["ssh-keygen", "-q", "-p", "-P", "", "-N", "hush-right", "-f", key], check=True)
+    by_key = {"COMPOSER_SFTP_KEY_FILE": str(key)}
+    fetched(**by_key, COMPOSER_SFTP_KEY_PASSPHRASE="hush-right")
+    said = fetched(status=1, **by_key, COMPOSER_SFTP_KEY_PASSPHRASE="hush-wrong")
+    assert "passphrase" in said and str(key) in said, said
+    said = fetched(status=1, **by_key)
+    assert "encrypted" in said and "COMPOSER_SFTP_KEY_PASSPHRASE" in said and "ssh-add" in said, said
+
+    # A key that the server does not know.
+    other = work / "other"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
+    said = fetched(status=1, COMPOSER_SFTP_KEY_FILE=str(other))
+    assert f"does not take the key {other}" in said, said
+
+    # The agent, which has the key; and none.
+    socket = work / "agent"
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
+    try:
+        while not socket.exists():
+            assert agent.poll() is None
+        by_agent = {"SSH_AUTH_SOCK": str(socket)}
+        said = fetched(status=1, **by_agent)
+        assert "SSH agent" in said, said
+        subprocess.run(["ssh-add", "-q", plain_key], env=plain | by_agent, check=True)
+        fetched(**by_agent)
+    finally:
+        agent.kill()
+        agent.wait()
+    said = fetched(status=1)
+    assert "SSH_AUTH_SOCK" in said, said
