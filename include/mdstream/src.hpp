@@ -115,6 +115,7 @@
 #include <mdstream/store/detail/impl/dbfs.ipp>
 #include <mdstream/store/detail/impl/dbfs/files.ipp>
 #include <mdstream/store/detail/impl/dbfs/keys.ipp>
+#include <mdstream/store/detail/impl/dbfs/logins.ipp>
 #include <mdstream/store/detail/impl/dbfs/read.ipp>
 #include <mdstream/store/detail/impl/dbfs/volumes.ipp>
 #include <mdstream/store/detail/impl/gs/session.ipp>

@@ -64,7 +64,7 @@ TEST_CASE("profiles of Databricks", "[clouds][dbfs]") {
   const std::string file = (directory / "cfg").string();
   std::ofstream(file) << "[DEFAULT]\nhost = https://one.example\ntoken = hush1\n"
                          "[robot]\nhost = https://two.example/\nclient_id = me\n"
-                         "client_secret = hush #2\n[odd]\nhost = h\nauth_type = azure-cli\n";
+                         "client_secret = hush #2\n[odd]\nhost = h\nauth_type = external-browser\n";
   const variables here{{"DATABRICKS_CONFIG_FILE", file}};
   const auto plain = resolved("dbfs:/x", here);
   CHECK(plain.host == "https://one.example");

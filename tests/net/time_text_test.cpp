@@ -24,6 +24,8 @@ TEST_CASE("and read back", "[net]") {
   CHECK(parse_iso_time("2013-05-24T00:00:00Z") == at(1369353600));
   CHECK(parse_iso_time("2013-05-24T00:00:00.123456+00:00") == at(1369353600));
   CHECK(parse_iso_time("2013-05-24T00:00:00UTC") == at(1369353600));
+  CHECK(parse_iso_time("2013-05-24T02:00:00+02:00") == at(1369353600));
+  CHECK(parse_iso_time("2013-05-23T16:30:00.5-0730") == at(1369353600));
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
@@ -55,7 +57,8 @@ TEST_CASE("other texts are no dates", "[net]") {
   }
   for (const char* text :
        {"", "2013-05-24", "2013-05-24T00:00:00", "2013-13-24T00:00:00Z", "2013-02-30T00:00:00Z",
-        "2013-05-24T00:00:00+02:00", "2013-05-24 00:00:00Z", "2013-05-24T00:00:00.Zx"}) {
+        "2013-05-24T00:00:00+02:60", "2013-05-24T00:00:00+2:00", "2013-05-24T00:00:00+24:00",
+        "2013-05-24 00:00:00Z", "2013-05-24T00:00:00.Zx"}) {
     INFO(text);
     CHECK_FALSE(parse_iso_time(text));
   }

@@ -54,14 +54,17 @@ struct civil_time {
 /// `20130524T000000Z`, as AWS's signatures have it.
 [[nodiscard]] std::string basic_timestamp(wall_clock::time_point at);
 
+/// `2013-05-24T00:00:00Z`, RFC 3339.
+[[nodiscard]] std::string iso_timestamp(wall_clock::time_point at);
+
 /// `Fri, 24 May 2013 00:00:00 GMT`, RFC 9110 section 5.6.7.
 [[nodiscard]] std::string http_date(wall_clock::time_point at);
 
 /// Reads what `http_date` writes; nothing for anything else.
 [[nodiscard]] std::optional<wall_clock::time_point> parse_http_date(std::string_view text);
 
-/// Reads ISO 8601 in UTC, `2013-05-24T00:00:00Z`, also with a fraction of a second, which is
-/// dropped, and `+00:00` for `Z`; nothing for anything else.
+/// Reads ISO 8601, `2013-05-24T00:00:00Z`, also with a fraction of a second, which is dropped, and
+/// with a zone, `+02:00`; nothing for anything else.
 [[nodiscard]] std::optional<wall_clock::time_point> parse_iso_time(std::string_view text);
 
 }  // namespace mdstream::inline v0::net

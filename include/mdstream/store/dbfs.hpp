@@ -21,8 +21,9 @@ namespace mdstream::inline v0::store {
 /// `profile`. Thread-safe; copies share connections and credentials. The runtime has to outlive the
 /// calls.
 ///
-/// Requests to a volume: one for `size`, `read` (ranged GET), `write` (5 GiB at most; three if the
-/// directory does not exist) and `remove`; for a listing one for each page of each directory.
+/// Requests to a volume: one for `size`, `read` (ranged GET), `write` (three if the directory does
+/// not exist; above 5 GiB two for each part and two more) and `remove`; for a listing one for each
+/// page of each directory.
 ///
 /// Requests to the file system: one for `size` and `remove`, for a listing one for each directory;
 /// for a read one for each MiB, and two more if there are several; for a write two up to 1 MiB,

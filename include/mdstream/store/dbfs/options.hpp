@@ -25,6 +25,15 @@ struct dbfs_settings {
   std::string root{};    ///< beneath that
   std::string token{}, token_source{};
   std::string client_id{}, client_secret{}, client_source{};
+  /// Where a token of an identity provider is, which is exchanged for one of the workspace.
+  std::string oidc_variable{}, oidc_file{};
+  /// A service principal of Entra, and the workspace's ID as a resource of Azure.
+  std::string azure_client_id{}, azure_client_secret{}, azure_tenant_id{}, azure_resource_id{};
+  bool azure_use_msi = false;       ///< the machine's managed identity is a user of the workspace
+  std::string azure_environment{};  ///< `public`, `usgovernment` or `china`; by default the host's
+  std::string cli_path{};           ///< of Databricks' command line; by default PATH says
+  std::string profile{};            ///< that was named
+  std::string auth_type{};          ///< the only way to credentials; empty: the first that has any
 
   /// The path of a key, as the APIs want it.
   [[nodiscard]] std::string path(std::string_view key) const {
@@ -45,6 +54,14 @@ void place(std::string_view url, const detail::cloud::cloud_url& parts, store::d
 [[nodiscard]] net::ini_section read_profile(const net::environment& variables,
                                             const warning_function& warn, const std::string& name,
                                             bool required, std::string& file);
+
+/// The values of `auth_type`, the names that Databricks' SDKs have for them, in their order.
+inline constexpr std::string_view auth_types[] = {"pat",       "oauth-m2m",   "env-oidc",
+                                                  "file-oidc", "github-oidc", "azure-client-secret",
+                                                  "azure-msi", "azure-cli",   "databricks-cli"};
+
+/// Those names in a row, for messages.
+[[nodiscard]] std::string all_auth_types();
 
 /// A workspace as people copy it from a browser: `https://host/?o=1`, `host`.
 [[nodiscard]] std::string workspace(std::string host);

@@ -53,6 +53,17 @@ MDSTREAM_INLINE std::optional<wall_clock::time_point> time_of(const civil_time& 
   return time_of_seconds(at.count());
 }
 
+/// How far a zone (`Z`, `+02:00`, `-0700`) is ahead of UTC.
+MDSTREAM_INLINE std::optional<std::chrono::seconds> zone_offset(std::string_view zone) {
+  if (zone == "Z" || zone == "UTC") return std::chrono::seconds(0);
+  const std::size_t colon = zone.size() == 6 && zone[3] == ':' ? 1 : 0;
+  if (zone.size() != 5 + colon || (zone[0] != '+' && zone[0] != '-')) return std::nullopt;
+  const int hours = digits_at(zone, 1, 2), minutes = digits_at(zone, 3 + colon, 2);
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return std::nullopt;
+  const std::chrono::seconds offset = std::chrono::hours(hours) + std::chrono::minutes(minutes);
+  return zone[0] == '-' ? -offset : offset;
+}
+
 }  // namespace mdstream::inline v0::net::detail
 
 namespace mdstream::inline v0::net {
@@ -68,6 +79,13 @@ MDSTREAM_INLINE std::string basic_timestamp(wall_clock::time_point at) {
   detail::append_digits(out, t.minute, 2);
   detail::append_digits(out, t.second, 2);
   out += 'Z';
+  return out;
+}
+
+MDSTREAM_INLINE std::string iso_timestamp(wall_clock::time_point at) {
+  std::string out = basic_timestamp(at);
+  for (const std::size_t place : {13, 11}) out.insert(place, ":");
+  for (const std::size_t place : {6, 4}) out.insert(place, "-");
   return out;
 }
 
@@ -113,11 +131,13 @@ MDSTREAM_INLINE std::optional<wall_clock::time_point> parse_iso_time(std::string
     do ++at;
     while (detail::digits_at(text, at, 1) >= 0);
   }
-  const std::string_view zone = text.substr(at);
-  if (zone != "Z" && zone != "UTC" && zone != "+00:00" && zone != "+0000") return std::nullopt;
-  return detail::time_of({detail::digits_at(text, 0, 4), detail::digits_at(text, 5, 2),
-                          detail::digits_at(text, 8, 2), detail::digits_at(text, 11, 2),
-                          detail::digits_at(text, 14, 2), detail::digits_at(text, 17, 2)});
+  const auto ahead = detail::zone_offset(text.substr(at));
+  const auto there =
+      detail::time_of({detail::digits_at(text, 0, 4), detail::digits_at(text, 5, 2),
+                       detail::digits_at(text, 8, 2), detail::digits_at(text, 11, 2),
+                       detail::digits_at(text, 14, 2), detail::digits_at(text, 17, 2)});
+  if (!ahead || !there) return std::nullopt;
+  return detail::earlier(*there, *ahead);
 }
 
 }  // namespace mdstream::inline v0::net

@@ -54,6 +54,11 @@ struct upload_steps {
 
   std::function<cloud_call()> begin{};  ///< unset: there is none
   answer_function begun{};
+  /// Asks for what the call for part `number` needs, and takes the answer; unset: it needs nothing.
+  std::function<cloud_call(std::size_t number)> prepare{};
+  std::function<void(std::size_t number, const net::http_response&)> prepared{};
+  /// Whether a part failed because what was prepared has expired: it is prepared once more.
+  std::function<bool(const net::http_response&)> has_expired{};
   /// The call for part `number`, which lies at `offset`, and its answer.
   std::function<cloud_call(std::size_t number, std::uint64_t offset, bytes_view part)> part{};
   std::function<void(std::size_t number, std::uint64_t offset, bytes_view part,
@@ -61,6 +66,8 @@ struct upload_steps {
       took{};
   std::function<cloud_call()> finish{};  ///< unset: the last part is the end
   std::function<cloud_call()> abort{};   ///< unset: what was sent goes by itself
+  /// The call that aborts, if the first one only asks for it.
+  std::function<cloud_call(const net::http_response&)> abort_as{};
   /// Whether the finish failed because of another object that was not to be replaced. The upload is
   /// aborted then, and has not failed.
   std::function<bool(const net::http_response&)> stands_back{};
@@ -80,10 +87,10 @@ struct upload_plan {
   [[nodiscard]] std::uint64_t part_size(std::uint64_t object) const noexcept;
 };
 
-/// Ends an upload that failed, and tells `then` when that was tried. After a stop the caller waits
-/// for it, so it is tried once.
+/// Ends an upload that failed, and gives `then` the answer when that was tried. After a stop the
+/// caller waits for it, so it is tried once.
 void send_abort(const cloud_client& client, retry_policy retry, std::function<cloud_call()> make,
-                bool once, unique_function<void()> then);
+                bool once, unique_function<void(std::error_code, const net::http_response&)> then);
 
 /// One upload on its way; keeps itself until it completes. One that fails or is stopped is aborted,
 /// and is not to be repeated as a whole, because what may pass has been repeated part by part, but
@@ -120,8 +127,19 @@ class part_upload : public std::enable_shared_from_this<part_upload> {
 
   void start_parts();
 
+  struct one_part {
+    std::size_t number = 0;
+    std::uint64_t offset = 0;
+    bytes_view bytes{};
+    bool is_again = false;  ///< what it needs was prepared twice
+  };
+
   /// The next part, if there is one and all is well.
   void start_part();
+
+  void prepare(one_part part);
+
+  void send_part(one_part part);
 
   void part_ended(bool good);
 

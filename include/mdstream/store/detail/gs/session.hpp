@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace mdstream::inline v0::detail::gs {
 
@@ -22,6 +23,7 @@ namespace mdstream::inline v0::detail::gs {
 struct upload_session {
   std::string url{};
   bool keyless = false;  ///< of another server than the endpoint, which gets no credentials
+  std::vector<net::http_header> headers{};  ///< of each of its requests
 };
 
 [[nodiscard]] upload_session session_of(const net::http_response& answer,
@@ -37,8 +39,10 @@ namespace mdstream::inline v0::detail {
 /// What of an upload by a session is its API's and not its course.
 struct gs_upload {
   std::string key{};
-  cloud_call open{};                                               ///< asks for the session
-  std::string endpoint{};                                          ///< gets the credentials
+  cloud_call open{};       ///< asks for the session
+  std::string endpoint{};  ///< gets the credentials
+  /// Reads the session of the answer to `open`. If not set, `session_of` does.
+  std::function<gs::upload_session(const net::http_response&)> read_session{};
   std::function<void(const net::http_response&)> require_whole{};  ///< looks at the last answer
 };
 

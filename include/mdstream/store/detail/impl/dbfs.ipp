@@ -66,8 +66,12 @@ MDSTREAM_INLINE any_async_store dbfs::make(runtime& threads, const dbfs_settings
         api, detail::cloud_client(threads, api, options.http, keys)));
   }
   return detail::make_cloud_store(
-      threads, std::make_shared<detail::volumes_api>(settings, options.part_retry), options.http,
-      keys);
+      threads,
+      std::make_shared<detail::volumes_api>(
+          settings, detail::upload_plan{.part_bytes = options.part_bytes.value,
+                                        .parallel = options.parallel_parts,
+                                        .retry = options.part_retry}),
+      options.http, keys);
 }
 
 }  // namespace mdstream::inline v0::store

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -62,9 +63,9 @@ MDSTREAM_INLINE std::uint64_t upload_plan::part_size(std::uint64_t object) const
   return std::max({part_bytes, std::uint64_t{1}, least});
 }
 
-MDSTREAM_INLINE void send_abort(const cloud_client& client, retry_policy retry,
-                                std::function<cloud_call()> make, bool once,
-                                unique_function<void()> then) {
+MDSTREAM_INLINE void send_abort(
+    const cloud_client& client, retry_policy retry, std::function<cloud_call()> make, bool once,
+    unique_function<void(std::error_code, const net::http_response&)> then) {
   if (once) retry.attempts = 1;
   std::make_shared<repeated_call>(
       client, retry,
@@ -74,8 +75,8 @@ MDSTREAM_INLINE void send_abort(const cloud_client& client, retry_policy retry,
         return call;
       },
       std::stop_token(),
-      [then = std::move(then)](std::error_code, const net::http_response&,
-                               const diagnostics&) mutable { then(); })
+      [then = std::move(then)](std::error_code code, const net::http_response& answer,
+                               const diagnostics&) mutable { then(code, answer); })
       ->send();
 }
 
@@ -124,16 +125,32 @@ MDSTREAM_INLINE void part_upload::start_part() {
     ++under_way_;
   }
   const std::uint64_t offset = number * part_size_;
-  const bytes_view part = bytes_.subspan(
-      static_cast<std::size_t>(offset),
-      static_cast<std::size_t>(std::min<std::uint64_t>(part_size_, bytes_.size() - offset)));
-  send([self = shared_from_this(), number, offset,
-        part] { return self->steps_.part(number, offset, part); },
-       [self = shared_from_this(), number, offset, part](
-           std::error_code code, const net::http_response& answer, const diagnostics& about) {
+  const auto count = std::min<std::uint64_t>(part_size_, bytes_.size() - offset);
+  prepare({number, offset,
+           bytes_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(count))});
+}
+
+MDSTREAM_INLINE void part_upload::prepare(one_part part) {
+  if (!steps_.prepare) return send_part(part);
+  send([self = shared_from_this(), part] { return self->steps_.prepare(part.number); },
+       [self = shared_from_this(), part](std::error_code code, const net::http_response& answer,
+                                         const diagnostics& about) {
          const bool good =
-             self->took(code, about, [&] { self->steps_.took(number, offset, part, answer); });
-         self->part_ended(good);
+             self->took(code, about, [&] { self->steps_.prepared(part.number, answer); });
+         good ? self->send_part(part) : self->part_ended(false);
+       });
+}
+
+MDSTREAM_INLINE void part_upload::send_part(one_part part) {
+  send([self = shared_from_this(),
+        part] { return self->steps_.part(part.number, part.offset, part.bytes); },
+       [self = shared_from_this(), part](std::error_code code, const net::http_response& answer,
+                                         const diagnostics& about) mutable {
+         const upload_steps& steps = self->steps_;
+         const bool has_expired = code && steps.has_expired && steps.has_expired(answer);
+         if (has_expired && !std::exchange(part.is_again, true)) return self->prepare(part);
+         self->part_ended(self->took(
+             code, about, [&] { steps.took(part.number, part.offset, part.bytes, answer); }));
        });
 }
 
@@ -187,9 +204,16 @@ MDSTREAM_INLINE void part_upload::end_failed(std::error_code code, const net::ht
 
 MDSTREAM_INLINE void part_upload::abort() {
   if (!steps_.abort) return complete();
+  const bool once = stop_.stop_requested();
   send_abort(
-      client_, plan_.retry, [self = shared_from_this()] { return self->steps_.abort(); },
-      stop_.stop_requested(), [self = shared_from_this()] { self->complete(); });
+      client_, plan_.retry, [self = shared_from_this()] { return self->steps_.abort(); }, once,
+      [self = shared_from_this(), once](std::error_code code, const net::http_response& answer) {
+        if (code || !self->steps_.abort_as) return self->complete();
+        send_abort(
+            self->client_, self->plan_.retry,
+            [self, answer] { return self->steps_.abort_as(answer); }, once,
+            [self](std::error_code, const net::http_response&) { self->complete(); });
+      });
 }
 
 MDSTREAM_INLINE void part_upload::complete() {

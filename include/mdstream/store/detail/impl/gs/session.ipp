@@ -22,7 +22,7 @@ MDSTREAM_INLINE upload_session session_of(const net::http_response& answer,
                 "the upload's session is at a server without encryption: " + there->origin());
   }
   const bool keyless = !here || !net::same_origin(*here, *there);
-  return {std::move(url), keyless};
+  return {.url = std::move(url), .keyless = keyless};
 }
 
 MDSTREAM_INLINE std::uint64_t kept_of(const net::http_response& answer) {
@@ -61,7 +61,9 @@ MDSTREAM_INLINE void gs_session_upload::begin() {
                                    diagnostics about) {
          if (!code) {
            code = read(about, [&] {
-             self->session_ = detail::gs::session_of(answer, self->about_.endpoint);
+             const gs_upload& of = self->about_;
+             self->session_ = of.read_session ? of.read_session(answer)
+                                              : detail::gs::session_of(answer, of.endpoint);
            });
          }
          if (code) return self->complete(code, std::move(about));
@@ -86,21 +88,20 @@ MDSTREAM_INLINE void gs_session_upload::next() {
   sent_ = std::max(sent_, end);
   retry_policy once = plan_.retry;
   once.attempts = 1;
-  send(
-      once,
-      {.method = "PUT",
-       .url = session_.url,
-       .key = about_.key,
-       .headers = {{"Content-Range",
-                    "bytes " +
-                        (is_unsure_ ? "*" : std::to_string(kept_) + '-' + std::to_string(end - 1)) +
-                        '/' + std::to_string(bytes_.size())}},
-       .body = part,
-       .also_good = 308,
-       .keyless = session_.keyless,
-       .secret_query = true},
-      [self = shared_from_this()](std::error_code code, const net::http_response& answer,
-                                  const diagnostics& about) { self->take(code, answer, about); });
+  cloud_call call{.method = "PUT",
+                  .url = session_.url,
+                  .key = about_.key,
+                  .headers = session_.headers,
+                  .body = part,
+                  .also_good = 308,
+                  .keyless = session_.keyless,
+                  .secret_query = true};
+  const std::string range =
+      is_unsure_ ? "*" : std::to_string(kept_) + '-' + std::to_string(end - 1);
+  call.headers.push_back({"Content-Range", "bytes " + range + '/' + std::to_string(bytes_.size())});
+  send(once, std::move(call),
+       [self = shared_from_this()](std::error_code code, const net::http_response& answer,
+                                   const diagnostics& about) { self->take(code, answer, about); });
 }
 
 MDSTREAM_INLINE void gs_session_upload::take(std::error_code code, const net::http_response& answer,
@@ -160,12 +161,14 @@ MDSTREAM_INLINE void gs_session_upload::abort(std::error_code code, diagnostics 
         return cloud_call{.method = "DELETE",
                           .url = self->session_.url,
                           .key = self->about_.key,
+                          .headers = self->session_.headers,
                           .also_good = 499,
                           .keyless = self->session_.keyless,
                           .secret_query = true};
       },
       stop_.stop_requested(),
-      [self = shared_from_this(), code, about = std::move(about)]() mutable {
+      [self = shared_from_this(), code, about = std::move(about)](
+          std::error_code, const net::http_response&) mutable {
         self->complete(code, std::move(about));
       });
 }
