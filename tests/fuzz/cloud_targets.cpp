@@ -13,8 +13,11 @@
 #include <mdstream/store/azure/options.hpp>
 #include <mdstream/store/detail/azure/api.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
+#include <mdstream/store/detail/dbfs/logins.hpp>
 #include <mdstream/store/detail/hf/messages.hpp>
+#include <mdstream/store/detail/hf/signed_urls.hpp>
 #include <mdstream/store/detail/s3/messages.hpp>
+#include <mdstream/store/detail/sftp/key_file.hpp>
 #include <mdstream/store/detail/sftp/listing.hpp>
 #include <mdstream/store/s3/options.hpp>
 
@@ -49,6 +52,7 @@ void ini(std::string_view input) {
 
 void pem(std::string_view input) {
   (void)net::pem_fault(input);
+  (void)detail::sftp::is_encrypted_key(input);
   allow_refusal([&] { require(!net::certificate::from_pem(input, "file").der().empty()); });
   allow_refusal(
       [&] { require(!net::rsa_key::from_pem(input, "file", "phrase").sign("x").empty()); });
@@ -91,6 +95,10 @@ void cloud_answer(std::string_view input) {
     } else if (kind == "sts keys") {
       require(net::parse_sts_error(input).size() <= input.size());
       require(!net::parse_sts_keys(input, "service").anonymous());
+    } else if (kind == "s3 session") {
+      require(!net::parse_s3_session(input, "service").session_token.empty());
+    } else if (kind == "printed token") {
+      require(!detail::dbfs::parse_printed_token(input, "program").secrets.empty());
     } else if (kind == "sso keys") {
       require(!net::detail::parse_sso_keys(input, "service").anonymous());
     }
@@ -115,6 +123,8 @@ void setting(std::string_view input) {
   const auto pause = net::parse_retry_after(text, now);
   if (pause) require(pause->count() >= 0 && *pause <= std::chrono::hours(24));
   (void)net::parse_rate_limit(text);
+  (void)detail::hf::end_of_signature(text);
+  require(detail::s3::zone_of(text).size() <= text.size());
   (void)net::content_range::parse(text);
   (void)mdstream::detail::parse_bytes(text);
   (void)mdstream::detail::parse_count(text);
