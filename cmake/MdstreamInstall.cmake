@@ -27,7 +27,7 @@ configure_package_config_file(cmake/mdstream-config.cmake.in ${PROJECT_BINARY_DI
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/mdstream-config-version.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/mdstream-config.cmake
-  ${PROJECT_BINARY_DIR}/mdstream-config-version.cmake cmake/MdstreamDependencies.cmake
+  ${PROJECT_BINARY_DIR}/mdstream-config-version.cmake cmake/MdstreamDependencies.cmake cmake/MdstreamFetch.cmake
   cmake/MdstreamKernels.cmake cmake/MdstreamCompiled.cmake
   DESTINATION ${package_dir})
 
@@ -41,24 +41,24 @@ endfunction()
 
 mdstream_pkgconfig(mdstream "${PROJECT_DESCRIPTION}" ""
   "-I\${includedir} -std=c++20 -DASIO_STANDALONE -pthread" "-pthread")
-set(pkgconfig_zstd libzstd)
-set(pkgconfig_gz zlib)
-set(pkgconfig_bz2 bzip2)
-set(pkgconfig_br "libbrotlienc libbrotlidec")
-set(pkgconfig_snappy snappy)
-set(pkgconfig_xxhash libxxhash)
-set(pkgconfig_openssl libcrypto)
-set(pkgconfig_jpeg libjpeg)
-set(pkgconfig_png libpng)
-set(pkgconfig_curl "libcurl >= 7.85")
-set(pkgconfig_s3 "libcurl >= 7.85 libcrypto")
-set(pkgconfig_azure "${pkgconfig_s3}")
-set(pkgconfig_gs "${pkgconfig_s3}")
-set(pkgconfig_oci "${pkgconfig_s3}")
-set(pkgconfig_hf "${pkgconfig_s3}")
-set(pkgconfig_dbfs "${pkgconfig_curl}")
-set(pkgconfig_sftp "${pkgconfig_curl}")
-foreach(component IN LISTS mdstream_components)
-  mdstream_pkgconfig(mdstream-${component} "${PROJECT_DESCRIPTION}: component ${component}"
-    "mdstream = ${PROJECT_VERSION} ${pkgconfig_${component}}" "" "")
+# The components; the CUDA toolkit's .pc files have its version in their names, so cuda and nvjpeg have none.
+foreach(component IN LISTS mdstream_components mdstream_separate_components)
+  if(component MATCHES "^(cuda|nvjpeg)$")
+    continue()
+  endif()
+  set(requires "mdstream = ${PROJECT_VERSION}")
+  set(libs "")
+  foreach(library IN LISTS mdstream_libraries_of_${component})
+    if(NOT mdstream_${library}_PKG_CONFIG)
+      string(APPEND libs " -l${mdstream_${library}_LIBRARY}")
+    elseif(mdstream_${library}_OLDEST)
+      string(APPEND requires ", ${mdstream_${library}_PKG_CONFIG} >= ${mdstream_${library}_OLDEST}")
+    else()
+      string(APPEND requires ", ${mdstream_${library}_PKG_CONFIG}")
+    endif()
+  endforeach()
+  mdstream_pkgconfig(mdstream-${component} "${PROJECT_DESCRIPTION}: component ${component}" "${requires}" "" "${libs}")
 endforeach()
+list(TRANSFORM mdstream_components PREPEND mdstream- OUTPUT_VARIABLE requires)
+list(JOIN requires ", " requires)
+mdstream_pkgconfig(mdstream-full "${PROJECT_DESCRIPTION}: all components but json, parquet, cuda and nvjpeg" "${requires}" "" "")

@@ -1,7 +1,7 @@
 #pragma once
 
 /// The place that includes Asio; the parts that few need are in socket_watch.hpp and timer.hpp. It
-/// hides what changed between Asio's versions (1.22 and later) and holds the two helpers with which
+/// hides what changed between Asio's versions (1.18 and later) and holds the two helpers with which
 /// a public call takes any completion token.
 
 #include <mdstream/core/detail/unique_function.hpp>
@@ -11,20 +11,22 @@
 #define ASIO_STANDALONE
 #endif
 
-#include <asio/associated_cancellation_slot.hpp>
 #include <asio/associated_executor.hpp>
 #include <asio/async_result.hpp>
-#include <asio/cancellation_type.hpp>
 #include <asio/dispatch.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/version.hpp>
+#if ASIO_VERSION >= 101900
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/cancellation_type.hpp>
+#endif
 #include <stop_token>
 #include <tuple>
 #include <utility>
 
-static_assert(ASIO_VERSION >= 102200, "mdstream needs Asio 1.22 or later");
+static_assert(ASIO_VERSION >= 101800, "mdstream needs Asio 1.18 or later");
 
 namespace mdstream::inline v0::detail {
 
@@ -70,13 +72,17 @@ template <class Signature, class Executor, class Handler>
   return detail::completion<Executor, Handler, Signature>(fallback, std::move(handler));
 }
 
-/// Lets the cancellation slot of `handler`, if it has one, request a stop of `source`.
+/// Lets the cancellation slot of `handler`, if it has one, request a stop of `source`. Asio has
+/// slots since 1.19: with an older one a call cannot be cancelled.
 template <class Handler>
-void stop_on_cancel(const Handler& handler, const std::stop_source& source) {
+void stop_on_cancel([[maybe_unused]] const Handler& handler,
+                    [[maybe_unused]] const std::stop_source& source) {
+#if ASIO_VERSION >= 101900
   auto slot = asio::get_associated_cancellation_slot(handler);
   if (slot.is_connected()) {
     slot.assign([source](asio::cancellation_type) mutable { source.request_stop(); });
   }
+#endif
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -14,8 +14,8 @@
 #include <new>
 #include <string>
 
-#if LIBCURL_VERSION_NUM < 0x075500
-#error "mdstream needs libcurl 7.85 or later"
+#if LIBCURL_VERSION_NUM < 0x074C00
+#error "mdstream needs libcurl 7.76 or later"
 #endif
 
 namespace mdstream::inline v0::net::detail {
@@ -50,6 +50,17 @@ class curl_list {
  private:
   std::unique_ptr<curl_slist, curl_list_deleter> list_;
 };
+
+/// The protocols that a transfer may use.
+#if LIBCURL_VERSION_NUM >= 0x075500
+inline constexpr CURLoption protocols_option = CURLOPT_PROTOCOLS_STR;
+inline constexpr const char* web_protocols = "http,https";
+inline constexpr const char* sftp_protocol = "sftp";
+#else
+inline constexpr CURLoption protocols_option = CURLOPT_PROTOCOLS;
+inline constexpr long web_protocols = CURLPROTO_HTTP | CURLPROTO_HTTPS;
+inline constexpr long sftp_protocol = CURLPROTO_SFTP;
+#endif
 
 /// Sets an option of a transfer. Throws errc::io_error where this libcurl does not take it.
 template <class Value>

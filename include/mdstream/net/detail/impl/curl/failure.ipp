@@ -8,6 +8,9 @@
 
 namespace mdstream::inline v0::net::detail {
 
+/// CURLE_SSL_CLIENTCERT, which libcurl has since 7.77.
+inline constexpr auto ssl_client_certificate = static_cast<CURLcode>(98);
+
 MDSTREAM_INLINE errc code_of_curl(CURLcode ended) noexcept {
   switch (ended) {
     case CURLE_URL_MALFORMAT:
@@ -22,7 +25,7 @@ MDSTREAM_INLINE errc code_of_curl(CURLcode ended) noexcept {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_INVALIDCERTSTATUS:
-    case CURLE_SSL_CLIENTCERT:
+    case ssl_client_certificate:
     case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return errc::permission_denied;
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_BAD_CONTENT_ENCODING:
@@ -92,7 +95,7 @@ MDSTREAM_INLINE curl_failure failure_of_curl(CURLcode ended, std::string_view te
     return {code_of_curl(ended),
             "the client certificate " + client_certificate + " cannot be used with its key"};
   }
-  if (ended == CURLE_SSL_CLIENTCERT || is_certificate_alert(ended, text)) {
+  if (ended == ssl_client_certificate || is_certificate_alert(ended, text)) {
     return {errc::permission_denied,
             client_certificate.empty()
                 ? "the server refuses TLS without a client certificate that it trusts; "

@@ -170,7 +170,10 @@ MDSTREAM_INLINE void http_transfer::set_limits() {
   CURL* const easy = easy_.get();
   const http_time_limits& time = limits();
   set_option(easy, CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // Before 7.87 a process that ends waits for a name that is being resolved.
   set_option(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
   set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(time.connect.count()));
   if (request_.body.size() > 0) {
     set_option(easy, CURLOPT_NOPROGRESS, 0L);
@@ -223,7 +226,7 @@ MDSTREAM_INLINE void http_transfer::set_total_limit() {
 
 MDSTREAM_INLINE void http_transfer::set_security() {
   CURL* const easy = easy_.get();
-  set_option(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  set_option(easy, protocols_option, web_protocols);
   set_option(easy, CURLOPT_FOLLOWLOCATION, 0L);
   const auto name = [easy](const std::string& value, auto... options) {
     if (!value.empty()) (set_option(easy, options, value.c_str()), ...);

@@ -121,7 +121,7 @@ MDSTREAM_INLINE session::session(connections& common, std::string_view key)
   if (!easy_) easy_ = net::detail::make_curl_easy();
   curl_easy_reset(easy_.get());
   set(CURLOPT_URL, url_.c_str());
-  set(CURLOPT_PROTOCOLS_STR, "sftp");
+  set(net::detail::protocols_option, net::detail::sftp_protocol);
   set(CURLOPT_ERRORBUFFER, static_cast<char*>(text_));
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_CONNECTTIMEOUT, 10L);
