@@ -45,7 +45,7 @@ mdstream_library(nlohmann_headers TITLE "nlohmann/json's headers" HEADER nlohman
   DEBIAN nlohmann-json3-dev FEDORA json-devel VCPKG nlohmann-json PKG_CONFIG nlohmann_json)
 # Debian and Ubuntu have no packages of Arrow; tools/install-arrow.sh installs it.
 mdstream_library(arrow_library TITLE Arrow HEADER arrow/api.h LIBRARY arrow OLDEST 21 VERSION_IN arrow/util/config.h "define ARROW_VERSION_STRING "
-  ROOT ARROW_ROOT DEBIAN "libarrow-dev (Apache's)" FEDORA libarrow-devel VCPKG arrow PKG_CONFIG arrow)
+  ROOT ARROW_ROOT DEBIAN "libarrow-dev (Apache's)" FEDORA libarrow-devel VCPKG arrow[parquet] PKG_CONFIG arrow)
 mdstream_library(parquet_library TITLE "Arrow's Parquet" HEADER parquet/arrow/reader.h LIBRARY parquet
   ROOT ARROW_ROOT DEBIAN "libparquet-dev (Apache's)" FEDORA parquet-libs-devel VCPKG arrow[parquet] PKG_CONFIG parquet)
 # A part of the CUDA toolkit, or apart from it; PyPI's package has the library under its version alone.
@@ -55,37 +55,38 @@ mdstream_library(nvjpeg_library TITLE nvJPEG HEADER nvjpeg.h LIBRARY nvjpeg libn
 mdstream_library(cuda_runtime TITLE "the CUDA runtime" OLDEST 12.4
   DEBIAN "cuda-toolkit (NVIDIA's)" FEDORA "cuda-toolkit (NVIDIA's)" VCPKG cuda)
 
-# mdstream_needs(COMPONENT HEADER LIBRARY...): the libraries of a component, and the header that users include.
-macro(mdstream_needs component header)
+# mdstream_needs(COMPONENT HEADER PURPOSE LIBRARY...): the libraries of a component, the header that users include and
+# what it is for.
+macro(mdstream_needs component header purpose)
   set(mdstream_header_of_${component} ${header})
   set(mdstream_libraries_of_${component} ${ARGN})
 endmacro()
 
-mdstream_needs(core mdstream.hpp asio_headers)
+mdstream_needs(core mdstream.hpp "The library" asio_headers)
 # mdstream::full is these.
-mdstream_needs(zstd codec/zstd.hpp zstd_library)
-mdstream_needs(gz codec/gz.hpp zlib_library)
-mdstream_needs(bz2 codec/bz2.hpp bz2_library)
-mdstream_needs(br codec/br.hpp brotlienc_library brotlidec_library)
-mdstream_needs(snappy codec/snappy.hpp snappy_library)
-mdstream_needs(xxhash hash/xxhash.hpp xxhash_headers)
-mdstream_needs(openssl hash/openssl.hpp crypto_library)
-mdstream_needs(jpeg image/jpeg.hpp jpeg_library)
-mdstream_needs(png image/png.hpp png_library)
-mdstream_needs(curl store/http.hpp curl_library)
-mdstream_needs(s3 store/s3.hpp curl_library crypto_library)
-mdstream_needs(azure store/azure.hpp curl_library crypto_library)
-mdstream_needs(gs store/gs.hpp curl_library crypto_library)
-mdstream_needs(oci store/oci.hpp curl_library crypto_library)
-mdstream_needs(dbfs store/dbfs.hpp curl_library)
-mdstream_needs(hf store/hf.hpp curl_library crypto_library)
-mdstream_needs(sftp store/sftp.hpp curl_library)
+mdstream_needs(zstd codec/zstd.hpp "Shards compressed with zstd" zstd_library)
+mdstream_needs(gz codec/gz.hpp "Shards compressed with gzip" zlib_library)
+mdstream_needs(bz2 codec/bz2.hpp "Shards compressed with bzip2" bz2_library)
+mdstream_needs(br codec/br.hpp "Shards compressed with Brotli" brotlienc_library brotlidec_library)
+mdstream_needs(snappy codec/snappy.hpp "Shards compressed with Snappy" snappy_library)
+mdstream_needs(xxhash hash/xxhash.hpp "Hashes of the xxHash family" xxhash_headers)
+mdstream_needs(openssl hash/openssl.hpp "SHA and BLAKE2 hashes" crypto_library)
+mdstream_needs(jpeg image/jpeg.hpp "Pixels of jpeg columns" jpeg_library)
+mdstream_needs(png image/png.hpp "Pixels of png columns" png_library)
+mdstream_needs(curl store/http.hpp "Datasets on web servers" curl_library)
+mdstream_needs(s3 store/s3.hpp "Datasets in S3" curl_library crypto_library)
+mdstream_needs(azure store/azure.hpp "Datasets in Azure Blob Storage" curl_library crypto_library)
+mdstream_needs(gs store/gs.hpp "Datasets in Google Cloud Storage" curl_library crypto_library)
+mdstream_needs(oci store/oci.hpp "Datasets in OCI Object Storage" curl_library crypto_library)
+mdstream_needs(dbfs store/dbfs.hpp "Datasets in Databricks" curl_library)
+mdstream_needs(hf store/hf.hpp "Datasets on the Hugging Face Hub" curl_library crypto_library)
+mdstream_needs(sftp store/sftp.hpp "Datasets on SFTP servers" curl_library)
 set(mdstream_full_components zstd gz bz2 br snappy xxhash openssl jpeg png curl s3 azure gs oci dbfs hf sftp)
 # These are no part of it.
-mdstream_needs(json interop/json.hpp nlohmann_headers)
-mdstream_needs(parquet raw/parquet.hpp arrow_library parquet_library)
-mdstream_needs(cuda stage/cuda.hpp cuda_runtime)
-mdstream_needs(nvjpeg image/nvjpeg.hpp nvjpeg_library jpeg_library cuda_runtime)
+mdstream_needs(json interop/json.hpp "Values of json columns as nlohmann::json" nlohmann_headers)
+mdstream_needs(parquet raw/parquet.hpp "Parquet files as they are" arrow_library parquet_library)
+mdstream_needs(cuda stage/cuda.hpp "Batches in the memory of a GPU" cuda_runtime)
+mdstream_needs(nvjpeg image/nvjpeg.hpp "JPEG files decoded by a GPU" nvjpeg_library jpeg_library cuda_runtime)
 set(mdstream_other_components json parquet cuda nvjpeg)
 
 # mdstream_advice(NAME OUT HINT): what to do where a library is missing.

@@ -14,6 +14,15 @@ if(NOT name STREQUAL "mdstream" OR NOT version STREQUAL expected)
   message(FATAL_ERROR "the port is of ${name} ${version}, the headers are of mdstream ${expected}")
 endif()
 
+# As vcpkg does: the features that are asked for, here those of a plain `vcpkg install mdstream`.
+string(JSON count LENGTH "${manifest}" default-features)
+math(EXPR last "${count} - 1")
+set(FEATURES core)
+foreach(number RANGE ${last})
+  string(JSON feature GET "${manifest}" default-features ${number})
+  list(APPEND FEATURES ${feature})
+endforeach()
+
 function(vcpkg_cmake_configure)
   cmake_parse_arguments(arg "" "SOURCE_PATH" "OPTIONS" ${ARGN})
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${WORK} -G Ninja -DCMAKE_BUILD_TYPE=Release
@@ -48,3 +57,13 @@ function(vcpkg_install_copyright)
 endfunction()
 
 include(${PORT}/portfile.cmake)
+
+# The components are these features, whatever else this machine has.
+file(GLOB installed RELATIVE ${PACKAGES}/share/pkgconfig ${PACKAGES}/share/pkgconfig/mdstream-*.pc)
+list(TRANSFORM FEATURES REPLACE "(.+)" "mdstream-\\1.pc" OUTPUT_VARIABLE expected)
+list(TRANSFORM expected REPLACE "mdstream-core" "mdstream-full")
+list(SORT expected)
+list(SORT installed)
+if(NOT installed STREQUAL expected)
+  message(FATAL_ERROR "the port installed ${installed}, and should have installed ${expected}")
+endif()
