@@ -91,11 +91,12 @@ set(mdstream_other_components json parquet cuda nvjpeg)
 
 # mdstream_advice(NAME OUT HINT): what to do where a library is missing.
 function(mdstream_advice name out hint)
-  set(advice "Debian, Ubuntu: ${mdstream_${name}_DEBIAN}; Fedora, RHEL: ${mdstream_${name}_FEDORA}; vcpkg: ${mdstream_${name}_VCPKG}")
+  # Without semicolons: what is missing is gathered in lists.
+  set(advice "Debian and Ubuntu: ${mdstream_${name}_DEBIAN}, Fedora and RHEL: ${mdstream_${name}_FEDORA}, vcpkg: ${mdstream_${name}_VCPKG}")
   if(COMMAND mdstream_fetch_${name} AND NOT MDSTREAM_FETCH_DEPS)
-    string(APPEND advice "; or -DMDSTREAM_FETCH_DEPS=ON")
+    string(APPEND advice ", or -DMDSTREAM_FETCH_DEPS=ON")
   endif()
-  set(${out} "(${advice}; or ${hint})" PARENT_SCOPE)
+  set(${out} "(${advice}, or ${hint})" PARENT_SCOPE)
 endfunction()
 
 # mdstream_find_library(NAME): the imported target mdstream::NAME. Sets mdstream_missing in the caller to what was not found,

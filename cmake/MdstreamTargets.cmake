@@ -28,7 +28,7 @@ foreach(component IN LISTS mdstream_asked)
   if(NOT component IN_LIST mdstream_full_components AND NOT component IN_LIST mdstream_other_components)
     list(JOIN mdstream_full_components ", " names)
     list(JOIN mdstream_other_components ", " other_names)
-    message(FATAL_ERROR "MDSTREAM_COMPONENTS: there is no component ${component}; there are: full (${names}), ${other_names}")
+    message(FATAL_ERROR "  MDSTREAM_COMPONENTS: there is no component ${component}; there are: full (${names}), ${other_names}")
   endif()
 endforeach()
 
