@@ -33,7 +33,7 @@ groups=(build formats gpu bench)
 programs=OFF
 if asked transfer || asked epoch || asked cache || asked restart || asked checkpoint ||
   asked raw; then  # they start the command line
-  groups+=(stores cli test)
+  groups+=(stores cli test servers)
   programs=ON
 fi
 ! asked compile || groups+=(stores)

@@ -7,7 +7,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh build formats stores cli mpi test launchers
+tools/install-deps.sh build formats stores cli mpi test servers launchers
 for each in mpirun slurmctld slurmd munged torchrun; do
   PATH=$PATH:/usr/sbin command -v "$each" >/dev/null || {
     echo "moving day: $each is needed, and not among this system's packages (Debian has python3-torch, which brings torchrun)" >&2

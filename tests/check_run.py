@@ -55,6 +55,8 @@ def needed_by(name):
         return ["long", "ray"]
     if name == "example_libtorch":
         return ["torch"]
+    if name.startswith("example_libtorch_data"):
+        return ["torch", "launchers"]
     return []
 
 

@@ -15,14 +15,16 @@ for word in "$@"; do
   case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
 done
 
-# What few tests need, and takes long to install, is left out where a name does not say so.
-needed=(build formats stores test cli gpu clang)
+# A test whose name is given gets what it needs and no more.
+needed=(build test)
 for name in "${@:-all}"; do
   case $name in
-    all) needed+=(mpi launchers torch) ;;
+    async* | collate* | core* | json* | order* | schedule*) continue ;;  # no component, no server
+    all) needed+=(mpi launchers torch sound) ;;
     launch* | moving_day | own_data | quickstart*) needed+=(mpi launchers) ;;
-    example*) needed+=(torch) ;;
+    example*) needed+=(torch sound mpi launchers) ;;
   esac
+  needed+=(formats stores servers cli gpu clang)
 done
 tools/install-deps.sh "${needed[@]}"
 jobs=${MDSTREAM_JOBS:-$(nproc)}

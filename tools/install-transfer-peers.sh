@@ -13,7 +13,7 @@ works() {
 }
 if works; then exit 0; fi
 
-"$(dirname "$0")/install-deps.sh" test bench
+"$(dirname "$0")/install-deps.sh" test servers bench
 mkdir -p "$(dirname "$directory")"
 /usr/bin/python3 -m venv "$directory"
 tries "$directory/bin/pip" install -q --disable-pip-version-check \

@@ -1,0 +1,83 @@
+#pragma once
+
+/// An mdstream loader as a dataset of torch::data.
+
+#include <mdstream/interop/dlpack.hpp>
+#include <mdstream/mdstream.hpp>
+
+#include <ATen/DLConvertor.h>
+#include <torch/data.h>
+#include <torch/serialize.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace libtorch_data {
+
+namespace mds = mdstream;
+
+/// Epochs, batches and state of a loader, as torch::data's StatefulDataset. An example is a whole
+/// batch: the columns `Data` and `Target` as tensors that show the batch's own memory and keep it
+/// alive. The loader knows rank and batch size, shuffles and reads ahead, so torch's data loader is
+/// given no sampler and no workers, and its batch size is not looked at.
+///
+/// Lifetime: the dataset shares the loader, whose state goes into checkpoints.
+/// Thread safety: one thread, as the loader.
+/// Errors: those of `loader::epoch_type::next`, as exceptions out of torch's data loader.
+/// Cost: a copy of nothing; an allocation for each batch.
+///
+///     using dataset = stream_dataset<policies, "x", "y">;
+///     const auto stream = std::make_shared<dataset::loader_type>(options);
+///     auto batches = torch::data::make_data_loader(dataset(stream),
+///     torch::data::DataLoaderOptions()); for (auto& batch : *batches) train(batch.data,
+///     batch.target);
+template <class Policies, mds::fixed_string Data, mds::fixed_string Target>
+class stream_dataset
+    : public torch::data::datasets::StatefulDataset<stream_dataset<Policies, Data, Target>,
+                                                    torch::data::Example<>> {
+ public:
+  using loader_type = mds::loader<Policies>;
+  using batch_type = typename loader_type::batch_type;
+
+  explicit stream_dataset(std::shared_ptr<loader_type> from)
+      : loader_(std::move(from)), epoch_(loader_->epoch()) {}
+
+  /// Torch's data loader calls it where an epoch begins.
+  void reset() override { epoch_ = loader_->epoch(); }
+
+  torch::optional<torch::data::Example<>> get_batch(std::size_t) override {
+    auto batch = std::make_shared<batch_type>();
+    if (!epoch_.next(*batch)) return torch::nullopt;
+    const std::shared_ptr<const batch_type> whole = std::move(batch);
+    return torch::data::Example<>(tensor_of(whole, whole->template get<Data>()),
+                                  tensor_of(whole, whole->template get<Target>()));
+  }
+
+  /// Batches of an epoch on this rank.
+  torch::optional<std::size_t> size() const override { return loader_->batches_per_epoch(); }
+
+  void save(torch::serialize::OutputArchive& archive) const override {
+    archive.write("loader_state", torch::IValue(loader_->state()));
+  }
+  void load(torch::serialize::InputArchive& archive) override {
+    torch::IValue state;
+    archive.read("loader_state", state);
+    loader_->load_state(state.toStringRef());
+    reset();
+  }
+
+ private:
+  template <class View>
+  static torch::Tensor tensor_of(const std::shared_ptr<const batch_type>& batch,
+                                 const View& column) {
+    return at::fromDLPack(
+        reinterpret_cast<DLManagedTensor*>(mds::dlpack::export_tensor(batch, column)));
+  }
+
+  std::shared_ptr<loader_type> loader_;
+  typename loader_type::epoch_type epoch_;
+};
+
+}  // namespace libtorch_data
