@@ -129,9 +129,8 @@ static void train(const std::string& directory, std::int64_t steps) {
   torch::manual_seed(1);  // the same model in every process
   torch::nn::Linear model(2, 1);
   torch::optim::SGD optimizer(model->parameters(), 0.1);
-  const auto stream = std::make_shared<dataset::loader_type>(mds::loader_options{
-      .local = directory + "/data", .global_batch_size = global_batch, .seed = 2, .world = world});
-  dataset data(stream);
+  dataset data(
+      {.local = directory + "/data", .global_batch_size = global_batch, .seed = 2, .world = world});
   const std::string checkpoint = directory + "/checkpoint.pt";
   std::int64_t step = 0;
   if (std::filesystem::exists(checkpoint)) step = load(checkpoint, model, data);

@@ -23,16 +23,15 @@ namespace mds = mdstream;
 /// alive. The loader knows rank and batch size, shuffles and reads ahead, so torch's data loader is
 /// given no sampler and no workers, and its batch size is not looked at.
 ///
-/// Lifetime: the dataset shares the loader, whose state goes into checkpoints.
-/// Thread safety: one thread, as the loader.
-/// Errors: those of `loader::epoch_type::next`, as exceptions out of torch's data loader.
-/// Cost: a copy of nothing; an allocation for each batch.
+/// Lifetime: copies share the loader and its epoch: one goes into torch's data loader, the other
+/// saves the state. Thread safety: one thread, as the loader. Errors: those of
+/// `loader::epoch_type::next`, as exceptions out of torch's data loader. Cost: a copy of nothing;
+/// an allocation for each batch.
 ///
-///     using dataset = stream_dataset<policies, "x", "y">;
-///     const auto stream = std::make_shared<dataset::loader_type>(options);
-///     auto batches = torch::data::make_data_loader(dataset(stream),
-///     torch::data::DataLoaderOptions()); for (auto& batch : *batches) train(batch.data,
-///     batch.target);
+///     stream_dataset<policies, "x", "y"> data({.remote = "s3://bucket/data", .batch_size = 32});
+///     auto batches = torch::data::make_data_loader(data, torch::data::DataLoaderOptions());
+///     for (auto& batch : *batches) train(batch.data, batch.target);
+///     data.save(archive);
 template <class Policies, mds::fixed_string Data, mds::fixed_string Target>
 class stream_dataset
     : public torch::data::datasets::StatefulDataset<stream_dataset<Policies, Data, Target>,
@@ -41,31 +40,30 @@ class stream_dataset
   using loader_type = mds::loader<Policies>;
   using batch_type = typename loader_type::batch_type;
 
-  explicit stream_dataset(std::shared_ptr<loader_type> from)
-      : loader_(std::move(from)), epoch_(loader_->epoch()) {}
+  explicit stream_dataset(const mds::loader_options& options)
+      : stream_(std::make_shared<stream>(options)) {}
 
   /// Torch's data loader calls it where an epoch begins.
-  void reset() override { epoch_ = loader_->epoch(); }
+  void reset() override { stream_->epoch = stream_->loader.epoch(); }
 
   torch::optional<torch::data::Example<>> get_batch(std::size_t) override {
     auto batch = std::make_shared<batch_type>();
-    if (!epoch_.next(*batch)) return torch::nullopt;
+    if (!stream_->epoch.next(*batch)) return torch::nullopt;
     const std::shared_ptr<const batch_type> whole = std::move(batch);
     return torch::data::Example<>(tensor_of(whole, whole->template get<Data>()),
                                   tensor_of(whole, whole->template get<Target>()));
   }
 
   /// Batches of an epoch on this rank.
-  torch::optional<std::size_t> size() const override { return loader_->batches_per_epoch(); }
+  torch::optional<std::size_t> size() const override { return stream_->loader.batches_per_epoch(); }
 
   void save(torch::serialize::OutputArchive& archive) const override {
-    archive.write("loader_state", torch::IValue(loader_->state()));
+    archive.write("loader_state", torch::IValue(stream_->loader.state()));
   }
   void load(torch::serialize::InputArchive& archive) override {
     torch::IValue state;
     archive.read("loader_state", state);
-    loader_->load_state(state.toStringRef());
-    reset();
+    stream_->loader.load_state(state.toStringRef());
   }
 
  private:
@@ -76,8 +74,14 @@ class stream_dataset
         reinterpret_cast<DLManagedTensor*>(mds::dlpack::export_tensor(batch, column)));
   }
 
-  std::shared_ptr<loader_type> loader_;
-  typename loader_type::epoch_type epoch_;
+  struct stream {
+    explicit stream(const mds::loader_options& options) : loader(options), epoch(loader.epoch()) {}
+
+    loader_type loader;
+    typename loader_type::epoch_type epoch;
+  };
+
+  std::shared_ptr<stream> stream_;
 };
 
 }  // namespace libtorch_data
