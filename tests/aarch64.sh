@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# tests/aarch64.sh [NAME...]: builds tests for aarch64 with Debian's cross compiler and runs them under qemu: by default of
-# the modules whose bytes and order may depend on the processor. Others by their names, but for those that start themselves
-# once more (cache): that needs binfmt_misc. Installs the compiler and qemu; arm64's libraries are unpacked in build/aarch64-system,
+# tests/aarch64.sh [NAME...]: builds tests for aarch64 with Debian's cross compiler and runs them under qemu: by default
+# those of the modules whose bytes and order may depend on the processor, and `loader`, the consumer's program, which writes a
+# dataset and reads it through a loader and its cache. Others by their names, but for those that start themselves once more
+# (cache): that needs binfmt_misc. Installs the compiler and qemu; arm64's libraries are unpacked in build/aarch64-system,
 # so that the packages of this system stay as they are. Not part of tests/run.sh. The build lies in build/aarch64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,7 +10,7 @@ cd "$(dirname "$0")/.."
 . tools/tries.sh
 
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(core order order_fastmath codec hash format collate checkpoint)
+[ ${#names[@]} -gt 0 ] || names=(loader core order order_fastmath codec hash format collate checkpoint)
 
 install_packages g++-aarch64-linux-gnu qemu-user-static cmake ninja-build git
 
@@ -30,7 +31,17 @@ if [ ! -e "$system/complete-1" ]; then
 fi
 
 build=build/aarch64
+tests=()
+for name in "${names[@]}"; do
+  [ "$name" = loader ] || { tests+=("$name") && continue; }
+  mkdir -p "$build"
+  aarch64-linux-gnu-g++ --sysroot="$system" -std=c++20 -O1 -DASIO_STANDALONE -DCONSUMER_READS -Iinclude tests/consumer/source/*.cpp \
+    -o "$build/loader" -pthread -lzstd
+  qemu-aarch64-static -L "$system" "$build/loader"
+done
+[ ${#tests[@]} -gt 0 ] || exit 0
+
 cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" -DCMAKE_SYSROOT="$system" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_EXAMPLES=OFF -DMDSTREAM_BENCH=OFF -DMDSTREAM_CUDA=OFF
-cmake --build "$build" --target "${names[@]/#/test_}"
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "^($(IFS='|'; echo "${names[*]}"))\$"
+cmake --build "$build" --target "${tests[@]/#/test_}"
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "^($(IFS='|'; echo "${tests[*]}"))\$"
