@@ -23,6 +23,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,8 +47,8 @@ static void write_dataset(const std::string& where) {
   out.finish();
 }
 
-/// torchrun has a server, which the ranks are clients of; other processes meet in a file, whose
-/// name is that of this start.
+/// torchrun names the address of a server, which rank 0 is unless torchrun itself runs one; other
+/// processes meet in a file, whose name is that of this start.
 static c10::intrusive_ptr<c10d::Store> meeting_place(const mds::world& world,
                                                      const std::string& directory) {
   if (world.num_ranks() == 1) return c10::make_intrusive<c10d::HashStore>();
@@ -56,7 +57,8 @@ static c10::intrusive_ptr<c10d::Store> meeting_place(const mds::world& world,
   if (host != nullptr && port != nullptr) {
     c10d::TCPStoreOptions options;
     options.port = static_cast<std::uint16_t>(std::stoi(port));
-    options.isServer = world.rank == 0 && std::getenv("TORCHELASTIC_USE_AGENT_STORE") == nullptr;
+    const char* const agent = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+    options.isServer = world.rank == 0 && (agent == nullptr || std::string_view(agent) != "True");
     return c10::make_intrusive<c10d::TCPStore>(host, options);
   }
   std::string name = "start-" + mds::launch::token_from_environment(&std::getenv);
@@ -128,7 +130,7 @@ static void train(const std::string& directory, std::int64_t steps) {
 
   torch::manual_seed(1);  // the same model in every process
   torch::nn::Linear model(2, 1);
-  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  torch::optim::SGD optimizer(model->parameters(), 0.3);
   dataset data(
       {.local = directory + "/data", .global_batch_size = global_batch, .seed = 2, .world = world});
   const std::string checkpoint = directory + "/checkpoint.pt";
