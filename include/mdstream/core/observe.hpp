@@ -29,8 +29,8 @@ struct totals {
 struct step {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
-  std::uint64_t samples = 0;  ///< of the batch; padding counts
-  std::uint64_t results = 0;  ///< rows of the batch; as many unless a transform makes any number
+  std::uint64_t samples = 0;  ///< of the batch; padding does not count
+  std::uint64_t results = 0;  ///< rows of them; as many unless a transform makes any number
   std::uint64_t vetoed = 0;   ///< samples of which the transform made none
   std::chrono::steady_clock::time_point begun{};  ///< when the loop asked for the batch
   std::chrono::nanoseconds took{0};               ///< from then until it was handed out

@@ -68,6 +68,12 @@ class order_engine {
     return detail::count_batches(request(parallel, batch_size, start, nullptr), opener());
   }
 
+  /// Those of them that are full on every rank; they come first.
+  [[nodiscard]] std::uint64_t full_batches(const world& parallel, std::uint64_t batch_size,
+                                           const epoch_start& start) const {
+    return detail::count_full_batches(request(parallel, batch_size, start, nullptr), opener());
+  }
+
  private:
   [[nodiscard]] detail::epoch_request request(const world& parallel, std::uint64_t batch_size,
                                               const epoch_start& start,

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 namespace mdstream::inline v0 {
@@ -33,7 +34,6 @@ struct epoch_start {
   std::uint64_t shuffle_seed = 9176;
   std::uint64_t shuffle_block_size = 1 << 18;
   std::optional<std::uint64_t> initial_physical_nodes{};
-  bool finished = false;  ///< another world had all of it: nothing is left
 
   friend bool operator==(const epoch_start&, const epoch_start&) = default;
 };
@@ -58,7 +58,8 @@ class progress {
         block_size_(options.shuffle_block_size),
         factor_(default_nodes_factor) {}
 
-  /// Keeps a state for the next `begin_epoch`. `finished`: it is from the end of its epoch.
+  /// Keeps a state for the next `begin_epoch`. `finished`: it is from the end of its epoch, so that
+  /// the one after it begins.
   void load(const resume_point& state, bool finished = false) {
     loaded_ = state;
     finished_ = finished;
@@ -78,6 +79,10 @@ class progress {
     const bool goes_on = loaded_ && !loaded_is_stale();
     if (goes_on) {
       at = *loaded_;
+      if (finished_ && at.epoch != std::numeric_limits<std::int64_t>::max()) {
+        ++at.epoch;
+        at.sample_in_epoch = 0;
+      }
       ncn_ = at.num_canonical_nodes;
       seed_ = at.shuffle_seed;
       initial_nodes_ = at.initial_physical_nodes;
@@ -94,8 +99,7 @@ class progress {
             .num_canonical_nodes = ncn_,
             .shuffle_seed = seed_,
             .shuffle_block_size = *block_size_,
-            .initial_physical_nodes = initial_nodes_,
-            .finished = goes_on && finished_};
+            .initial_physical_nodes = initial_nodes_};
   }
 
   /// What to save when `samples` of the current epoch have been handed out, over all distinct

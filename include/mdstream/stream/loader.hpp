@@ -13,6 +13,7 @@
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/stream/detail/watch.hpp>
 #include <mdstream/stream/options.hpp>
+#include <mdstream/stream/state.hpp>
 #include <mdstream/stream/stream_info.hpp>
 
 #include <asio/associated_executor.hpp>
@@ -201,6 +202,16 @@ class loader {
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return engine_->batches_per_epoch(); }
   /// How many of these batches are left; after a resume, fewer than an epoch has.
   [[nodiscard]] std::uint64_t batches_left() const { return engine_->batches_left(); }
+  /// Number of samples that this rank gets in the same epoch; padding does not count. Throws the
+  /// errors of the epoch. Cost: the time to open an epoch.
+  [[nodiscard]] std::uint64_t rank_epoch_size() const { return engine_->rank_epoch_size(); }
+  /// The number of the epoch that comes next, from 0: the one that a loaded state continues, or
+  /// the one after it if the state was saved at its end. Count epochs by it, and a resumed run
+  /// reads as many as one that was never interrupted.
+  ///
+  ///     while (loader.next_epoch() < epochs)
+  ///       for (auto& batch : loader.epoch()) train_step(batch);
+  [[nodiscard]] std::uint64_t next_epoch() const { return engine_->next_epoch(); }
   /// The streams in the order of the options, with their final weights in the current phase.
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
@@ -244,12 +255,28 @@ class loader {
   /// The same for MosaicML Streaming, with its five keys alone. Throws `errc::unsupported` if these
   /// are not enough: for an order that Python does not have.
   [[nodiscard]] std::string python_state() const { return engine_->python_state(); }
-  /// Continues from a state when the next epoch begins. Accepts states of Python, too.
+  /// Continues from a state when the next epoch begins. Accepts states of Python, too. A state that
+  /// was saved at the end of an epoch continues with the next one.
+  ///
+  /// `accepted` names what may differ from the run that saved the state:
+  /// - `accept::global_batch_size`: with `random` and `once` batching the rest of the epoch is read
+  ///   in batches of the new size. No sample is left out. Up to as many as there are nodes are read
+  ///   twice if the nodes do not divide the samples that were read.
+  /// - `accept::dataset`, `accept::mix`, and another global batch size with the other batching
+  ///   methods: seed, canonical nodes and the number of the epoch are kept, but the order differs.
+  ///   A state from the middle of an epoch continues with the next epoch, and `warn` says so.
+  ///   Bad shards of another dataset are forgotten.
+  ///
+  ///     loader.load_state(text, mds::accept::global_batch_size | mds::accept::mix);
+  ///
   /// If it throws, nothing changes: `errc::corrupt` for text that is no state;
   /// `errc::state_mismatch`, which names the field and both values, for a state of another dataset,
-  /// mix, order or global batch size. It throws that, too, for a state of an epoch that this loader
-  /// has already begun: to go back, create a new loader.
-  void load_state(std::string_view text) { engine_->load_state(parse_state(text)); }
+  /// mix, order or global batch size that is not accepted. It throws that, too, for a state of an
+  /// epoch that this loader has already begun: to go back, create a new loader.
+  /// `errc::unsupported` if something else is accepted and differs, and the options have `phases`.
+  void load_state(std::string_view text, accept accepted = accept::nothing) {
+    engine_->load_state(parse_state(text), accepted);
+  }
 
  private:
   // By value: a store that is moved in here goes with the loader.

@@ -151,6 +151,9 @@ struct loader_options {
   /// The default is the number of nodes at the first epoch (64 times that for py1s and py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
   batching_method batching = batching_method::random;
+  /// An epoch ends before the first batch that would be smaller than the others, on all ranks. Not
+  /// with `batching_method::once`. Epochs of `phases` end so in any case.
+  bool drop_last = false;
   sampling_method sampling = sampling_method::balanced;
   std::uint64_t sampling_granularity = 1;
   partition_algo partition = partition_algo::relaxed;

@@ -44,6 +44,24 @@ struct run_state {
   replaced_samples bad_samples{};
 };
 
+/// What may differ between the run that saved a state and the one that continues from it; see
+/// `loader::load_state`. Combine them with `|`.
+enum class accept : std::uint8_t {
+  nothing = 0,
+  global_batch_size = 1,  ///< another global batch size
+  dataset = 2,            ///< other samples: shards were added, or a dataset was replaced
+  mix = 4,                ///< other weights, epoch size, sampling or batching method
+};
+
+[[nodiscard]] constexpr accept operator|(accept a, accept b) noexcept {
+  return static_cast<accept>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+/// Whether `given` names all that `wanted` names.
+[[nodiscard]] constexpr bool accepts(accept given, accept wanted) noexcept {
+  return (static_cast<unsigned>(given) & static_cast<unsigned>(wanted)) ==
+         static_cast<unsigned>(wanted);
+}
+
 namespace detail {
 
 /// Python keeps a state in shared memory of this many bytes, its terminator included.
@@ -54,8 +72,15 @@ inline constexpr int state_version = 1;
 
 [[nodiscard]] json::array numbers(const std::vector<std::uint32_t>& from);
 
+/// `instead`: what `load_state` could accept to go on nevertheless; empty if nothing.
 [[noreturn]] void state_differs(std::string_view field, const std::string& saved,
-                                const std::string& here);
+                                const std::string& here, std::string_view instead = {});
+
+/// Whether the two runs have the same samples.
+[[nodiscard]] bool same_samples(const run_identity& a, const run_identity& b) noexcept;
+
+/// Whether their epochs are drawn alike from the same samples.
+[[nodiscard]] bool same_epochs(const run_identity& a, const run_identity& b) noexcept;
 
 }  // namespace detail
 
@@ -68,8 +93,9 @@ inline constexpr int state_version = 1;
 [[nodiscard]] run_state parse_state(std::string_view text);
 
 /// Throws `errc::state_mismatch`, naming the field and both values, unless a state that was saved
-/// by `saved` can go on in `here`.
-void require_same_run(const run_identity& saved, const run_identity& here);
+/// by `saved` can go on in `here`, or what differs is accepted.
+void require_same_run(const run_identity& saved, const run_identity& here,
+                      accept accepted = accept::nothing);
 
 }  // namespace mdstream::inline v0
 

@@ -25,7 +25,7 @@ struct replaced_samples {
 };
 
 /// What a transform has made of samples; see `loader::results`. Unless it makes any number of
-/// results, each sample has one, and padding counts.
+/// results, each sample has one. Padding does not count.
 struct result_counts {
   std::uint64_t samples = 0;
   std::uint64_t results = 0;  ///< rows of batches

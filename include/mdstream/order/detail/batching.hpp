@@ -41,6 +41,17 @@ struct epoch_request {
 /// Opens the shuffled epoch of a task.
 using open_shuffle = std::function<any_sequence(const shuffle_task&)>;
 
+/// Global batches of an order before the first that has padding. Reads the last ones.
+[[nodiscard]] inline std::uint64_t full_batches(const epoch_order& order) {
+  std::vector<std::int64_t> ids(order.global_batch_size());
+  std::uint64_t full = order.global_batches();
+  for (; full != 0; --full) {
+    order.ids((full - 1) * ids.size(), ids);
+    if (std::ranges::none_of(ids, [](std::int64_t id) { return id < 0; })) break;
+  }
+  return full;
+}
+
 /// Makes the order of one epoch, by the method that the options name.
 class epoch_builder {
  public:
@@ -59,7 +70,6 @@ class epoch_builder {
   }
 
   [[nodiscard]] epoch_order build() const {
-    if (request_.start.finished) return {any_sequence{}, global_batch_};
     switch (request_.options.batching) {
       case batching_method::random: return random();
       case batching_method::stratified: return stratified();
@@ -73,13 +83,25 @@ class epoch_builder {
   /// Global batches of `build`, without what costs most: samples enough for all canonical nodes can
   /// be shuffled.
   [[nodiscard]] std::uint64_t batches() const {
-    if (!request_.start.finished && request_.options.batching == batching_method::random &&
-        request_.mix.epoch_size >= request_.start.num_canonical_nodes)
-      return random_deal().global_batches();
+    if (is_known_by_deal()) return random_deal().global_batches();
     return build().global_batches();
   }
 
+  /// Those of them without padding, which come first.
+  [[nodiscard]] std::uint64_t full_batches() const {
+    if (is_known_by_deal()) {
+      const partition deal = random_deal();
+      return std::min(deal.global_batches(), deal.samples_per_rank() / deal.batch_size());
+    }
+    return mdstream::detail::full_batches(build());
+  }
+
  private:
+  [[nodiscard]] bool is_known_by_deal() const {
+    return request_.options.batching == batching_method::random &&
+           request_.mix.epoch_size >= request_.start.num_canonical_nodes;
+  }
+
   [[nodiscard]] std::size_t streams() const { return request_.mix.choose.size(); }
 
   /// The partition of the world that is asked for; the methods change parts of it.
@@ -307,6 +329,12 @@ class epoch_builder {
 [[nodiscard]] inline std::uint64_t count_batches(const epoch_request& request,
                                                  const open_shuffle& open) {
   return detail::epoch_builder(request, open).batches();
+}
+
+/// Those of them without padding, at the same cost.
+[[nodiscard]] inline std::uint64_t count_full_batches(const epoch_request& request,
+                                                      const open_shuffle& open) {
+  return detail::epoch_builder(request, open).full_batches();
 }
 
 }  // namespace mdstream::inline v0::detail

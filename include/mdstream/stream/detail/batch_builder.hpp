@@ -43,7 +43,7 @@ class untyped_batch {
   std::uint64_t epoch = 0;
   std::uint64_t number = 0;                 ///< of the global batch in its epoch
   std::size_t samples = 0;                  ///< of the order, padding too: what a state counts
-  result_counts made{};                     ///< of them
+  result_counts made{};                     ///< of them, without padding
   std::vector<std::int64_t> bad_samples{};  ///< ids of those in whose place others are
 };
 

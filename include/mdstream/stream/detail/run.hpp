@@ -93,6 +93,8 @@ class batch_engine {
   /// As those of `loader`.
   [[nodiscard]] std::uint64_t batches_per_epoch() const;
   [[nodiscard]] std::uint64_t batches_left() const;
+  [[nodiscard]] std::uint64_t rank_epoch_size() const;
+  [[nodiscard]] std::uint64_t next_epoch() const;
   [[nodiscard]] sample_origin origin(std::int64_t id) const;
   [[nodiscard]] std::vector<stream_info> streams() const;
   [[nodiscard]] result_counts results() const noexcept { return handed_out_->made; }
@@ -143,7 +145,7 @@ class batch_engine {
 
   [[nodiscard]] std::string python_state() const;
 
-  void load_state(const run_state& saved);
+  void load_state(const run_state& saved, accept accepted);
 
  private:
   static void require_same(std::string_view field, std::uint64_t saved, std::uint64_t here);
@@ -192,8 +194,9 @@ class batch_engine {
   [[nodiscard]] std::uint64_t next_use(const epoch_feed& now, std::uint32_t shard,
                                        std::uint64_t from) const;
 
-  /// Takes over what there is to tell of the epoch at hand, which ends.
-  void count_epoch();
+  /// Takes over what there is to tell of the epoch at hand, which ends. `bad`: what the next one
+  /// was made with; a shard that was found to be bad after that is read there, and found again.
+  void count_epoch(substitutions bad);
 
   void require_idle() const;
 
@@ -204,6 +207,13 @@ class batch_engine {
   void require_current(std::uint64_t ticket) const;
 
   [[nodiscard]] run_identity identity(const resume_point& at) const;
+
+  /// The whole of the epoch at hand, or of the next one if none is or a state was loaded.
+  [[nodiscard]] epoch_start whole_epoch() const;
+
+  /// Where a state continues that another run has saved, of which the user accepts what differs:
+  /// in its epoch where that has the same samples in the same order, otherwise with the next one.
+  [[nodiscard]] resume_point place_here(const run_state& saved, const run_identity& here) const;
 
   detail::maker made_;
   world position_;

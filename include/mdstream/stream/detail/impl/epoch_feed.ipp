@@ -94,7 +94,10 @@ MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
 
 MDSTREAM_INLINE std::uint64_t epoch_feed::assemble(const upcoming_batch& from,
                                                    detail::untyped_batch& into) {
-  const std::uint64_t rows = from.ids.size();
+  // Padding comes last.
+  const auto last =
+      std::find_if(from.ids.rbegin(), from.ids.rend(), [](std::int64_t id) { return id >= 0; });
+  const auto rows = static_cast<std::uint64_t>(from.ids.rend() - last);
   into.made = {.samples = rows, .results = rows};
   return assemble(from, {.ids = from.ids, .samples = found_}, into);
 }

@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 namespace mdstream::inline v0::detail {
 
@@ -20,7 +21,7 @@ MDSTREAM_INLINE void batch_engine::hand_out::tell(const detail::watch::call& beg
   watched->end(began,
                {.epoch = got.epoch,
                 .batch = got.number,
-                .samples = got.samples,
+                .samples = got.made.samples,
                 .results = got.made.results,
                 .vetoed = got.made.vetoed,
                 .queued = queued},
@@ -62,7 +63,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       corpus_(streams_of(given, handed_out_->hears_warnings()), policies.corpus, opened),
       order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
              given.phases, global_batch_size(), policies.shuffler(given.shuffle_algo),
-             given.subset),
+             given.subset, given.drop_last),
       plans_(corpus_.cache_root().empty() ? "" : corpus_.cache_root() + "/.mdstream/plans"),
       progress_(order_.begin_run()),
       bad_(corpus_.shards_of_streams()),
@@ -96,11 +97,11 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   if (ticket_ == 0) order_.check(position_, batch_size_, progress_);
   progress begun = progress_;  // kept only once the order is there: a failure begins nothing
   const epoch_start start = begun.begin_epoch(position_);
-  const substitutions bad = excluded();
+  substitutions bad = excluded();
   std::unique_ptr<epoch_feed> made(  // all of them are feeds
       static_cast<epoch_feed*>(epochs_->take({start, bad.bad()}).release()));
   if (!made) made = make_feed(start, bad);
-  count_epoch();
+  count_epoch(std::move(bad));
   ++ticket_;
   handed_out_->samples = 0;
   handed_out_->batches = 0;
@@ -121,14 +122,25 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   return ticket_;
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::batches_per_epoch() const {
+MDSTREAM_INLINE epoch_start batch_engine::whole_epoch() const {
   const bool at_hand = feed_ && !progress_.has_loaded();
-  const std::int64_t epoch = progress_.epoch();
   epoch_start whole = progress(progress_).begin_epoch(position_);
-  if (at_hand) whole.epoch = static_cast<std::uint64_t>(epoch);
+  if (at_hand) whole.epoch = static_cast<std::uint64_t>(progress_.epoch());
   whole.sample_in_epoch = 0;
-  whole.finished = false;
-  return order_.batches(position_, batch_size_, whole);
+  return whole;
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::batches_per_epoch() const {
+  return order_.batches(position_, batch_size_, whole_epoch());
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::rank_epoch_size() const {
+  return order_.samples_of_rank(position_, batch_size_, whole_epoch(),
+                                builder_->about.in_stretches);
+}
+
+MDSTREAM_INLINE std::uint64_t batch_engine::next_epoch() const {
+  return progress(progress_).begin_epoch(position_).epoch;
 }
 
 MDSTREAM_INLINE std::uint64_t batch_engine::batches_left() const {
@@ -258,28 +270,61 @@ MDSTREAM_INLINE std::string batch_engine::python_state() const {
   return to_text(run_state{.at = now.at});
 }
 
-MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved) {
+MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept accepted) {
   made_.require_here("loader");
+  resume_point at = saved.at;
+  bool same_samples = true;
+  std::uint64_t largest_batch = global_batch_size();
   if (saved.identity) {
-    require_same_run(*saved.identity, identity(saved.at));
+    const run_identity here = identity(saved.at);
+    require_same_run(*saved.identity, here, accepted);
+    at = place_here(saved, here);
+    same_samples = detail::same_samples(*saved.identity, here);
+    largest_batch = std::max(largest_batch, saved.identity->global_batch_size);
     require_same("seed", saved.at.shuffle_seed, engine().options().shuffle_seed);
     if (canonical_nodes_ != 0)
       require_same("num_canonical_nodes", saved.at.num_canonical_nodes, canonical_nodes_);
   }
-  resume_point at = saved.at;
-  if (saved.identity && at.epoch < 0) at.epoch = 0;  // saved before the first batch
   progress loaded = progress_;
-  loaded.load(at, saved.identity && order_.is_finished(at));
+  loaded.load(at, saved.identity && order_.is_finished(at, largest_batch));
   if (loaded.loaded_is_stale())
     throw error(errc::state_mismatch,
                 "the state is of epoch " + std::to_string(at.epoch) +
                     ", which this loader has begun already: to go back, make a new loader");
   order_.check(position_, batch_size_, loaded);
+  if (saved.identity && at.sample_in_epoch != 0 &&
+      order_.batches(position_, batch_size_, progress(loaded).begin_epoch(position_)) == 0)
+    loaded.load(at, true);  // also where samples are left that make no batch
   substitutions bad = excluded();
-  for (const std::uint32_t shard : saved.substituted) bad.add(shard);
+  if (same_samples)
+    for (const std::uint32_t shard : saved.substituted) bad.add(shard);
   progress_ = loaded;
   bad_ = std::move(bad);
   handed_out_->bad = saved.bad_samples;
+  if (!same_samples) handed_out_->bad.first.clear();  // ids of the other samples
+  if (at.epoch != std::max<std::int64_t>(saved.at.epoch, 0))
+    corpus_.warn("the state is of epoch " + std::to_string(saved.at.epoch) + ", of which " +
+                 std::to_string(saved.at.sample_in_epoch) +
+                 " samples were read in an order that this run does not have: epoch " +
+                 std::to_string(at.epoch) + " begins, and what was left of that one is not read");
+}
+
+MDSTREAM_INLINE resume_point batch_engine::place_here(const run_state& saved,
+                                                      const run_identity& here) const {
+  resume_point at = saved.at;
+  at.epoch = std::max<std::int64_t>(at.epoch, 0);  // -1: saved before the first batch
+  const run_identity& before = *saved.identity;
+  const bool same_batches = before.global_batch_size == here.global_batch_size;
+  const bool same_epochs = detail::same_epochs(before, here);
+  if (same_batches && same_epochs) return at;
+  if (order_.has_phases())
+    throw error(errc::unsupported,
+                "phases begin with a global batch, so a state cannot go on with other batches, "
+                "samples or weights under phases: begin a run without them");
+  if (at.sample_in_epoch == 0 || (same_epochs && order_.suits_any_batch_size())) return at;
+  at.sample_in_epoch = 0;
+  if (at.epoch != std::numeric_limits<std::int64_t>::max()) ++at.epoch;
+  return at;
 }
 
 MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uint64_t saved,
@@ -396,13 +441,13 @@ MDSTREAM_INLINE std::uint64_t batch_engine::next_use(const epoch_feed& now, std:
   return later == never ? never : batches + later;
 }
 
-MDSTREAM_INLINE void batch_engine::count_epoch() {
+MDSTREAM_INLINE void batch_engine::count_epoch(substitutions bad) {
   stalled_before_ = stalled();
   if (feed_) {
     shards_before_.needed += feed_->counters().needed;
     shards_before_.missed += feed_->counters().missed;
   }
-  bad_ = excluded();
+  bad_ = std::move(bad);
 }
 
 MDSTREAM_INLINE void batch_engine::require_idle() const {

@@ -8,8 +8,12 @@
 #include <mdstream/version.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -17,8 +21,11 @@ MDSTREAM_INLINE run_order::run_order(std::span<const stream_shards> streams,
                                      const order_options& options, std::vector<mix_phase> phases,
                                      std::uint64_t global_batch_size,
                                      detail::erased_shuffler shuffler,
-                                     std::optional<sample_subset> subset)
-    : global_batch_size_(global_batch_size), subset_(std::move(subset)) {
+                                     std::optional<sample_subset> subset, bool drop_last)
+    : global_batch_size_(global_batch_size), subset_(std::move(subset)), drop_last_(drop_last) {
+  if (drop_last && options.batching == batching_method::once)
+    throw error(errc::invalid_argument,
+                "batching \"once\" reads every sample, but drop_last would leave some out");
   if (phases.empty()) {
     single_.emplace(streams, options, std::move(shuffler));
     note(*single_);
@@ -40,7 +47,8 @@ MDSTREAM_INLINE run_order::epoch_part run_order::epoch(const world& parallel,
                                                        const plan_keeper& plans) const {
   if (single_) {
     epoch_order order = plans.open(*single_, parallel, batch_size, start);
-    return {with_ids(std::move(order)), std::numeric_limits<std::uint64_t>::max()};
+    return {with_ids(std::move(order)), drop_last_ ? batches(parallel, batch_size, start)
+                                                   : std::numeric_limits<std::uint64_t>::max()};
   }
   const auto place = schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_);
   return {with_ids(schedule_->order(place, parallel, batch_size, start)), place.batches_left};
@@ -53,29 +61,62 @@ MDSTREAM_INLINE epoch_order run_order::with_ids(epoch_order order) const {
   return {renumbered(std::move(order), *subset_), global_batch, deal};
 }
 
-MDSTREAM_INLINE bool run_order::is_finished(const resume_point& at) const {
+MDSTREAM_INLINE bool run_order::is_finished(const resume_point& at,
+                                            std::uint64_t largest_batch) const {
   if (!single_) return false;
   const std::uint64_t samples = single_->epoch_size();
   if (reads_once()) return at.sample_in_epoch >= samples;
   if (single_->options().batching != batching_method::random) return false;
   return at.sample_in_epoch >= positions_of_all(samples, at.num_canonical_nodes) &&
-         at.sample_in_epoch <= samples + at.num_canonical_nodes + 4 * global_batch_size_;
+         at.sample_in_epoch <= samples + at.num_canonical_nodes + 4 * largest_batch;
 }
 
 MDSTREAM_INLINE void run_order::check(const world& parallel, std::uint64_t batch_size,
                                       progress run) const {
   epoch_start start = run.begin_epoch(parallel);
-  if (start.finished || schedule_) start.sample_in_epoch = 0;
-  start.finished = false;
+  if (schedule_) start.sample_in_epoch = 0;
   const std::size_t phases = single_ ? 1 : schedule_->phases();
   for (std::size_t i = phase_of(start.epoch); i < phases; ++i)
     static_cast<void>(engine(i).batches(parallel, batch_size, start));
+  if (!drop_last_) return;
+  start.sample_in_epoch = 0;
+  if (batches(parallel, batch_size, start) == 0)
+    throw error(errc::invalid_argument,
+                "drop_last leaves nothing of an epoch of " +
+                    std::to_string(engine(0).epoch_size()) +
+                    " samples, which do not fill a global batch of " +
+                    std::to_string(global_batch_size_));
 }
 
 MDSTREAM_INLINE std::uint64_t run_order::batches(const world& parallel, std::uint64_t batch_size,
                                                  const epoch_start& start) const {
-  if (single_) return single_->batches(parallel, batch_size, start);
+  if (single_)
+    return drop_last_ ? single_->full_batches(parallel, batch_size, start)
+                      : single_->batches(parallel, batch_size, start);
   return schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_).batches_left;
+}
+
+MDSTREAM_INLINE std::uint64_t run_order::samples_of_rank(const world& parallel,
+                                                         std::uint64_t batch_size,
+                                                         const epoch_start& start,
+                                                         bool in_stretches) const {
+  const epoch_part part = epoch(parallel, batch_size, start);
+  std::vector<std::int64_t> ids(global_batch_size_);
+  std::uint64_t of_short_ones = 0;
+  std::uint64_t batches = std::min(part.order.global_batches(), part.batches);
+  for (; batches != 0; --batches) {  // from the last one to the last full one
+    part.order.ids((batches - 1) * ids.size(), ids);
+    const auto count = [](std::span<const std::int64_t> of) {
+      return static_cast<std::uint64_t>(
+          std::ranges::count_if(of, [](std::int64_t id) { return id >= 0; }));
+    };
+    const std::uint64_t all = count(ids), ranks = parallel.num_ranks();
+    if (all == ids.size()) break;
+    of_short_ones +=
+        in_stretches ? (parallel.rank + 1) * all / ranks - parallel.rank * all / ranks
+                     : count(std::span(ids).subspan(parallel.rank * batch_size, batch_size));
+  }
+  return batches * batch_size + of_short_ones;
 }
 
 MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threads,

@@ -124,9 +124,23 @@ MDSTREAM_INLINE std::string state_text(const run_state& state) {
 }
 
 MDSTREAM_INLINE void state_differs(std::string_view field, const std::string& saved,
-                                   const std::string& here) {
-  throw error(errc::state_mismatch, "the state was saved with " + std::string(field) + ' ' + saved +
-                                        ", this run has " + here);
+                                   const std::string& here, std::string_view instead) {
+  throw error(errc::state_mismatch,
+              "the state was saved with " + std::string(field) + ' ' + saved + ", this run has " +
+                  here +
+                  (instead.empty() ? ""
+                                   : "; if that is meant, load it with accept::" +
+                                         std::string(instead)));
+}
+
+MDSTREAM_INLINE bool same_samples(const run_identity& a, const run_identity& b) noexcept {
+  return a.dataset == b.dataset && a.source == b.source;
+}
+
+MDSTREAM_INLINE bool same_epochs(const run_identity& a, const run_identity& b) noexcept {
+  return same_samples(a, b) && a.epoch_size == b.epoch_size && a.mix == b.mix &&
+         a.batching == b.batching && a.sampling == b.sampling &&
+         a.sampling_granularity == b.sampling_granularity;
 }
 
 }  // namespace mdstream::inline v0::detail
@@ -159,21 +173,35 @@ MDSTREAM_INLINE run_state parse_state(std::string_view text) {
   return out;
 }
 
-MDSTREAM_INLINE void require_same_run(const run_identity& saved, const run_identity& here) {
-  const auto require = [](std::string_view field, const auto& a, const auto& b, auto&& text) {
-    if (a != b) detail::state_differs(field, text(a), text(b));
+MDSTREAM_INLINE void require_same_run(const run_identity& saved, const run_identity& here,
+                                      accept accepted) {
+  const auto require = [accepted](std::string_view field, const auto& a, const auto& b, auto&& text,
+                                  accept by = accept::nothing, std::string_view instead = {}) {
+    if (a == b || (by != accept::nothing && accepts(accepted, by))) return;
+    detail::state_differs(field, text(a), text(b), instead);
   };
   const auto number = [](std::uint64_t x) { return std::to_string(x); };
   const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
-  require("dataset", saved.dataset, here.dataset, detail::hex_digits);
-  require("source", saved.source, here.source, detail::hex_digits);
+  const auto shards = [](std::uint64_t x) {
+    return x == 0 ? std::string("none") : "fingerprint " + detail::hex_digits(x);
+  };
+  require("a dataset whose shards hold other numbers of samples,", saved.dataset, here.dataset,
+          shards, accept::dataset, "dataset");
+  require("foreign files that were other ones or cut in another way,", saved.source, here.source,
+          shards, accept::dataset, "dataset");
   require("phase", saved.phase, here.phase, number);
-  require("epoch_size", saved.epoch_size, here.epoch_size, number);
-  require("mix", saved.mix, here.mix, detail::hex_digits);
-  require("global_batch_size", saved.global_batch_size, here.global_batch_size, number);
-  require("batching", saved.batching, here.batching, quoted);
-  require("sampling", saved.sampling, here.sampling, quoted);
-  require("sampling_granularity", saved.sampling_granularity, here.sampling_granularity, number);
+  // Of other samples, an epoch has other numbers of each stream.
+  if (detail::same_samples(saved, here)) {
+    require("epoch_size", saved.epoch_size, here.epoch_size, number, accept::mix, "mix");
+    require("another mix of the streams (their proportion, repeat or choose),", saved.mix, here.mix,
+            shards, accept::mix, "mix");
+  }
+  require("global_batch_size", saved.global_batch_size, here.global_batch_size, number,
+          accept::global_batch_size, "global_batch_size");
+  require("batching", saved.batching, here.batching, quoted, accept::mix, "mix");
+  require("sampling", saved.sampling, here.sampling, quoted, accept::mix, "mix");
+  require("sampling_granularity", saved.sampling_granularity, here.sampling_granularity, number,
+          accept::mix, "mix");
   require("shuffle", saved.shuffle, here.shuffle, quoted);
   require("shuffle_block_size", saved.shuffle_block_size, here.shuffle_block_size, number);
 }
