@@ -277,6 +277,7 @@
 #include <mdstream/stream/detail/impl/lookahead.ipp>
 #include <mdstream/stream/detail/impl/observers.ipp>
 #include <mdstream/stream/detail/impl/opened_streams.ipp>
+#include <mdstream/stream/detail/impl/order_warnings.ipp>
 #include <mdstream/stream/detail/impl/places.ipp>
 #include <mdstream/stream/detail/impl/plan_keeper.ipp>
 #include <mdstream/stream/detail/impl/policy_batches.ipp>

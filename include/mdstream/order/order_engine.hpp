@@ -74,6 +74,13 @@ class order_engine {
     return detail::count_full_batches(request(parallel, batch_size, start, nullptr), opener());
   }
 
+  /// Samples of each stream that no batch of an epoch has, because they do not fill one of their
+  /// method; none with `batching_method::random` and `once`. Throws as `epoch`. O(streams).
+  [[nodiscard]] std::vector<std::uint64_t> left_out(const world& parallel, std::uint64_t batch_size,
+                                                    const epoch_start& start) const {
+    return detail::count_left_out(request(parallel, batch_size, start, nullptr), opener());
+  }
+
  private:
   [[nodiscard]] detail::epoch_request request(const world& parallel, std::uint64_t batch_size,
                                               const epoch_start& start,

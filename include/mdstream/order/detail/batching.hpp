@@ -96,6 +96,18 @@ class epoch_builder {
     return mdstream::detail::full_batches(build());
   }
 
+  /// Samples of each stream that no global batch has.
+  [[nodiscard]] std::vector<std::uint64_t> left_out() const {
+    switch (request_.options.batching) {
+      case batching_method::random:
+      case batching_method::once: break;
+      case batching_method::stratified: return stratified_leaves_out();
+      case batching_method::per_stream:
+      case batching_method::device_per_stream: return rows_leave_out();
+    }
+    return std::vector<std::uint64_t>(streams(), 0);
+  }
+
  private:
   [[nodiscard]] bool is_known_by_deal() const {
     return request_.options.batching == batching_method::random &&
@@ -178,15 +190,50 @@ class epoch_builder {
     return share;
   }
 
+  /// A stream's samples one by one, for every global batch to take its share.
+  [[nodiscard]] partition deal_of_singles(std::uint64_t samples, std::uint64_t nodes) const {
+    partition_request wanted = deal_of(samples);
+    wanted.nodes = nodes;
+    wanted.batch_size = 1;
+    return partition(wanted);
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> stratified_leaves_out() const {
+    const std::vector<std::uint64_t> share = shares();
+    std::uint64_t batches = max_samples;
+    for (std::size_t k = 0; k < streams(); ++k) {
+      const partition deal = deal_of_singles(request_.mix.choose[k], 1);
+      batches = std::min(batches, deal.samples_per_rank() * deal.ranks() / share[k]);
+    }
+    std::vector<std::uint64_t> out = request_.mix.choose;
+    for (std::size_t k = 0; k < streams(); ++k) out[k] -= std::min(out[k], batches * share[k]);
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> rows_leave_out() const {
+    const bool of_devices = request_.options.batching == batching_method::device_per_stream;
+    const std::uint64_t ncn = request_.start.num_canonical_nodes, nodes = request_.parallel.nodes;
+    std::vector<std::uint64_t> out = request_.mix.choose;
+    for (std::uint64_t& samples : out) {
+      if (of_devices) {
+        const partition deal = deal_of_singles(samples, ncn);
+        const std::uint64_t of_node = deal.samples_per_rank() * deal.ranks() * (ncn / nodes);
+        samples -= std::min(samples, of_node / request_.batch_size * request_.batch_size * nodes);
+      } else {
+        const partition deal(deal_of(samples));
+        const std::uint64_t rows = deal.samples_per_rank() / deal.batch_size();
+        samples -= std::min(samples, rows * global_batch_);
+      }
+    }
+    return out;
+  }
+
   [[nodiscard]] epoch_order stratified() const {
     std::vector<any_sequence> parts;
     std::vector<std::uint64_t> samples;
     for (std::size_t k = 0; k < streams(); ++k) {
       stream_part stream = open_stream(k);
-      partition_request wanted = deal_of(stream.samples);
-      wanted.nodes = 1;
-      wanted.batch_size = 1;
-      const partition deal(wanted);
+      const partition deal = deal_of_singles(stream.samples, 1);
       samples.push_back(deal.samples_per_rank() * deal.ranks());
       parts.push_back(dealt_sequence(deal, std::move(stream.source)));
     }
@@ -231,10 +278,7 @@ class epoch_builder {
         refuse("device_per_stream: stream " + std::to_string(k) + " has no share in a block of " +
                std::to_string(request_.start.shuffle_block_size) + " samples");
       const stream_part stream = open_stream(k);
-      partition_request wanted = deal_of(stream.samples);
-      wanted.nodes = ncn;
-      wanted.batch_size = 1;
-      const partition deal(wanted);
+      const partition deal = deal_of_singles(stream.samples, ncn);
       const std::uint64_t each = ncn / nodes;
       for (std::uint64_t node = 0; node < nodes; ++node) {
         rows[node].push_back(
@@ -335,6 +379,12 @@ class epoch_builder {
 [[nodiscard]] inline std::uint64_t count_full_batches(const epoch_request& request,
                                                       const open_shuffle& open) {
   return detail::epoch_builder(request, open).full_batches();
+}
+
+/// Samples of each stream that no global batch of the epoch has. Throws as `make_epoch`. O(streams).
+[[nodiscard]] inline std::vector<std::uint64_t> count_left_out(const epoch_request& request,
+                                                               const open_shuffle& open) {
+  return detail::epoch_builder(request, open).left_out();
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -23,6 +23,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -169,6 +170,9 @@ class batch_engine {
   /// The shards that are known to be bad.
   [[nodiscard]] substitutions excluded() const;
 
+  /// Warns of what makes the first epoch worse than it has to be: once, on one rank for all.
+  void warn_of_order(const epoch_start& first) const;
+
   /// Any thread: only reads what does not change.
   [[nodiscard]] std::unique_ptr<epoch_feed> make_feed(const epoch_start& start,
                                                       const substitutions& bad);
@@ -229,7 +233,7 @@ class batch_engine {
   substitutions bad_;  // what epochs before the one at hand found
   bool substitute_;
   bool substitute_samples_;
-  bool keeps_busy_;  // by its predownload, which the user left to it
+  std::optional<std::uint64_t> given_predownload_;  // none: it keeps itself busy
   std::unique_ptr<detail::batch_builder> builder_;
   std::uint64_t prefetch_limit_;
   const std::shared_ptr<epoch_controller> epochs_;  // the others

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/stream/detail/bad_samples.hpp>
+#include <mdstream/stream/detail/order_warnings.hpp>
 #include <mdstream/stream/detail/run.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/stream/detail/vetoed.hpp>
@@ -69,7 +70,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       bad_(corpus_.shards_of_streams()),
       substitute_(given.on_bad_shard == bad_shards::substitute),
       substitute_samples_(given.on_bad_sample == mdstream::bad_samples::substitute),
-      keeps_busy_(!given.predownload),
+      given_predownload_(given.predownload),
       builder_(std::move(policies.builder)),
       prefetch_limit_(0),
       epochs_(std::make_shared<epoch_controller>(corpus_.threads())),
@@ -101,6 +102,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   std::unique_ptr<epoch_feed> made(  // all of them are feeds
       static_cast<epoch_feed*>(epochs_->take({start, bad.bad()}).release()));
   if (!made) made = make_feed(start, bad);
+  if (ticket_ == 0) warn_of_order(start);
   count_epoch(std::move(bad));
   ++ticket_;
   handed_out_->samples = 0;
@@ -335,7 +337,7 @@ MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uin
 MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
   constexpr std::size_t requests = detail::most_calls + detail::most_calls / 4;
   const std::uint64_t fetched =
-      keeps_busy_ ? std::max(predownload_, samples_of(requests)) : predownload_;
+      given_predownload_ ? predownload_ : std::max(predownload_, samples_of(requests));
   return {.delivery = {.predownload = fetched,
                        .horizon = std::max<std::uint64_t>({8 * predownload_, fetched, 65536}),
                        .requests = requests,
@@ -366,6 +368,14 @@ MDSTREAM_INLINE substitutions batch_engine::excluded() const {
   if (feed_)
     for (const std::uint32_t shard : feed_->excluded()) out.add(shard);
   return out;
+}
+
+MDSTREAM_INLINE void batch_engine::warn_of_order(const epoch_start& first) const {
+  if (position_.rank != 0) return;
+  const auto& engine = order_.engine(order_.phase_of(first.epoch));
+  for (const std::string& each :
+       order_warnings(engine, position_, batch_size_, first, given_predownload_))
+    corpus_.warn(each);
 }
 
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_start& start,
