@@ -4,6 +4,7 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/format/column_value.hpp>
 #include <mdstream/format/detail/column_picks.hpp>
 #include <mdstream/format/ndarray.hpp>
 #include <mdstream/format/own_encoding.hpp>
@@ -144,6 +145,15 @@ class sample_view {
                 diagnostics{.what = "a column of encoding " + column.encoding_text +
                                     " can not be read as the type that was asked for",
                             .column = column.name});
+  }
+
+  /// The value of a column by name, whatever its encoding: a variant (column_value.hpp), valid as
+  /// what `get` returns. Throws `errc::not_found` if there is no such column, `errc::corrupt`,
+  /// naming the column, if the bytes are no such value.
+  ///
+  ///     std::visit([](const auto& value) { ... }, sample.value("label").get());
+  [[nodiscard]] column_value value(std::string_view name) const {
+    return read_column(*layout_, bytes_, name);
   }
 
   [[nodiscard]] const sample_layout& layout() const noexcept { return *layout_; }

@@ -8,21 +8,28 @@
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/sample_lookup.hpp>
 #include <mdstream/stream/sample.hpp>
+#include <mdstream/stream/stream_info.hpp>
 #include <mdstream/stream/subset.hpp>
 
 #include <asio/associated_executor.hpp>
 #include <asio/bind_executor.hpp>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
 
-/// Reads samples by number. The samples of all streams are numbered one stream after another.
+/// Reads samples by number. The samples of all streams are numbered one stream after another. A
+/// random-access range: `for (const auto sample : texts)` reads them in this order, each when it is
+/// dereferenced, and `texts | std::views::drop(10) | std::views::take(5)` some of them.
 ///
 ///     mds::dataset<> texts({.remote = "/data/c4", .local = "/nvme/c4"});
 ///     const auto one = texts[17];  // owns a reference to its shard
@@ -40,6 +47,52 @@ class dataset {
   using schema = typename Policies::schema;
   using sample_type = sample<schema>;
   using options = dataset_options;
+
+  /// A place among the samples; `*` reads the sample, as `operator[]`.
+  class iterator {
+   public:
+    using value_type = sample_type;
+    using difference_type = std::ptrdiff_t;
+    using iterator_concept = std::random_access_iterator_tag;
+    using iterator_category = std::input_iterator_tag;  // before C++20, `*` had to be a reference
+
+    iterator() = default;
+    iterator(const dataset& of, std::uint64_t at) noexcept : of_(&of), at_(at) {}
+
+    [[nodiscard]] sample_type operator*() const { return (*of_)[at_]; }
+    [[nodiscard]] sample_type operator[](difference_type n) const { return *(*this + n); }
+    iterator& operator+=(difference_type n) noexcept {
+      at_ += static_cast<std::uint64_t>(n);
+      return *this;
+    }
+    iterator& operator-=(difference_type n) noexcept { return *this += -n; }
+    iterator& operator++() noexcept { return *this += 1; }
+    iterator& operator--() noexcept { return *this -= 1; }
+    iterator operator++(int) noexcept { return std::exchange(*this, *this + 1); }
+    iterator operator--(int) noexcept { return std::exchange(*this, *this - 1); }
+    [[nodiscard]] friend iterator operator+(iterator i, difference_type n) noexcept {
+      return i += n;
+    }
+    [[nodiscard]] friend iterator operator+(difference_type n, iterator i) noexcept {
+      return i += n;
+    }
+    [[nodiscard]] friend iterator operator-(iterator i, difference_type n) noexcept {
+      return i -= n;
+    }
+    [[nodiscard]] friend difference_type operator-(const iterator& a, const iterator& b) noexcept {
+      return static_cast<difference_type>(a.at_ - b.at_);
+    }
+    [[nodiscard]] friend bool operator==(const iterator& a, const iterator& b) noexcept {
+      return a.at_ == b.at_;
+    }
+    [[nodiscard]] friend auto operator<=>(const iterator& a, const iterator& b) noexcept {
+      return a.at_ <=> b.at_;
+    }
+
+   private:
+    const dataset* of_ = nullptr;
+    std::uint64_t at_ = 0;
+  };
 
   /// Opens the streams. Fetches their indexes, but no shards.
   explicit dataset(options given) : dataset(nullptr, std::move(given)) {}
@@ -73,7 +126,51 @@ class dataset {
     return sample_type(std::move(found));
   }
 
+  /// Sample `i` from the end: `from_end(1)` is the last one. Throws as `operator[]`.
+  [[nodiscard]] sample_type from_end(std::uint64_t i) const {
+    return (*this)[i == 0 || i > size() ? size() : size() - i];
+  }
+  [[nodiscard]] iterator begin() const noexcept { return {*this, 0}; }
+  [[nodiscard]] iterator end() const noexcept { return {*this, size()}; }
+  /// The samples of these ids, in this order: of a subset, or of any range of numbers. Each is read
+  /// when the range reaches it. The dataset has to outlive the range.
+  ///
+  ///     for (const auto sample : data.samples({17, 3, 17})) ...
+  ///     for (const auto sample : data.samples(data.shard(2))) ...
+  template <std::ranges::input_range Ids>
+  [[nodiscard]] auto samples(Ids ids) const {
+    return std::ranges::transform_view(
+        std::views::all(std::move(ids)),
+        [this](const auto& id) { return (*this)[static_cast<std::uint64_t>(id)]; });
+  }
+  [[nodiscard]] auto samples(std::initializer_list<std::uint64_t> ids) const {
+    return samples(std::vector<std::uint64_t>(ids));
+  }
+
+  /// The streams in the order of the options, with their sizes and directories; they have no share
+  /// of an epoch. O(shards).
+  [[nodiscard]] std::vector<stream_info> streams() const { return from().streams(); }
+  /// The stream, shard and sample of an id. Throws `errc::out_of_range`.
+  [[nodiscard]] sample_origin origin(std::uint64_t i) const {
+    (void)lookup_->located(i);
+    return from().origin(i);
+  }
+
   // Parts of the dataset, for `loader_options::subset` of a loader of the same streams.
+
+  /// The samples of a stream, numbered as in the options. Throws `errc::out_of_range`. A loader
+  /// reads it as the subset of a dataset with this stream alone, or without a subset.
+  [[nodiscard]] sample_subset stream(std::size_t number) const {
+    return lookup_->part(from().shards_of_stream(number));
+  }
+  /// The samples of a shard. Shards are numbered one stream after another, from 0 to `shards()`.
+  /// Throws `errc::out_of_range`.
+  [[nodiscard]] sample_subset shard(std::uint64_t number) const {
+    lookup_->require_shard(number);
+    return lookup_->part({number, number + 1});
+  }
+  /// Number of shards of all streams.
+  [[nodiscard]] std::uint64_t shards() const noexcept { return from().shards(); }
 
   /// These samples. Throws as `sample_subset` does.
   [[nodiscard]] sample_subset subset(std::vector<std::uint64_t> ids) const {
@@ -128,6 +225,24 @@ class dataset {
   }
 
   [[nodiscard]] cache_counters counters() const noexcept { return from().cache().counters(); }
+
+  // The cache, by hand. Loaders that use the same directory see the same shards.
+
+  /// Fetches a shard, unless it is in the cache, and returns when it is there. Throws
+  /// `errc::out_of_range`, and the errors of the download. Not on a thread of the dataset's runtime.
+  void fetch_shard(std::uint64_t number) const {
+    lookup_->require_shard(number);
+    lookup_->require_here();
+    (void)from().cache().acquire(static_cast<std::uint32_t>(number));
+  }
+  /// Deletes a shard from the cache; a later read fetches it again. False, and it stays, if it has
+  /// no remote, or if a sample of this process is in it, or another process with a cache limit uses
+  /// it. Throws `errc::out_of_range`.
+  bool evict_shard(std::uint64_t number) const {
+    lookup_->require_shard(number);
+    lookup_->require_here();
+    return from().cache().evict(static_cast<std::uint32_t>(number));
+  }
 
  private:
   // By value: a store that is moved in here goes with the dataset.

@@ -128,6 +128,10 @@ class cache_directory {
   /// more. What one of them has fetched anew stays. The stream has a remote.
   bool drop(std::uint32_t shard);
 
+  /// Deletes a shard that lies there, unless some process uses it; false then. The stream has a
+  /// remote.
+  bool evict(std::uint32_t shard);
+
   /// Throws `errc::cache_too_small`, naming the smallest limit that works, when the limit does not
   /// hold the indexes and the largest shard of any process. That much is enough for all of them:
   /// see `may_hold`.

@@ -112,6 +112,10 @@ class shard_cache {
   /// and it stays, where it has no remote, and while this process holds it.
   bool drop(std::uint32_t shard);
 
+  /// Deletes a shard that somebody does not want any longer. False, and it stays, where it has no
+  /// remote, and while this process holds it or another pins it.
+  bool evict(std::uint32_t shard);
+
   /// Tells when a shard is needed first at or after a given place, 0 being now: the number of a
   /// batch, smaller is sooner, `never` when it is not. Called from any thread, often; it must not
   /// call the cache. Without it the shard that was mapped first goes first. What is prefetched

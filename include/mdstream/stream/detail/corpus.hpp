@@ -51,6 +51,11 @@ struct corpus_policies {
   }
 };
 
+/// Shards that follow one another, numbered over all streams.
+struct shard_span {
+  std::uint64_t begin = 0, end = 0;
+};
+
 /// Immutable after it was opened, apart from the cache; thread-safe.
 class corpus final : public detail::shard_supply {
  public:
@@ -84,6 +89,8 @@ class corpus final : public detail::shard_supply {
   [[nodiscard]] std::size_t shards() const noexcept override { return locate_.shards(); }
   /// Precondition: there is such a sample. O(log streams).
   [[nodiscard]] sample_origin origin(std::uint64_t sample) const noexcept;
+  /// Throws `errc::out_of_range` unless there is such a stream.
+  [[nodiscard]] shard_span shards_of_stream(std::size_t number) const;
   /// All that is known of the streams without a mix. O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const;
   /// Fingerprint of the foreign files of all streams; 0 where no stream has any.

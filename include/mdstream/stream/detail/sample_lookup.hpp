@@ -9,6 +9,7 @@
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/sample_ranges.hpp>
 #include <mdstream/stream/sample.hpp>
+#include <mdstream/stream/subset.hpp>
 
 #include <cstdint>
 #include <exception>
@@ -42,6 +43,11 @@ class sample_lookup {
   void require_here() const { made_.require_here("dataset"); }
   /// In a forked child: unmaps what nobody there uses.
   void abandon() noexcept { corpus_.abandon(); }
+
+  /// Throws `errc::out_of_range` unless there is such a shard.
+  void require_shard(std::uint64_t number) const;
+  /// The samples of some shards.
+  [[nodiscard]] sample_subset part(shard_span of) const;
 
   /// Where a sample lies. Throws `errc::out_of_range`.
   [[nodiscard]] sample_location located(std::uint64_t i) const;

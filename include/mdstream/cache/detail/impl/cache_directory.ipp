@@ -158,6 +158,14 @@ MDSTREAM_INLINE bool cache_directory::drop(std::uint32_t shard) {
   return gone;
 }
 
+MDSTREAM_INLINE bool cache_directory::evict(std::uint32_t shard) {
+  cache_ledger::transaction change(ledger_);
+  const bool there = file_is_there(catalog_.stream_of(shard), catalog_.files(shard), change);
+  const bool gone = !there || try_evict(shard, change);
+  change.finish();
+  return gone;
+}
+
 MDSTREAM_INLINE void cache_directory::check_limit() {
   if (!limited()) return;
   cache_ledger::transaction change(ledger_);

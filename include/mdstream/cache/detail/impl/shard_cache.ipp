@@ -94,6 +94,10 @@ MDSTREAM_INLINE bool shard_cache::drop(std::uint32_t shard) {
   return directory_ && catalog_.stream_of(shard).has_remote && directory_->drop(shard);
 }
 
+MDSTREAM_INLINE bool shard_cache::evict(std::uint32_t shard) {
+  return directory_ && catalog_.stream_of(shard).has_remote && directory_->evict(shard);
+}
+
 MDSTREAM_INLINE bool shard_cache::may_hold(std::uint64_t bytes) {
   const bool may = !directory_ || directory_->may_hold(bytes);
   tight_.store(!may, std::memory_order_relaxed);

@@ -318,6 +318,14 @@ MDSTREAM_INLINE sample_origin corpus::origin(std::uint64_t sample) const noexcep
           .index = at.index};
 }
 
+MDSTREAM_INLINE shard_span corpus::shards_of_stream(std::size_t number) const {
+  if (number >= parts_.size())
+    throw error(errc::out_of_range, "stream " + std::to_string(number) + " of " +
+                                        std::to_string(parts_.size()));
+  const std::uint64_t begin = parts_[number].first_shard;
+  return {begin, begin + stream_shards_[number].size()};
+}
+
 MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
   std::vector<stream_info> out;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

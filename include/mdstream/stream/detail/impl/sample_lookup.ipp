@@ -4,7 +4,9 @@
 #include <mdstream/stream/detail/sample_lookup.hpp>
 #include <mdstream/version.hpp>
 
+#include <numeric>
 #include <thread>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -14,6 +16,23 @@ MDSTREAM_INLINE sample_lookup::sample_lookup(const dataset_options& given,
     : corpus_(given, policies, opened) {
   if (const std::uint64_t cost = given.range_request_cost.value; cost != 0)
     ranges_.emplace(corpus_, cost);
+}
+
+MDSTREAM_INLINE void sample_lookup::require_shard(std::uint64_t number) const {
+  if (number >= corpus_.shards())
+    throw error(errc::out_of_range, "shard " + std::to_string(number) + " of a dataset of " +
+                                        std::to_string(corpus_.shards()) + " shards");
+}
+
+MDSTREAM_INLINE sample_subset sample_lookup::part(shard_span of) const {
+  const auto first_of = [this](std::uint64_t shard) {
+    return shard == corpus_.shards()
+               ? corpus_.samples()
+               : corpus_.locate().first_sample(static_cast<std::uint32_t>(shard));
+  };
+  std::vector<std::uint64_t> ids(first_of(of.end) - first_of(of.begin));
+  std::iota(ids.begin(), ids.end(), first_of(of.begin));
+  return {std::move(ids), corpus_.samples()};
 }
 
 MDSTREAM_INLINE sample_location sample_lookup::located(std::uint64_t i) const {
