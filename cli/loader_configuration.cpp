@@ -1,8 +1,5 @@
 #include "loader_configuration.hpp"
 
-#include <mdstream/stream/state.hpp>
-
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -137,6 +134,7 @@ loader_configuration configuration_of(const json& given) {
                 {"shuffle_algo", into(o.shuffle_algo)},
                 {"shuffle_seed", into(o.seed)},
                 {"shuffle_block_size", into(o.shuffle_block_size)},
+                {"drop_last", into(o.drop_last)},
                 {"batching_method", named(o.batching, mds::parse_batching_method)},
                 {"replication", into(o.replication)},
                 {"allow_unsafe_types", into(o.allow_unsafe_types)},
@@ -173,10 +171,6 @@ loader_configuration read_loader_configuration(
   loader_configuration out = configuration_of(parsed(path));
   if (patience) out.options.patience = *patience;
   return out;
-}
-
-std::uint64_t next_epoch(const std::string& state) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(mds::parse_state(state).at.epoch, 0));
 }
 
 }  // namespace cli

@@ -27,7 +27,4 @@ struct loader_configuration {
 /// What a file holds.
 [[nodiscard]] std::string text_of_file(const std::string& path);
 
-/// The epoch that a run whose loader has this state begins with, or goes on in.
-[[nodiscard]] std::uint64_t next_epoch(const std::string& state);
-
 }  // namespace cli

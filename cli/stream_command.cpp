@@ -82,18 +82,23 @@ class streaming {
     std::uint64_t bytes = 0;
     for (const mds::stream_info& each : loader_.streams()) {
       bytes += each.bytes;
-      streams.push_back({{"name", each.name},
-                         {"directory", each.directory},
-                         {"shards", each.shards},
-                         {"samples", each.samples},
-                         {"bytes", each.bytes},
-                         {"choose", each.choose},
-                         {"proportion", each.proportion},
-                         {"repeat", each.repeat}});
+      json stream = {{"name", each.name},
+                     {"directory", each.directory},
+                     {"shards", each.shards},
+                     {"samples", each.samples},
+                     {"bytes", each.bytes},
+                     {"choose", each.choose},
+                     {"proportion", each.proportion},
+                     {"repeat", each.repeat}};
+      if (!each.credentials.empty()) stream["credentials"] = each.credentials;
+      streams.push_back(std::move(stream));
     }
+    json nodes = json::array();
+    for (const mds::node_info& each : loader_.nodes())
+      nodes.push_back({{"shards", each.shards}, {"bytes", each.bytes}});
     print({{"streams", std::move(streams)},
            {"epoch",
-            {{"number", next_epoch(state)},
+            {{"number", loader_.next_epoch()},
              {"samples", loader_.epoch_size()},
              {"batches", loader_.batches_per_epoch()},
              {"batches_left", loader_.batches_left()},
@@ -103,6 +108,7 @@ class streaming {
              {"ranks_per_node", world.ranks_per_node},
              {"rank", world.rank},
              {"batch_size", run.global_batch_size / world.num_ranks()}}},
+           {"epoch_of_each_node", std::move(nodes)},
            {"order",
             {{"shuffle", run.shuffle},
              {"seed", start.at.shuffle_seed},
@@ -117,9 +123,8 @@ class streaming {
 
   void run() {
     const auto start = std::chrono::steady_clock::now();
-    std::uint64_t epoch = next_epoch(loader_.state());
-    const std::uint64_t end = configuration_.epochs.value_or(epoch + 1);
-    for (; epoch < end && !enough(); ++epoch) {
+    const std::uint64_t end = configuration_.epochs.value_or(loader_.next_epoch() + 1);
+    while (loader_.next_epoch() < end && !enough()) {
       for (auto& batch : loader_.epoch()) {
         show(batch);
         if (enough()) break;
@@ -180,8 +185,9 @@ void add_stream(CLI::App& program) {
   add_patience(*command, [&of = *args](std::chrono::milliseconds most) { of.patience = most; });
   command
       ->add_flag("--explain", args->explain,
-                 "Say what would be streamed, as JSON, and fetch no shard: streams and their mix, "
-                 "batches of an epoch, world, order, bytes of the cache, threads")
+                 "Say what would be streamed, as JSON, and fetch no shard: streams, their mix and "
+                 "whose credentials, batches of an epoch, world, shards of each node, order, bytes "
+                 "of the cache, threads")
       ->excludes("--digest")
       ->excludes("--batches")
       ->excludes("--save-state");

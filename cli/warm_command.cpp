@@ -95,7 +95,7 @@ class warming {
         configuration_.epochs.value_or(std::numeric_limits<std::uint64_t>::max());
     std::uint64_t left = args_.batches;
     mds::loader<policies>::batch_type batch;
-    for (std::uint64_t epoch = next_epoch(one.state()); left > 0 && epoch < end; ++epoch) {
+    while (left > 0 && one.next_epoch() < end) {
       auto rest = one.epoch();
       for (; left > 0 && rest.next(batch); --left) ++batches_;
     }

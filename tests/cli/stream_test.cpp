@@ -83,6 +83,12 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
   CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
   CHECK(told["cache"]["limit"] == 1 << 20);
   CHECK(told["threads"] == 3);
+  // Shuffled, the one node reads all shards of both streams.
+  std::uint64_t shards = 0;
+  for (const auto& stream : told["streams"]) shards += stream["shards"].get<std::uint64_t>();
+  CHECK(told["epoch_of_each_node"] ==
+        json::array({{{"shards", shards}, {"bytes", told["cache"]["bytes_of_all_shards"]}}}));
+  CHECK_FALSE(told["streams"][0].contains("credentials"));  // a directory asks for none
   std::uint64_t bytes = 0;
   for (const auto& stream : told["streams"]) {
     const std::string directory = stream["directory"];

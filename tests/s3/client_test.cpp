@@ -1,6 +1,7 @@
 #include <mdstream/core/json/value.hpp>
 #include <mdstream/store/detail/s3/access.hpp>
 
+#include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include <atomic>
@@ -153,6 +154,24 @@ TEST_CASE("who has no keys signs nothing", "[s3]") {
   fake.is_public = false;
   expect_error([&] { (void)mds::store_size(s3(threads, fake.s3_url(), options), "x"); },
                errc::permission_denied, {"nobody (anonymous)"});
+}
+
+TEST_CASE("a store says where its credentials came from, and not what they are", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.put("x", "1");
+  s3_options options = options_for(fake);
+  options.credentials = mds::net::explicit_aws_credentials(right_keys());
+  const s3 store(threads, fake.s3_url(), options);
+  const mds::opened_store around = mds::retrying(threads, store, {});
+  CHECK(around.credentials().empty());  // nothing was asked yet
+  CHECK(mds::read_all(store, "x").size() == 1);
+  CHECK(around.credentials() == "the program");
+  CHECK(store.credentials() == "the program");
+  const s3 of_nobody(threads, fake.s3_url() + "?anonymous=true", options_for(fake));
+  fake.is_public = true;
+  CHECK(mds::read_all(of_nobody, "x").size() == 1);
+  CHECK(of_nobody.credentials() == "nobody (anonymous)");
 }
 
 TEST_CASE("a bucket's region is learnt from its refusal, once", "[s3]") {

@@ -162,7 +162,7 @@ TEST_CASE("once: goes on in any world where it stopped, and the next epoch has a
 
     mds::loader<> ended(data.options(global));
     ended.load_state(state);
-    for (const auto& batch : ended.epoch()) FAIL("batch " << batch.number() << " is left");
+    CHECK(ended.next_epoch() == 1);
     std::int64_t next = 0;
     for (const auto& batch : ended.epoch())
       for (std::size_t i = 0; i < batch.real_size(); ++i) CHECK(batch.ids()[i] == next++);
@@ -255,7 +255,7 @@ TEST_CASE("once: packed rows have every sample one time, and as many batches on 
                                 .batching = mds::batching_method::once,
                                 .world = mds::world{}});
     ended.load_state(state);
-    for (const auto& batch : ended.epoch()) FAIL("batch " << batch.number() << " is left");
+    CHECK(ended.next_epoch() == 1);
   }
 }
 

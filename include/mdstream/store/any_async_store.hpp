@@ -139,6 +139,9 @@ class any_async_store {
                     store_handler<> done) const;
   [[nodiscard]] std::string url(std::string_view key) const { return calls_->url(key); }
   [[nodiscard]] bool occupies_threads() const { return abilities().occupies_threads; }
+  /// Where the credentials of the last request came from, in words, such as a profile's name or the
+  /// machine's role. Never a secret. Empty for stores without credentials, and before a request.
+  [[nodiscard]] std::string credentials() const { return calls_->credentials(); }
 
   /// Any of the calls above, for adapters.
   void async_call(detail::store_call call, std::stop_token stop, diagnostics& where,

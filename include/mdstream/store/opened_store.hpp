@@ -50,6 +50,10 @@ class opened_store {
   [[nodiscard]] std::vector<object_info> list(std::string_view prefix) const;
   void remove(std::string_view key) const;
   [[nodiscard]] std::string url(std::string_view key) const;
+  /// As `any_async_store::credentials`.
+  [[nodiscard]] std::string credentials() const {
+    return async_ ? async_->credentials() : std::string();
+  }
 
   /// The asynchronous face: that of the store itself where it has one, else the pool of `threads`.
   /// It shares the store, and the runtime that the store may have of its own.

@@ -215,6 +215,10 @@ class loader {
   /// The streams in the order of the options, with their final weights in the current phase.
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
+  /// What each node reads in a whole epoch, of the current one or the next as `batches_per_epoch`
+  /// says: which size its cache should have. Reads the order of all samples, tens of nanoseconds
+  /// each.
+  [[nodiscard]] std::vector<node_info> nodes() const { return engine_->nodes(); }
   /// The stream, shard and sample of an id of `batch.ids()`, for example for a loss of each stream.
   /// Any thread. Throws `errc::out_of_range`, also for padding, -1. Cost: tens of nanoseconds.
   ///

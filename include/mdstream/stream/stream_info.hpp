@@ -34,10 +34,21 @@ struct result_counts {
   friend bool operator==(const result_counts&, const result_counts&) = default;
 };
 
+/// What a node reads in an epoch; see `loader::nodes`.
+struct node_info {
+  std::uint64_t shards = 0;  ///< of which its ranks read samples
+  std::uint64_t bytes = 0;   ///< of these shards in its cache
+
+  friend bool operator==(const node_info&, const node_info&) = default;
+};
+
 /// A stream and its share of an epoch; see `loader::streams`.
 struct stream_info {
   std::string name{};       ///< as errors call it: its remote, else its directory
   std::string directory{};  ///< where its shards lie on this machine
+  /// Where the credentials for its remote came from, in words, such as a profile's name; never a
+  /// secret. Empty for a remote without credentials.
+  std::string credentials{};
   std::uint64_t shards = 0;
   std::uint64_t samples = 0;
   std::uint64_t bytes = 0;   ///< of its shards in that directory, once all are there

@@ -20,6 +20,7 @@ class store_adapter : public store_interface {
 
   [[nodiscard]] std::string url(std::string_view key) const override { return inner_.url(key); }
   [[nodiscard]] store_abilities abilities() const override { return inner_.abilities(); }
+  [[nodiscard]] std::string credentials() const override { return inner_.credentials(); }
 
  protected:
   [[nodiscard]] const any_async_store& inner() const noexcept { return inner_; }

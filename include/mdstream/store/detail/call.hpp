@@ -64,6 +64,8 @@ class store_interface {
                      answer_handler done) const = 0;
   [[nodiscard]] virtual std::string url(std::string_view key) const = 0;
   [[nodiscard]] virtual store_abilities abilities() const = 0;
+  /// As `any_async_store::credentials`.
+  [[nodiscard]] virtual std::string credentials() const { return {}; }
 };
 
 /// Completes a call that the store cannot make, with errc::unsupported.

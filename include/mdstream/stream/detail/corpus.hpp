@@ -177,6 +177,7 @@ class corpus final : public detail::shard_supply {
     std::vector<sample_form> forms{};            // of the index's configurations
     std::string in_place{};                      // as in `cache_stream`
     std::shared_ptr<const shard_maker> maker{};  // of a stream in place
+    std::optional<opened_store> remote{};
 
     [[nodiscard]] std::size_t config_of(std::uint32_t shard) const noexcept;
   };

@@ -98,6 +98,7 @@ class batch_engine {
   [[nodiscard]] std::uint64_t next_epoch() const;
   [[nodiscard]] sample_origin origin(std::int64_t id) const;
   [[nodiscard]] std::vector<stream_info> streams() const;
+  [[nodiscard]] std::vector<node_info> nodes() const;
   [[nodiscard]] result_counts results() const noexcept { return handed_out_->made; }
   [[nodiscard]] std::uint64_t estimated_results() const noexcept;
   [[nodiscard]] const replaced_samples& bad_samples() const noexcept { return handed_out_->bad; }

@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -51,6 +52,8 @@ class cloud_client {
   /// Completes with the credentials that let calls in, which may be none.
   void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,
                        net::access_handler done) const;
+  /// Where the credentials of the last call came from; empty before one.
+  [[nodiscard]] std::string credentials() const { return shared_->source(); }
   /// The time by the service's clock, as far as it was told.
   [[nodiscard]] net::wall_clock::time_point now() const { return shared_->now(); }
 
@@ -67,6 +70,9 @@ class cloud_client {
     [[nodiscard]] net::wall_clock::time_point now() const;
     void set_time(net::wall_clock::time_point there);
 
+    [[nodiscard]] std::string source() const;
+    void note_source(const std::string& of_keys);
+
     void async_find_keys(std::string_view key, std::stop_token stop, diagnostics& where,
                          net::access_handler done) const;
 
@@ -80,6 +86,7 @@ class cloud_client {
    private:
     mutable std::mutex mutex_;
     net::wall_clock::duration skew_{0};
+    std::string source_;  // of the last keys
   };
 
   /// One call, sent again where the first answer says how.

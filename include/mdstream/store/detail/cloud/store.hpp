@@ -29,6 +29,7 @@ class cloud_store : public store_interface {
   [[nodiscard]] store_abilities abilities() const override {
     return {.streams = true, .creates = client_.api().creates()};
   }
+  [[nodiscard]] std::string credentials() const override { return client_.credentials(); }
 
   [[nodiscard]] const cloud_client& client() const noexcept { return client_; }
   [[nodiscard]] bool refused(std::string_view key, diagnostics& where) const;

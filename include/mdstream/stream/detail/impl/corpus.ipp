@@ -237,6 +237,7 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened,
     parts_.back().maker = opened.maker;
     some_in_place_ = true;
   }
+  parts_.back().remote = opened.remote;
   sources_.push_back(opened.source);
   next_shard_ += static_cast<std::uint32_t>(index->shards());
   return {.name = place.name,
@@ -331,7 +332,10 @@ MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const stream_part& part = parts_[i];
     stream_info& of = out.emplace_back(stream_info{
-        .name = part.name, .directory = part.directory, .shards = stream_shards_[i].size()});
+        .name = part.name,
+        .directory = part.directory,
+        .credentials = part.remote ? part.remote->credentials() : std::string(),
+        .shards = stream_shards_[i].size()});
     for (std::uint32_t shard = 0; shard < of.shards; ++shard) {
       of.samples += stream_shards_[i][shard];
       of.bytes += cache_->footprint(part.first_shard + shard);

@@ -175,6 +175,29 @@ MDSTREAM_INLINE std::vector<stream_info> batch_engine::streams() const {
   return out;
 }
 
+MDSTREAM_INLINE std::vector<node_info> batch_engine::nodes() const {
+  const auto part = order_.epoch(position_, batch_size_, whole_epoch());
+  const std::uint64_t batches = std::min(part.order.global_batches(), part.batches);
+  const std::uint64_t of_node = position_.ranks_per_node * batch_size_;
+  std::vector<node_info> out(position_.nodes);
+  std::vector<bool> seen(position_.nodes * corpus_.shards());
+  std::vector<std::int64_t> ids(global_batch_size());
+  for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    part.order.ids(batch * ids.size(), ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] < 0) continue;
+      const std::size_t node = i / of_node;
+      const std::uint32_t shard = corpus_.locate()(static_cast<std::uint64_t>(ids[i])).shard;
+      const std::size_t at = node * corpus_.shards() + shard;
+      if (seen[at]) continue;
+      seen[at] = true;
+      ++out[node].shards;
+      out[node].bytes += corpus_.cache().footprint(shard);
+    }
+  }
+  return out;
+}
+
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::exchange_feed(
     std::unique_ptr<epoch_feed> next) {
   const std::lock_guard lock(feed_changes_);
@@ -304,7 +327,8 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
   bad_ = std::move(bad);
   handed_out_->bad = saved.bad_samples;
   if (!same_samples) handed_out_->bad.first.clear();  // ids of the other samples
-  if (at.epoch != std::max<std::int64_t>(saved.at.epoch, 0))
+  if (at.epoch != std::max<std::int64_t>(saved.at.epoch, 0) &&
+      saved.at.sample_in_epoch < saved.identity->epoch_size)
     corpus_.warn("the state is of epoch " + std::to_string(saved.at.epoch) + ", of which " +
                  std::to_string(saved.at.sample_in_epoch) +
                  " samples were read in an order that this run does not have: epoch " +

@@ -185,7 +185,7 @@ MDSTREAM_INLINE void require_same_run(const run_identity& saved, const run_ident
   const auto shards = [](std::uint64_t x) {
     return x == 0 ? std::string("none") : "fingerprint " + detail::hex_digits(x);
   };
-  require("a dataset whose shards hold other numbers of samples,", saved.dataset, here.dataset,
+  require("a dataset of other shards, or another subset of it,", saved.dataset, here.dataset,
           shards, accept::dataset, "dataset");
   require("foreign files that were other ones or cut in another way,", saved.source, here.source,
           shards, accept::dataset, "dataset");

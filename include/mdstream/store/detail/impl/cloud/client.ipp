@@ -57,6 +57,16 @@ MDSTREAM_INLINE void cloud_client::shared::set_time(net::wall_clock::time_point 
   skew_ = there - net::wall_clock::now();
 }
 
+MDSTREAM_INLINE std::string cloud_client::shared::source() const {
+  const std::lock_guard lock(mutex_);
+  return source_;
+}
+
+MDSTREAM_INLINE void cloud_client::shared::note_source(const std::string& of_keys) {
+  const std::lock_guard lock(mutex_);
+  if (source_ != of_keys) source_ = of_keys;
+}
+
 MDSTREAM_INLINE void cloud_client::shared::async_find_keys(std::string_view key,
                                                            std::stop_token stop, diagnostics& where,
                                                            net::access_handler done) const {
@@ -88,6 +98,7 @@ MDSTREAM_INLINE void cloud_client::exchange::take_keys(std::error_code code,
                                                        std::optional<net::access> found) {
   if (code) return done(code, {});
   keys = *std::move(found);
+  if (!call.keyless) common->note_source(keys.source);
   submit();
 }
 
