@@ -166,8 +166,8 @@ TEST_CASE("a store says where its credentials came from, and not what they are",
   const mds::opened_store around = mds::retrying(threads, store, {});
   CHECK(around.credentials().empty());  // nothing was asked yet
   CHECK(mds::read_all(store, "x").size() == 1);
-  CHECK(around.credentials() == "the program");
-  CHECK(store.credentials() == "the program");
+  CHECK(around.credentials() == "the test");
+  CHECK(store.credentials() == "the test");
   const s3 of_nobody(threads, fake.s3_url() + "?anonymous=true", options_for(fake));
   fake.is_public = true;
   CHECK(mds::read_all(of_nobody, "x").size() == 1);

@@ -12,10 +12,16 @@
 #include <fstream>
 #include <future>
 #include <iterator>
+#include <numeric>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "store/scratch.hpp"
@@ -270,4 +276,135 @@ TEST_CASE("copies of samples hold their shard, and all of them gone leave it to 
     CHECK(moved.get<"id">() == expected);
   }
   CHECK(data.counters().shards_evicted > 2 * shards);
+}
+
+TEST_CASE("a dataset is a range of its samples, and parts of it are ranges and feed a loader") {
+  using namespace dataset_test;
+  using data_type = mds::dataset<numbered>;
+  static_assert(std::ranges::random_access_range<data_type> &&
+                std::ranges::sized_range<data_type>);
+  const scratch dir;
+  const auto data = numbered_streams<numbered>(dir, {{7, 7, 3}, {9, 4}});
+  const auto id = [](const auto& sample) { return sample.template get<"id">(); };
+  const auto ids_of = [&](auto&& range) {
+    std::vector<std::int64_t> out;
+    for (const auto sample : range) out.push_back(id(sample));
+    return out;
+  };
+  using ids = std::vector<std::int64_t>;
+  ids all(30);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(ids_of(data) == all);
+  CHECK(ids_of(data | std::views::drop(10) | std::views::take(3)) == ids{10, 11, 12});
+  CHECK(ids_of(data | std::views::reverse | std::views::take(2)) == ids{29, 28});
+  CHECK(id(*(data.begin() + 17)) == 17);
+  CHECK(id((data.end() - 30)[4]) == 4);
+  CHECK(data.end() - data.begin() == 30);
+  CHECK(data.begin() < data.end());
+  CHECK(id(data.from_end(1)) == 29);
+  CHECK(id(data.from_end(30)) == 0);
+  for (const std::uint64_t i : {0, 31})
+    support::expect_error([&] { (void)data.from_end(i); }, mds::errc::out_of_range, {"30 samples"});
+
+  CHECK(ids_of(data.samples({17, 3, 17})) == ids{17, 3, 17});
+  CHECK(ids_of(data.samples(std::vector<int>{2, 1})) == ids{2, 1});
+  support::expect_error([&] { ids_of(data.samples({3, 30})); }, mds::errc::out_of_range,
+                        {"sample 30", "30 samples"});
+  CHECK(data.shards() == 5);
+  CHECK(ids_of(data.samples(data.shard(2))) == ids{14, 15, 16});
+  CHECK(ids_of(data.samples(data.shard(4))) == ids{26, 27, 28, 29});
+  CHECK(ids_of(data.samples(data.stream(1))) == ids(all.begin() + 17, all.end()));
+  support::expect_error([&] { (void)data.shard(5); }, mds::errc::out_of_range,
+                        {"shard 5", "5 shards"});
+  support::expect_error([&] { (void)data.stream(2); }, mds::errc::out_of_range, {"stream 2 of 2"});
+  CHECK(data.origin(18) == mds::sample_origin{.stream = 1, .shard = 0, .index = 1});
+  support::expect_error([&] { (void)data.origin(30); }, mds::errc::out_of_range);
+  const auto streams = data.streams();
+  REQUIRE(streams.size() == 2);
+  CHECK(streams[1].shards == 2);
+  CHECK(streams[1].samples == 13);
+  CHECK(streams[1].directory == dir / "stream-1");
+
+  const auto read = [](mds::loader_options options) {
+    mds::loader<numbered> loader(std::move(options));
+    ids out;
+    for (const auto& batch : loader.epoch())
+      out.insert(out.end(), batch.get<"id">().begin(), batch.get<"id">().end());
+    std::ranges::sort(out);
+    return out;
+  };
+  const data_type one({.local = dir / "stream-1"});
+  CHECK(read({.local = dir / "stream-1",
+              .subset = one.shard(0),
+              .batch_size = 3,
+              .world = mds::world{}}) == ids(all.begin() + 17, all.begin() + 26));
+  CHECK(read({.local = dir / "stream-1",
+              .subset = one.stream(0),
+              .batch_size = 13,
+              .world = mds::world{}}) == ids(all.begin() + 17, all.end()));
+}
+
+TEST_CASE("any column of a sample is a variant") {
+  using namespace dataset_test;
+  const scratch dir;
+  write_rows(dir / "data", 10);
+  const mds::dataset<> data({.local = dir / "data"});
+  const auto sample = data[9];
+  CHECK(sample.value("text").as<std::string_view>() == "aa");
+  CHECK(sample.value("label").as<std::int64_t>() == -9);
+  CHECK(sample.value("row").as<mds::any_ndarray>().shape() == mds::array_shape{3});
+  const auto label = sample.value("label");
+  CHECK(std::visit(
+      [](const auto& value) {
+        return std::is_same_v<std::remove_cvref_t<decltype(value)>, std::int64_t>;
+      },
+      label.get()));
+  support::expect_error([&] { (void)sample.value("body"); }, mds::errc::not_found, {"\"body\""});
+  support::expect_error([&] { (void)sample.value("text").as<double>(); },
+                        mds::errc::schema_mismatch, {"another type"});
+}
+
+TEST_CASE("shards are fetched and evicted by hand, and loaders of the directory see it") {
+  using namespace dataset_test;
+  const scratch dir;
+  support::write_plain_dataset(dir / "data", {10, 10, 10});
+  const mds::dataset<numbered> data({.remote = dir / "data", .local = dir / "cache"});
+  const auto is_there = [&](int shard) {
+    return std::filesystem::exists(dir / ("cache/shard.0000" + std::to_string(shard) + ".mds"));
+  };
+  data.fetch_shard(1);
+  CHECK_FALSE(is_there(0));
+  CHECK(is_there(1));
+  data.fetch_shard(1);
+  CHECK(data.counters().shards_fetched == 1);
+
+  {
+    const auto held = data[15];
+    CHECK_FALSE(data.evict_shard(1));
+    CHECK(held.get<"id">() == 15);
+    CHECK(is_there(1));
+  }
+  CHECK(data.evict_shard(1));
+  CHECK_FALSE(is_there(1));
+  CHECK(data.evict_shard(1));  // it is not there: nothing is left to do
+  CHECK(data.counters().shards_evicted == 1);
+  CHECK(data[15].get<"id">() == 15);
+  CHECK(data.counters().shards_fetched == 2);
+
+  for (const std::uint64_t shard : {0, 2}) data.fetch_shard(shard);
+  mds::loader<numbered> loader({.remote = dir / "data",
+                                .local = dir / "cache",
+                                .batch_size = 10,
+                                .world = mds::world{}});
+  std::size_t samples = 0;
+  for (const auto& batch : loader.epoch()) samples += batch.size();
+  CHECK(samples == 30);
+  CHECK(loader.counters().shards_fetched == 0);
+
+  support::expect_error([&] { data.fetch_shard(3); }, mds::errc::out_of_range, {"shard 3"});
+  support::expect_error([&] { data.evict_shard(3); }, mds::errc::out_of_range, {"shard 3"});
+  const mds::dataset<numbered> in_place({.local = dir / "data"});
+  in_place.fetch_shard(0);
+  CHECK_FALSE(in_place.evict_shard(0));  // it has no remote
+  CHECK(std::filesystem::exists(dir / "data/shard.00000.mds"));
 }

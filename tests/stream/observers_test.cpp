@@ -128,6 +128,25 @@ struct hearing {
 
 }  // namespace observers_test
 
+TEST_CASE("padding is no sample for an observer") {
+  using namespace observers_test;
+  const dataset data;
+  auto options = data.options();
+  options.batch_size = 24;
+  options.batching = mds::batching_method::once;
+  std::vector<mds::observe::step> steps;
+  mds::loader<watched<recorder>> loader(options, {}, recorder{&steps});
+  for (const auto& batch : loader.epoch()) CHECK(batch.size() == 24);
+  REQUIRE(steps.size() == 5);
+  CHECK(steps[3].samples == 24);
+  CHECK(steps[4].samples == 4);
+  CHECK(steps[4].results == 4);
+  CHECK(steps[4].sum.samples == 100);
+  CHECK(steps[4].sum.results == 100);
+  CHECK(loader.results() == mds::result_counts{.samples = 100, .results = 100});
+  CHECK(loader.estimated_results() == 100);
+}
+
 TEST_CASE("an observer hears the warnings of the streams' stores") {
   using namespace observers_test;
   const dataset data;
