@@ -1,15 +1,19 @@
 // A process that launchers start: says which rank it is, and, told to `train`, waits until it is
-// asked to end the first time that the job is started.
+// asked to end the first time that the job is started. Told to `write DIRECTORY`, it writes its
+// part of a dataset there, and told to `read DIRECTORY`, checks the whole.
 
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/launch/stop_request.hpp>
+#include <mdstream/mdstream.hpp>
 
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +33,31 @@ void say(const std::string& text) {
   std::fflush(stdout);
 }
 
+namespace mds = mdstream;
+
+using policies = mds::policies<mds::schema<mds::column<"number", mds::int_>>>;
+
+constexpr std::uint64_t all_samples = 10'000;
+
+void write_part(const std::string& directory, const mds::world& world) {
+  mds::writer<policies> out({.out = directory,
+                             .size_limit = mds::byte_size(4096),
+                             .part = {world.rank, world.num_ranks()}});
+  const std::uint64_t end = all_samples * (world.rank + 1) / world.num_ranks();
+  for (std::uint64_t i = all_samples * world.rank / world.num_ranks(); i < end; ++i)
+    out.write(static_cast<std::int64_t>(i));
+  out.finish();
+}
+
+/// Whether the parts are one dataset, in the order of the ranks.
+bool is_whole(const std::string& directory) {
+  const mds::dataset<policies> data({.local = directory});
+  std::int64_t next = 0;
+  for (const auto sample : data)
+    if (sample.get<"number">() != next++) return false;
+  return static_cast<std::uint64_t>(next) == all_samples;
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
@@ -38,6 +67,16 @@ int main(int count, char** words) try {
   const std::string rank = "rank " + std::to_string(world.rank) + " of " +
                            std::to_string(world.num_ranks()) + ", " +
                            std::to_string(world.ranks_per_node) + " on a node";
+  if (count == 3 && std::string_view(words[1]) == "write") {
+    write_part(words[2], world);
+    say(rank + " wrote");
+    return 0;
+  }
+  if (count == 3 && std::string_view(words[1]) == "read") {
+    if (!is_whole(words[2])) throw std::runtime_error("the parts are not one dataset");
+    say("the dataset is whole");
+    return 0;
+  }
   if (count < 2 || std::string_view(words[1]) != "train") {
     say(rank + ", token " + launch::token_from_environment(&std::getenv));
     return 0;

@@ -57,12 +57,24 @@ check_signal() {
   [ "$status" = "$expected" ] || fail "$1 ended with status $status, not $expected"
 }
 
+# check_writers COUNT COMMAND...: so many ranks of a launcher write one dataset in parallel, and one index has it all.
+check_writers() {
+  local count=$1
+  shift
+  rm -rf "$work/parts"
+  "$@" "$program" write "$work/parts" >write.log || fail "$1 could not write"
+  [ "$(grep -c ' wrote$' write.log)" = "$count" ] || fail "not all of $count ranks wrote"
+  [ "$(find "$work/parts" -maxdepth 1 -type d -name 'part-*' | wc -l)" = "$count" ] || fail "$count ranks left no $count parts"
+  "$program" read "$work/parts" >read.log || fail "what the ranks of $1 wrote is not one dataset"
+}
+
 case $launcher in
   openmpi)
     need mpirun.openmpi
     mpirun=(mpirun.openmpi --allow-run-as-root --oversubscribe -n 2)
     "${mpirun[@]}" "$program" >world.log
     check_world PMIX_NAMESPACE=. world.log
+    check_writers 3 mpirun.openmpi --allow-run-as-root --oversubscribe -n 3
     check_signal USR1 75 "${mpirun[@]}" "$program" train
     rm train.log
     echo "localhost slots=2" >hosts
@@ -74,6 +86,7 @@ case $launcher in
     need mpiexec.hydra
     mpiexec.hydra -n 2 "$program" >world.log
     check_world '$' world.log
+    check_writers 3 mpiexec.hydra -n 3
     check_signal USR1 75 mpiexec.hydra -n 2 "$program" train
     ;;
   torchrun)
@@ -107,6 +120,7 @@ case $launcher in
     start_slurm "$work/slurm" 1 8 || { echo "mdstream: SKIPPED: Slurm does not start here" >&2; exit 77; }
     srun -n 2 "$program" >world.log
     check_world 'SLURM_JOB_ID=1 SLURM_STEP_ID=0' world.log
+    check_writers 4 srun -n 4
     for kind in pmi2 pmix; do
       ! srun --mpi=list 2>&1 | grep -qw $kind || srun --mpi=$kind -n 2 "$program" >$kind.log
       [ ! -e $kind.log ] || check_world 'SLURM_JOB_ID=' $kind.log
