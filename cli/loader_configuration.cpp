@@ -85,6 +85,13 @@ mds::raw::options raw_of(const json& given) {
   return out;
 }
 
+mds::joined_dataset joined_of(const json& given) {
+  mds::joined_dataset out;
+  read_members(given, "a joined dataset",
+               {{"remote", into(out.remote)}, {"split", into(out.split)}});
+  return out;
+}
+
 mds::stream_options stream_of(const json& given) {
   mds::stream_options out;
   read_members(given, "a stream",
@@ -92,6 +99,10 @@ mds::stream_options stream_of(const json& given) {
                 {"local", into(out.local)},
                 {"split", into(out.split)},
                 {"raw", [&](const json& value) { out.raw = raw_of(value); }},
+                {"join",
+                 [&](const json& all) {
+                   for (const json& each : all) out.join.push_back(joined_of(each));
+                 }},
                 {"proportion", into(out.proportion)},
                 {"repeat", into(out.repeat)},
                 {"choose", into(out.choose)},

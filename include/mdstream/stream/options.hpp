@@ -23,6 +23,16 @@ namespace mdstream::inline v0 {
 
 class runtime;
 
+/// A dataset that has further columns of a stream's samples; see `stream_options::join`.
+struct joined_dataset {
+  /// Path or URL of the directory that holds the dataset.
+  std::string remote{};
+  /// Subdirectory of it.
+  std::string split{};
+  /// An opened store to read from instead of `remote`.
+  std::optional<opened_store> store{};
+};
+
 /// One stream: a dataset, the directory for its shards on this machine, and its part of the mix.
 /// Set at most one of `proportion`, `repeat` and `choose`. Set `proportion` for all streams of a
 /// loader or for none.
@@ -48,6 +58,12 @@ struct stream_options {
   /// `files`. The files are cut into shards, and their rows become samples when a shard is
   /// fetched. The policies have to name the format. Without a format, the files' names decide.
   raw::options raw{};
+  /// Datasets with further columns of this stream's samples: their sample i belongs to sample i of
+  /// this one. All have the same number of samples, no column twice, and MDS shards. Order and
+  /// shards are those of this stream; when a shard is fetched, so are the samples of the others
+  /// that belong to it: by ranges, or as whole shards where these are compressed. Needs a remote
+  /// and a directory of its own for the shards that are made.
+  std::vector<joined_dataset> join{};
   /// For messages. The default is the remote, or the local directory.
   std::string name{};
   /// The options below default to those of the dataset or loader.

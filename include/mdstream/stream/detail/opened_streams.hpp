@@ -10,6 +10,7 @@
 #include <mdstream/format/index.hpp>
 #include <mdstream/policies/detail/storage.hpp>
 #include <mdstream/raw/options.hpp>
+#include <mdstream/source/detail/source_request.hpp>
 #include <mdstream/store/opened_store.hpp>
 #include <mdstream/stream/detail/places.hpp>
 #include <mdstream/stream/options.hpp>
@@ -33,6 +34,7 @@ struct opened_stream {
   stream_place place{};
   std::optional<opened_store> remote{};
   std::optional<raw::options> raw{};
+  std::vector<any_async_store> joined{};  ///< the datasets of a join, whose store `remote` is then
   std::shared_ptr<const dataset_index> index{};
   std::shared_ptr<const shard_maker> maker{};  ///< of foreign files
   std::string in_place{};    ///< as `cache_stream` says, once it is opened; before: where it may be
@@ -96,8 +98,12 @@ class opened_streams {
 
     /// Loads the index of a stream's remote, or one that was made.
     void load(opened_stream& stream, index_source source);
-    /// Finds out of foreign files, on a thread of its own, which index they make.
+    /// Finds out of foreign files, or of the datasets of a join, which index they make.
     void open_source(opened_stream& stream, index_source source);
+    void open_joined(opened_stream& stream, index_source source);
+    /// Calls `open`, which may block, on a thread of its own, and goes on with what it gives.
+    void open_elsewhere(opened_stream& stream, index_source source,
+                        unique_function<opened_source()> open);
     void take(opened_stream& stream, loaded_index loaded);
 
     [[nodiscard]] bool failed();
@@ -119,6 +125,8 @@ class opened_streams {
 
   [[nodiscard]] opened_stream open(const options& given, stream_options stream,
                                    stream_place place) const;
+  /// Puts the datasets of a join in the place of the stream's remote.
+  void join(opened_stream& stream, std::vector<joined_dataset> others) const;
 
   static std::vector<stream_options> streams_of(const options& given);
 

@@ -7,6 +7,7 @@
 #include <mdstream/source/detail/source_request.hpp>
 #include <mdstream/store/prefixed.hpp>
 #include <mdstream/store/retrying.hpp>
+#include <mdstream/stream/detail/joined_source.hpp>
 #include <mdstream/stream/detail/opened_streams.hpp>
 #include <mdstream/version.hpp>
 
@@ -78,7 +79,12 @@ MDSTREAM_INLINE bool opened_streams::loading::begin(std::size_t number) {
       each.index = std::make_shared<const dataset_index>(load_index(source));
       return false;
     }
-    each.raw ? open_source(each, std::move(source)) : load(each, std::move(source));
+    if (each.raw)
+      open_source(each, std::move(source));
+    else if (!each.joined.empty())
+      open_joined(each, std::move(source));
+    else
+      load(each, std::move(source));
     return true;
   } catch (...) {
     fail(std::current_exception());
@@ -111,17 +117,41 @@ MDSTREAM_INLINE void opened_streams::loading::open_source(opened_stream& stream,
       .in_place = stream.in_place,
       .warn = all.warn_,
       .stop = stop});
+  open_elsewhere(stream, std::move(source),
+                 [open = all.policies_.open_source, request]() -> opened_source {
+                   return open(std::move(*request));
+                 });
+}
+
+MDSTREAM_INLINE void opened_streams::loading::open_joined(opened_stream& stream,
+                                                          index_source source) {
+  join_request request{.codecs = all.policies_.codecs,
+                       .hashes = all.policies_.hashes,
+                       .validate_hash = stream.validate_hash,
+                       .index = {.allow_unsafe_types = stream.allow_unsafe_types,
+                                 .where = {.stream = stream.place.name}}};
+  for (const any_async_store& each : stream.joined)
+    request.parts.push_back(retrying(all.threads_, each, source.retry, source.budget));
+  open_elsewhere(stream, std::move(source),
+                 [request = std::move(request)]() mutable -> opened_source {
+                   return detail::open_joined(std::move(request));
+                 });
+}
+
+MDSTREAM_INLINE void opened_streams::loading::open_elsewhere(
+    opened_stream& stream, index_source source, unique_function<opened_source()> open) {
   struct thread_of_opening {
     std::thread thread{};
     one_time_event began{};
   };
   auto own = std::make_shared<thread_of_opening>();
-  own->thread = detail::start_thread([self = this->shared_from_this(), own, request, &stream,
+  own->thread = detail::start_thread([self = this->shared_from_this(), own, &stream,
+                                      open = std::move(open),
                                       source = std::move(source)]() mutable {
     own->began.wait();
     std::exception_ptr why;
     try {
-      opened_source opened = self->all.policies_.open_source(std::move(*request));
+      opened_source opened = open();
       source.made = std::move(opened.index);
       stream.maker = std::move(opened.maker);
       stream.source = opened.fingerprint;
@@ -129,6 +159,7 @@ MDSTREAM_INLINE void opened_streams::loading::open_source(opened_stream& stream,
     } catch (...) {
       why = std::current_exception();
     }
+    open = {};
     runtime& threads = self->all.threads_;
     threads.post([self = std::move(self), own, &stream, source = std::move(source), why]() mutable {
       own->thread.join();
@@ -215,7 +246,37 @@ MDSTREAM_INLINE opened_stream opened_streams::open(const options& given, stream_
     if (url_scheme(path).empty()) out.in_place = normal_path(path);
   }
   out.place = std::move(place);
+  if (!stream.join.empty()) {
+    if (is_raw)
+      throw error(errc::unsupported,
+                  diagnostics{.what = "files that are no dataset cannot be joined with others",
+                              .stream = out.place.name});
+    join(out, std::move(stream.join));
+  }
   return out;
+}
+
+MDSTREAM_INLINE void opened_streams::join(opened_stream& stream,
+                                          std::vector<joined_dataset> others) const {
+  stream_place& place = stream.place;
+  const auto refuse = [&place](const char* what) {
+    throw error(errc::invalid_argument, diagnostics{.what = what, .stream = place.name});
+  };
+  if (!stream.remote ||
+      detail::is_same_place(*stream.remote, place.split, detail::normal_path(place.directory)))
+    refuse("a join needs a remote that holds the dataset, and another directory for its shards");
+  const auto add = [&](const opened_store& from, const std::string& split) {
+    const any_async_store store = from.on(threads_);
+    stream.joined.push_back(split.empty() ? store : prefixed(store, split));
+  };
+  add(*stream.remote, place.split);
+  for (joined_dataset& each : others) {
+    if (each.remote.empty() == !each.store)
+      refuse("a joined dataset has either a remote or an opened store");
+    add(each.store ? *each.store : policies_.open(each.remote, threads_, warn_), each.split);
+  }
+  stream.remote = any_async_store(std::make_shared<const joined_store>(stream.joined));
+  place.split.clear();  // the stores have it
 }
 
 MDSTREAM_INLINE std::vector<stream_options> opened_streams::streams_of(const options& given) {
