@@ -3,6 +3,7 @@
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/stream/detail/joined_source.hpp>
+#include <mdstream/writer/row_writer.hpp>
 
 #include <mdstream/mdstream.hpp>
 
@@ -179,7 +180,7 @@ TEST_CASE("what cannot be joined is refused, with both lengths or the column") {
           {"another directory", "texts"});
   refused([](auto& s) { s.validate_hash = "sha1"; }, mds::errc::invalid_argument, {"sha1"});
   {
-    mds::row_writer out({.out = data.dir / "rows", .columns = {{"row", "int"}}});
+    mds::row_writer<mds::policies<>> out({.out = data.dir / "rows", .columns = {{"row", "int"}}});
     for (int i = 0; i < samples; ++i) out.write({{"row", i}});
     out.finish();
   }

@@ -85,6 +85,7 @@ class joined_maker final : public shard_maker {
   };
 
   [[nodiscard]] dataset read(std::size_t number) const;
+  [[nodiscard]] bool names_hash() const;
   void check_lengths() const;
   void settle_columns();
   [[nodiscard]] std::vector<fragment> fragments(std::size_t shard) const;

@@ -76,10 +76,19 @@ MDSTREAM_INLINE joined_maker::dataset joined_maker::read(std::size_t number) con
   if (out.index.samples() == 0) return out;
   if (out.index.format(0) != shard_format::mds)
     refuse("only datasets of MDS shards are joined: convert it");
-  for (const shard_config& each : out.index.configs())
+  for (const shard_config& each : out.index.configs()) {
     if (each.layout != out.index.layout(0))
       refuse("a dataset whose shards have different columns cannot be joined");
+    if (names_hash() && std::ranges::find(each.hashes, request_.validate_hash) == each.hashes.end())
+      throw error(errc::invalid_argument,
+                  {.what = "the index records no " + request_.validate_hash + " hash to validate",
+                   .url = options.where.url});
+  }
   return out;
+}
+
+MDSTREAM_INLINE bool joined_maker::names_hash() const {
+  return !request_.validate_hash.empty() && request_.validate_hash != no_hash;
 }
 
 MDSTREAM_INLINE void joined_maker::check_lengths() const {
@@ -119,9 +128,7 @@ MDSTREAM_INLINE std::vector<joined_maker::fragment> joined_maker::fragments(
                     .begin = std::max(begin, first[at]) - first[at],
                     .end = std::min(end, first[at + 1]) - first[at]};
       if (each.begin == each.end) continue;
-      const bool checked =
-          !request_.validate_hash.empty() && request_.validate_hash != no_hash;
-      each.whole = checked || sets_[i].index.zip(at) ||
+      each.whole = names_hash() || sets_[i].index.zip(at) ||
                    each.end - each.begin == sets_[i].index.shard_samples(at);
       out.push_back(each);
     }
@@ -247,11 +254,8 @@ MDSTREAM_INLINE void joined_making::open_whole(piece& of) const {
   const std::string url = of_.url_of(of.of);
   const bytes_view stored(of.bytes.data(), of.bytes.size());
   const file_info file = of_.file_of(of.of);
-  const std::string& asked = of_.request_.validate_hash;
-  const file_hash* const expected = choose_hash(file, asked, of_.request_.hashes);
-  if (expected == nullptr && !asked.empty() && asked != no_hash)
-    throw error(errc::invalid_argument,
-                {.what = "the index records no " + asked + " hash to validate", .url = url});
+  const file_hash* const expected =
+      choose_hash(file, of_.request_.validate_hash, of_.request_.hashes);
   if (expected != nullptr) {
     const std::string found = of_.request_.hashes.hex_of(expected->name, stored);
     if (found != expected->hex)

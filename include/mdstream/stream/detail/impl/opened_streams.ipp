@@ -127,7 +127,7 @@ MDSTREAM_INLINE void opened_streams::loading::open_joined(opened_stream& stream,
                                                           index_source source) {
   join_request request{.codecs = all.policies_.codecs,
                        .hashes = all.policies_.hashes,
-                       .validate_hash = stream.validate_hash,
+                       .validate_hash = std::exchange(stream.validate_hash, {}),
                        .index = {.allow_unsafe_types = stream.allow_unsafe_types,
                                  .where = {.stream = stream.place.name}}};
   for (const any_async_store& each : stream.joined)
