@@ -81,9 +81,8 @@ TEST_CASE("with another global batch size the rest of the epoch is read, and the
   mds::loader<> after(of(16));
   support::expect_error([&] { after.load_state(state); }, mds::errc::state_mismatch,
                         {"global_batch_size 8", "16", "accept::global_batch_size"});
-  support::expect_error(
-      [&] { after.load_state(state, mds::accept::dataset | mds::accept::mix); },
-      mds::errc::state_mismatch, {"global_batch_size"});
+  support::expect_error([&] { after.load_state(state, mds::accept::dataset | mds::accept::mix); },
+                        mds::errc::state_mismatch, {"global_batch_size"});
   after.load_state(state, mds::accept::global_batch_size);
   CHECK(after.next_epoch() == 0);
   CHECK(after.batches_left() == 7);  // 104 samples
@@ -236,8 +235,7 @@ TEST_CASE("another mix begins the next epoch; nothing else passes with it") {
   both.load_state(state, mds::accept::mix | mds::accept::global_batch_size);
   CHECK(both.next_epoch() == 1);
 
-  const auto all =
-      mds::accept::dataset | mds::accept::mix | mds::accept::global_batch_size;
+  const auto all = mds::accept::dataset | mds::accept::mix | mds::accept::global_batch_size;
   mds::loader<> seed(with([](auto& o) { o.seed = 1; }));
   support::expect_error([&] { seed.load_state(state, all); }, mds::errc::state_mismatch, {"seed"});
   mds::loader<> block(with([](auto& o) { o.shuffle_block_size = 50; }));

@@ -281,8 +281,7 @@ TEST_CASE("copies of samples hold their shard, and all of them gone leave it to 
 TEST_CASE("a dataset is a range of its samples, and parts of it are ranges and feed a loader") {
   using namespace dataset_test;
   using data_type = mds::dataset<numbered>;
-  static_assert(std::ranges::random_access_range<data_type> &&
-                std::ranges::sized_range<data_type>);
+  static_assert(std::ranges::random_access_range<data_type> && std::ranges::sized_range<data_type>);
   const scratch dir;
   const auto data = numbered_streams<numbered>(dir, {{7, 7, 3}, {9, 4}});
   const auto id = [](const auto& sample) { return sample.template get<"id">(); };
@@ -392,10 +391,8 @@ TEST_CASE("shards are fetched and evicted by hand, and loaders of the directory 
   CHECK(data.counters().shards_fetched == 2);
 
   for (const std::uint64_t shard : {0, 2}) data.fetch_shard(shard);
-  mds::loader<numbered> loader({.remote = dir / "data",
-                                .local = dir / "cache",
-                                .batch_size = 10,
-                                .world = mds::world{}});
+  mds::loader<numbered> loader(
+      {.remote = dir / "data", .local = dir / "cache", .batch_size = 10, .world = mds::world{}});
   std::size_t samples = 0;
   for (const auto& batch : loader.epoch()) samples += batch.size();
   CHECK(samples == 30);

@@ -28,17 +28,17 @@ namespace join_test {
 
 using scratch_directory::scratch;
 using codecs = mds::any_codec<mds::codec::none, mds::codec::zstd>;
-using texts = mds::policies<
-    mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>, codecs>;
+using texts =
+    mds::policies<mds::schema<mds::column<"id", mds::int_>, mds::column<"text", mds::str>>, codecs>;
 using vectors = mds::policies<
     mds::schema<mds::column<"embedding", mds::ndarray<float, 4>>, mds::column<"source", mds::str>>,
     codecs>;
 using marks = mds::policies<mds::schema<mds::column<"mark", double>>, codecs>;
-using joined = mds::policies<
-    mds::schema<mds::column<"embedding", mds::ndarray<float, 4>>, mds::column<"id", mds::int_>,
-                mds::column<"mark", double>, mds::column<"source", mds::str>,
-                mds::column<"text", mds::str>>,
-    codecs, mds::collate::ragged>;
+using joined =
+    mds::policies<mds::schema<mds::column<"embedding", mds::ndarray<float, 4>>,
+                              mds::column<"id", mds::int_>, mds::column<"mark", double>,
+                              mds::column<"source", mds::str>, mds::column<"text", mds::str>>,
+                  codecs, mds::collate::ragged>;
 
 constexpr std::int64_t samples = 200;
 
@@ -167,12 +167,11 @@ TEST_CASE("what cannot be joined is refused, with both lengths or the column") {
         pieces);
   };
   support::write_plain_dataset(data.dir / "short", {100, 99});
-  refused([&](auto& s) { s.join = {{.remote = data.dir / "short"}}; },
-          mds::errc::invalid_argument,
+  refused([&](auto& s) { s.join = {{.remote = data.dir / "short"}}; }, mds::errc::invalid_argument,
           {"200 samples", data.dir / "texts", "199 samples", data.dir / "short"});
   support::write_plain_dataset(data.dir / "same", {100, 100});
-  refused([&](auto& s) { s.join = {{.remote = data.dir / "same"}}; },
-          mds::errc::invalid_argument, {"\"id\"", "named twice"});
+  refused([&](auto& s) { s.join = {{.remote = data.dir / "same"}}; }, mds::errc::invalid_argument,
+          {"\"id\"", "named twice"});
   refused([&](auto& s) { s.join = {{.remote = data.dir / "absent"}}; }, mds::errc::not_found,
           {"absent"});
   refused([](auto& s) { s.join = {{}}; }, mds::errc::invalid_argument, {"remote or an opened"});
@@ -191,7 +190,8 @@ TEST_CASE("what cannot be joined is refused, with both lengths or the column") {
 TEST_CASE("damage in a joined dataset is told with its file") {
   using namespace join_test;
   const three_datasets data;
-  const std::string damaged = GENERATE("vectors/train/shard.00001.mds.zstd", "marks/shard.00000.mds");
+  const std::string damaged =
+      GENERATE("vectors/train/shard.00001.mds.zstd", "marks/shard.00000.mds");
   const auto flip = [&](std::streamoff at) {
     std::fstream file(data.dir / damaged, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(at);

@@ -203,14 +203,17 @@ TEST_CASE("what makes an epoch worse than it has to be is warned of once, on the
   CHECK(warned([](auto& o) {  // of each shard at most two samples
           o.shuffle_block_size = 9;
           o.epoch_size = 30;
-        }).empty());
-  one([](auto& o) {
+        })
+            .empty());
+  one(
+      [](auto& o) {
         o.streams = {o.streams[1]};
         o.num_canonical_nodes = 64;
         o.shuffle = false;
       },
       {"57 samples of an epoch", "64 canonical nodes", "num_canonical_nodes smaller"});
-  one([](auto& o) {
+  one(
+      [](auto& o) {
         o.epoch_size = 5;
         o.num_canonical_nodes = 1;
       },
@@ -227,8 +230,7 @@ TEST_CASE("what makes an epoch worse than it has to be is warned of once, on the
 TEST_CASE("what warnings say is left out is what no batch of the epoch has") {
   using namespace loop_test;
   const two_streams data;
-  for (const auto batching :
-       {mds::batching_method::stratified, mds::batching_method::per_stream}) {
+  for (const auto batching : {mds::batching_method::stratified, mds::batching_method::per_stream}) {
     std::string told;
     auto options = data.options(batching);
     options.num_canonical_nodes = 1;  // else one of the 57 samples is repeated

@@ -139,9 +139,9 @@ class dataset {
   ///     for (const auto sample : data.samples(data.shard(2))) ...
   template <std::ranges::input_range Ids>
   [[nodiscard]] auto samples(Ids ids) const {
-    return std::ranges::transform_view(
-        std::views::all(std::move(ids)),
-        [this](const auto& id) { return (*this)[static_cast<std::uint64_t>(id)]; });
+    return std::ranges::transform_view(std::views::all(std::move(ids)), [this](const auto& id) {
+      return (*this)[static_cast<std::uint64_t>(id)];
+    });
   }
   [[nodiscard]] auto samples(std::initializer_list<std::uint64_t> ids) const {
     return samples(std::vector<std::uint64_t>(ids));
@@ -229,7 +229,8 @@ class dataset {
   // The cache, by hand. Loaders that use the same directory see the same shards.
 
   /// Fetches a shard, unless it is in the cache, and returns when it is there. Throws
-  /// `errc::out_of_range`, and the errors of the download. Not on a thread of the dataset's runtime.
+  /// `errc::out_of_range`, and the errors of the download. Not on a thread of the dataset's
+  /// runtime.
   void fetch_shard(std::uint64_t number) const {
     lookup_->require_shard(number);
     lookup_->require_here();

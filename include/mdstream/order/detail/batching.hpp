@@ -381,7 +381,8 @@ class epoch_builder {
   return detail::epoch_builder(request, open).full_batches();
 }
 
-/// Samples of each stream that no global batch of the epoch has. Throws as `make_epoch`. O(streams).
+/// Samples of each stream that no global batch of the epoch has. Throws as `make_epoch`.
+/// O(streams).
 [[nodiscard]] inline std::vector<std::uint64_t> count_left_out(const epoch_request& request,
                                                                const open_shuffle& open) {
   return detail::epoch_builder(request, open).left_out();

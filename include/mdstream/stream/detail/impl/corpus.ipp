@@ -321,8 +321,8 @@ MDSTREAM_INLINE sample_origin corpus::origin(std::uint64_t sample) const noexcep
 
 MDSTREAM_INLINE shard_span corpus::shards_of_stream(std::size_t number) const {
   if (number >= parts_.size())
-    throw error(errc::out_of_range, "stream " + std::to_string(number) + " of " +
-                                        std::to_string(parts_.size()));
+    throw error(errc::out_of_range,
+                "stream " + std::to_string(number) + " of " + std::to_string(parts_.size()));
   const std::uint64_t begin = parts_[number].first_shard;
   return {begin, begin + stream_shards_[number].size()};
 }
@@ -331,11 +331,11 @@ MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
   std::vector<stream_info> out;
   for (std::size_t i = 0; i < parts_.size(); ++i) {
     const stream_part& part = parts_[i];
-    stream_info& of = out.emplace_back(stream_info{
-        .name = part.name,
-        .directory = part.directory,
-        .credentials = part.remote ? part.remote->credentials() : std::string(),
-        .shards = stream_shards_[i].size()});
+    stream_info& of = out.emplace_back(
+        stream_info{.name = part.name,
+                    .directory = part.directory,
+                    .credentials = part.remote ? part.remote->credentials() : std::string(),
+                    .shards = stream_shards_[i].size()});
     for (std::uint32_t shard = 0; shard < of.shards; ++shard) {
       of.samples += stream_shards_[i][shard];
       of.bytes += cache_->footprint(part.first_shard + shard);

@@ -98,9 +98,8 @@ MDSTREAM_INLINE void joined_maker::check_lengths() const {
   };
   for (std::size_t i = 1; i < sets_.size(); ++i)
     if (sets_[i].index.samples() != sets_[0].index.samples())
-      throw error(errc::invalid_argument,
-                  "joined datasets need as many samples each: one has " + name(0) +
-                      ", another has " + name(i));
+      throw error(errc::invalid_argument, "joined datasets need as many samples each: one has " +
+                                              name(0) + ", another has " + name(i));
 }
 
 MDSTREAM_INLINE void joined_maker::settle_columns() {
@@ -171,10 +170,10 @@ MDSTREAM_INLINE std::string joined_maker::index_text() const {
     const std::string name = hex_digits(fnv1a().add(std::string_view(identity)).value()) +
                              hex_digits(crc32c(as_bytes(identity)));
     json::object entry = entry_of_all;
-    entry.emplace_back(
-        "raw_data", json::object{{"basename", name + ".mds"},
-                                 {"bytes", std::min(bytes, mds_shard_builder::max_bytes)},
-                                 {"hashes", json::object{{std::string(source_digest), name}}}});
+    entry.emplace_back("raw_data",
+                       json::object{{"basename", name + ".mds"},
+                                    {"bytes", std::min(bytes, mds_shard_builder::max_bytes)},
+                                    {"hashes", json::object{{std::string(source_digest), name}}}});
     entry.emplace_back("samples", std::uint64_t{sets_[0].index.shard_samples(i)});
     entry.emplace_back("zip_data", json::value());
     shards.emplace_back(std::move(entry));
@@ -307,8 +306,8 @@ MDSTREAM_INLINE bytes_view joined_making::finish() {
     std::uint64_t bytes = 4 * std::uint64_t{of_.layout_.variable_columns()};
     for (std::size_t c = 0; c < values.size(); ++c) {
       const joined_maker::column& from = of_.columns_[c];
-      values[c] = of_.sets_[from.dataset].index.layout(0).locate(samples[from.dataset][i],
-                                                                 from.column);
+      values[c] =
+          of_.sets_[from.dataset].index.layout(0).locate(samples[from.dataset][i], from.column);
       bytes += values[c].size();
     }
     std::byte* to = made_.add(bytes);

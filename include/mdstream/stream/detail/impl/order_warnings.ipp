@@ -28,14 +28,16 @@ MDSTREAM_INLINE std::vector<std::string> order_warnings(const run_order::engine_
   std::vector<std::string> out;
   const auto text = [](std::uint64_t number) { return std::to_string(number); };
   if (predownload && *predownload < batch_size)
-    out.push_back("predownload is " + text(*predownload) + " samples, but a batch of this rank has " +
-                  text(batch_size) + ": shards are fetched too late; set it to " +
-                  text(batch_size) + " or more, or leave it unset");
+    out.push_back("predownload is " + text(*predownload) +
+                  " samples, but a batch of this rank has " + text(batch_size) +
+                  ": shards are fetched too late; set it to " + text(batch_size) +
+                  " or more, or leave it unset");
 
   const order_options& order = engine.options();
   if (order.batching == batching_method::once) return out;
   const auto& choose = engine.mix().choose;
-  const bool apart = order.batching != batching_method::random;  // streams are shuffled and dealt so
+  const bool apart =
+      order.batching != batching_method::random;  // streams are shuffled and dealt so
   const bool py1e = order.shuffle && engine.shuffler_model().name() == std::string_view("py1e");
   for (std::size_t k = 0; py1e && k < choose.size(); ++k) {
     const double share = apart ? engine.mix().proportion[k] : 1.0;

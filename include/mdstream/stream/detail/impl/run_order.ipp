@@ -81,11 +81,10 @@ MDSTREAM_INLINE void run_order::check(const world& parallel, std::uint64_t batch
   if (!drop_last_) return;
   start.sample_in_epoch = 0;
   if (batches(parallel, batch_size, start) == 0)
-    throw error(errc::invalid_argument,
-                "drop_last leaves nothing of an epoch of " +
-                    std::to_string(engine(0).epoch_size()) +
-                    " samples, which do not fill a global batch of " +
-                    std::to_string(global_batch_size_));
+    throw error(errc::invalid_argument, "drop_last leaves nothing of an epoch of " +
+                                            std::to_string(engine(0).epoch_size()) +
+                                            " samples, which do not fill a global batch of " +
+                                            std::to_string(global_batch_size_));
 }
 
 MDSTREAM_INLINE std::uint64_t run_order::batches(const world& parallel, std::uint64_t batch_size,
@@ -112,9 +111,9 @@ MDSTREAM_INLINE std::uint64_t run_order::samples_of_rank(const world& parallel,
     };
     const std::uint64_t all = count(ids), ranks = parallel.num_ranks();
     if (all == ids.size()) break;
-    of_short_ones +=
-        in_stretches ? (parallel.rank + 1) * all / ranks - parallel.rank * all / ranks
-                     : count(std::span(ids).subspan(parallel.rank * batch_size, batch_size));
+    of_short_ones += in_stretches
+                         ? (parallel.rank + 1) * all / ranks - parallel.rank * all / ranks
+                         : count(std::span(ids).subspan(parallel.rank * batch_size, batch_size));
   }
   return batches * batch_size + of_short_ones;
 }

@@ -125,12 +125,11 @@ MDSTREAM_INLINE std::string state_text(const run_state& state) {
 
 MDSTREAM_INLINE void state_differs(std::string_view field, const std::string& saved,
                                    const std::string& here, std::string_view instead) {
-  throw error(errc::state_mismatch,
-              "the state was saved with " + std::string(field) + ' ' + saved + ", this run has " +
-                  here +
-                  (instead.empty() ? ""
-                                   : "; if that is meant, load it with accept::" +
-                                         std::string(instead)));
+  throw error(
+      errc::state_mismatch,
+      "the state was saved with " + std::string(field) + ' ' + saved + ", this run has " + here +
+          (instead.empty() ? ""
+                           : "; if that is meant, load it with accept::" + std::string(instead)));
 }
 
 MDSTREAM_INLINE bool same_samples(const run_identity& a, const run_identity& b) noexcept {
