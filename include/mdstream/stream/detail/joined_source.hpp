@@ -16,8 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -80,7 +82,7 @@ class joined_maker final : public shard_maker {
   friend class joined_making;
 
   /// Where a column of the join is.
-  struct column {
+  struct column_place {
     std::size_t dataset = 0, column = 0;
   };
 
@@ -97,7 +99,7 @@ class joined_maker final : public shard_maker {
   const join_request request_;
   std::vector<dataset> sets_;
   sample_layout layout_;
-  std::vector<column> columns_;  // of `layout_`
+  std::vector<column_place> columns_;  // of `layout_`
 };
 
 /// One shard of a join.

@@ -305,7 +305,7 @@ MDSTREAM_INLINE bytes_view joined_making::finish() {
   for (std::size_t i = 0; i < samples_; ++i) {
     std::uint64_t bytes = 4 * std::uint64_t{of_.layout_.variable_columns()};
     for (std::size_t c = 0; c < values.size(); ++c) {
-      const joined_maker::column& from = of_.columns_[c];
+      const joined_maker::column_place& from = of_.columns_[c];
       values[c] =
           of_.sets_[from.dataset].index.layout(0).locate(samples[from.dataset][i], from.column);
       bytes += values[c].size();

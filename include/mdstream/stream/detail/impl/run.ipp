@@ -327,7 +327,7 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
   bad_ = std::move(bad);
   handed_out_->bad = saved.bad_samples;
   if (!same_samples) handed_out_->bad.first.clear();  // ids of the other samples
-  if (at.epoch != std::max<std::int64_t>(saved.at.epoch, 0) &&
+  if (saved.identity && at.epoch != std::max<std::int64_t>(saved.at.epoch, 0) &&
       saved.at.sample_in_epoch < saved.identity->epoch_size)
     corpus_.warn("the state is of epoch " + std::to_string(saved.at.epoch) + ", of which " +
                  std::to_string(saved.at.sample_in_epoch) +
