@@ -19,3 +19,11 @@ TEST_CASE("the progress line shows rate, stall and loss", "[quickstart]") {
     CHECK(text.find(piece) != std::string::npos);
   }
 }
+
+TEST_CASE("what was not measured yet is no loss of 0", "[quickstart]") {
+  const quickstart::stopwatch watch;
+  const std::string text = quickstart::progress_text(
+      {.step = 1, .steps = 600, .samples = 24, .loss = 5.5, .held_out = 0}, watch);
+  INFO(text);
+  CHECK(text.ends_with("held-out -"));
+}
