@@ -243,8 +243,8 @@ MDSTREAM_INLINE void joined_making::check_offsets(const piece& of) const {
         of.offset(i + 1) > index.raw(of.of.shard).bytes)
       throw error(errc::corrupt, {.what = "offsets " + std::to_string(of.offset(i)) + " to " +
                                           std::to_string(of.offset(i + 1)) + " hold no sample",
-                                  .sample = of.of.begin + i,
                                   .url = of_.url_of(of.of),
+                                  .sample = of.of.begin + i,
                                   .byte = 4 + 4 * (of.of.begin + i)});
 }
 
