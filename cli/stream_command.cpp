@@ -117,7 +117,9 @@ class streaming {
              {"batching", run.batching},
              {"sampling", run.sampling}}},
            {"cache",
-            {{"limit", configuration_.options.cache_limit.value}, {"bytes_of_all_shards", bytes}}},
+            {{"directory", loader_.cache_directory()},
+             {"limit", configuration_.options.cache_limit.value},
+             {"bytes_of_all_shards", bytes}}},
            {"threads", loader_.threads()}});
   }
 

@@ -82,6 +82,7 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
   CHECK(told["order"]["shuffle"] == "py1e");
   CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
   CHECK(told["cache"]["limit"] == 1 << 20);
+  CHECK(told["cache"]["directory"] == files / "cache");
   CHECK(told["threads"] == 3);
   // Shuffled, the one node reads all shards of both streams.
   std::uint64_t shards = 0;

@@ -132,6 +132,34 @@ TEST_CASE("rank_epoch_size counts what a rank reads in an epoch, padding not") {
       }
 }
 
+TEST_CASE("a loader tells its streams, its cache directory, and what each node reads") {
+  using namespace loop_test;
+  const two_streams data;
+  auto options = data.options(mds::batching_method::random, {.nodes = 2});
+  for (auto& stream : options.streams) stream.remote = std::exchange(stream.local, {});
+  options.local = data.dir / "cache";
+  options.shuffle = false;
+  options.partition = mds::partition_algo::relaxed;
+  mds::loader<> loader(options);
+  CHECK(loader.cache_directory() == data.dir / "cache");
+  const auto streams = loader.streams();
+  REQUIRE(streams.size() == 2);
+  CHECK(streams[1].shards == 6);
+  CHECK(streams[1].samples == 57);
+  CHECK(streams[1].choose == 57);
+  CHECK(streams[1].directory.starts_with(data.dir / "cache/"));
+  // Each node reads one half of the 157 samples, which shares a shard with the other half.
+  const auto nodes = loader.nodes();
+  REQUIRE(nodes.size() == 2);
+  CHECK(nodes[0].shards == 8);
+  CHECK(nodes[1].shards == 9);
+  CHECK(nodes[0].bytes + nodes[1].bytes > streams[0].bytes + streams[1].bytes);
+  CHECK(loader.counters().shards_fetched == 0);
+
+  const mds::loader<> in_place(data.options(mds::batching_method::random));
+  CHECK(in_place.cache_directory().empty());
+}
+
 TEST_CASE("a loop that counts by next_epoch reads each epoch once, wherever it is interrupted") {
   using namespace loop_test;
   const two_streams data;

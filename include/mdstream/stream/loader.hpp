@@ -215,6 +215,11 @@ class loader {
   /// The streams in the order of the options, with their final weights in the current phase.
   /// O(shards).
   [[nodiscard]] std::vector<stream_info> streams() const { return engine_->streams(); }
+  /// The directory whose shards and limit the processes of this node share; empty if no stream has
+  /// a remote. The shards of a stream are in `streams()[i].directory`.
+  [[nodiscard]] const std::string& cache_directory() const noexcept {
+    return engine_->cache_directory();
+  }
   /// What each node reads in a whole epoch, of the current one or the next as `batches_per_epoch`
   /// says: which size its cache should have. Reads the order of all samples, tens of nanoseconds
   /// each.
