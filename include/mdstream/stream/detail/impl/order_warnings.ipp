@@ -31,7 +31,7 @@ MDSTREAM_INLINE std::vector<std::string> order_warnings(const run_order::engine_
     out.push_back("predownload is " + text(*predownload) +
                   " samples, but a batch of this rank has " + text(batch_size) +
                   ": shards are fetched too late; set it to " + text(batch_size) +
-                  " or more, or leave it unset");
+                  " or more, or do not set it");
 
   const order_options& order = engine.options();
   if (order.batching == batching_method::once) return out;
