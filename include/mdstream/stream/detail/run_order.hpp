@@ -54,6 +54,11 @@ class run_order {
   [[nodiscard]] std::uint64_t batches(const world& parallel, std::uint64_t batch_size,
                                       const epoch_start& start) const;
 
+  /// Whether no rank has a sample in that rest. Where streams are dealt on their own, opens the
+  /// epoch.
+  [[nodiscard]] bool is_spent(const world& parallel, std::uint64_t batch_size,
+                              const epoch_start& start) const;
+
   /// Samples of `parallel.rank` in that rest, padding not counted. `in_stretches`: as
   /// `lookahead_rules` say. Opens the epoch.
   [[nodiscard]] std::uint64_t samples_of_rank(const world& parallel, std::uint64_t batch_size,

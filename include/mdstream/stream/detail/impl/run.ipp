@@ -318,7 +318,7 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
                     ", which this loader has begun already: to go back, make a new loader");
   order_.check(position_, batch_size_, loaded);
   if (saved.identity && at.sample_in_epoch != 0 &&
-      order_.batches(position_, batch_size_, progress(loaded).begin_epoch(position_)) == 0)
+      order_.is_spent(position_, batch_size_, progress(loaded).begin_epoch(position_)))
     loaded.load(at, true);  // also where samples are left that make no batch
   substitutions bad = excluded();
   if (same_samples)

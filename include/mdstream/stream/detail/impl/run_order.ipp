@@ -95,6 +95,15 @@ MDSTREAM_INLINE std::uint64_t run_order::batches(const world& parallel, std::uin
   return schedule_->in_epoch(start.epoch, start.sample_in_epoch / global_batch_size_).batches_left;
 }
 
+MDSTREAM_INLINE bool run_order::is_spent(const world& parallel, std::uint64_t batch_size,
+                                         const epoch_start& start) const {
+  if (batches(parallel, batch_size, start) == 0) return true;
+  if (!single_ || suits_any_batch_size()) return false;
+  std::vector<std::int64_t> ids(global_batch_size_);  // padding comes last
+  epoch(parallel, batch_size, start).order.ids(0, ids);
+  return std::ranges::none_of(ids, [](std::int64_t id) { return id >= 0; });
+}
+
 MDSTREAM_INLINE std::uint64_t run_order::samples_of_rank(const world& parallel,
                                                          std::uint64_t batch_size,
                                                          const epoch_start& start,
