@@ -39,6 +39,7 @@ MDSTREAM_INLINE void joined_store::start(store_call call, std::stop_token stop, 
     return done(errc::not_found, {});
   }
   call.key = std::string(key);
+  if (call.held && call.held->tag.empty()) call.held.reset();  // an index knows no tags
   part->async_call(std::move(call), std::move(stop), where, std::move(done));
 }
 
