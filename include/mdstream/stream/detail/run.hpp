@@ -98,9 +98,7 @@ class batch_engine {
   [[nodiscard]] std::uint64_t next_epoch() const;
   [[nodiscard]] sample_origin origin(std::int64_t id) const;
   [[nodiscard]] std::vector<stream_info> streams() const;
-  [[nodiscard]] const std::string& cache_directory() const noexcept {
-    return corpus_.cache_root();
-  }
+  [[nodiscard]] const std::string& cache_directory() const noexcept { return corpus_.cache_root(); }
   [[nodiscard]] std::vector<node_info> nodes() const;
   [[nodiscard]] result_counts results() const noexcept { return handed_out_->made; }
   [[nodiscard]] std::uint64_t estimated_results() const noexcept;
