@@ -4,6 +4,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/version.hpp>
 
+#include <zstd_errors.h>
 #include <new>
 
 namespace mdstream::inline v0::detail {
@@ -19,6 +20,10 @@ MDSTREAM_INLINE std::size_t zstd_decoder::decode(bytes_view& in, mutable_bytes o
   ZSTD_inBuffer from{in.data(), in.size(), 0};
   while (to.pos < to.size && (from.pos < from.size || keeps_back_)) {
     const std::size_t left = ZSTD_decompressStream(context_.get(), &to, &from);
+    if (ZSTD_getErrorCode(left) == ZSTD_error_frameParameter_windowTooLarge)
+      throw error(errc::unsupported,
+                  "the zstd data ask for a window of more than 128 MiB of memory: compress them "
+                  "with --long=27 at most");
     if (ZSTD_isError(left))
       throw error(errc::corrupt, diagnostics{.what = "the zstd data are damaged",
                                              .cause = ZSTD_getErrorName(left)});
