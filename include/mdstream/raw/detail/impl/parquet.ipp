@@ -409,9 +409,9 @@ MDSTREAM_INLINE std::vector<int> leaves_of(const ::parquet::SchemaDescriptor& sc
 }
 
 /// Throws errc::corrupt where the file lacks one of the columns.
-MDSTREAM_INLINE void require_columns(const ::parquet::SchemaDescriptor& schema,
-                                     const std::vector<std::string>& columns,
-                                     std::uint64_t footer) {
+MDSTREAM_INLINE void require_file_columns(const ::parquet::SchemaDescriptor& schema,
+                                          const std::vector<std::string>& columns,
+                                          std::uint64_t footer) {
   for (const std::string& name : columns)
     if (schema.group_node()->FieldIndex(name) < 0)
       throw error(errc::corrupt,
@@ -522,7 +522,7 @@ MDSTREAM_INLINE std::uint64_t parquet::cut(const window& in, cut_sink& out) cons
   detail::by_arrow(footer, [&] {
     const auto file =
         detail::footer_of(in.bytes.subspan(static_cast<std::size_t>(footer - in.offset)));
-    if (!has_null_value_) detail::require_columns(*file->schema(), columns_, footer);
+    if (!has_null_value_) detail::require_file_columns(*file->schema(), columns_, footer);
     const std::vector<int> leaves = detail::leaves_of(*file->schema(), columns_);
     std::vector<detail::parquet_cut> found;
     std::int64_t rows = 0;

@@ -5,6 +5,7 @@
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/net/uri.hpp>
+#include <mdstream/net/web_token.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
 #include <mdstream/store/detail/dbfs/keys.hpp>
 #include <mdstream/store/detail/dbfs/logins.hpp>
@@ -144,7 +145,9 @@ MDSTREAM_INLINE net::access parse_printed_token(std::string_view text, const std
   if (const auto at = net::detail::seconds_of(said.find("expires_on"))) {
     expires = net::detail::time_of_seconds(*at);
   }
-  return net::bearer_access(net::detail::token_of_file(token, source), source, expires);
+  if (!expires) expires = net::web_token_expiry(token);
+  return net::bearer_access(net::detail::token_of_file(token, source), source,
+                            expires.value_or(net::wall_clock::now() + net::unsaid_lifetime));
 }
 
 MDSTREAM_INLINE github_access::github_access(net::fetcher from, store::dbfs_settings settings,
