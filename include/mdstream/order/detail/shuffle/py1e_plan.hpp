@@ -48,7 +48,8 @@ class py1e_plan {
                   "py1e moves samples by doubles, which number no more than 2^53");
     const std::uint64_t key = key_of(task);
     const std::string name = "py1e-" + std::to_string(key);
-    if (task.plans != nullptr && task.plans->load && adopt(task.plans->load(name), key)) return;
+    if (task.plans != nullptr && task.plans->load && adopt(task, task.plans->load(name), key))
+      return;
     compute(task);
     if (task.plans != nullptr && task.plans->save) task.plans->save(name, content(key));
   }
@@ -145,7 +146,8 @@ class py1e_plan {
   }
 
   /// Takes over a plan that was kept; false where it is none of this task, or damaged.
-  [[nodiscard]] bool adopt(const std::vector<std::byte>& kept, std::uint64_t key) {
+  [[nodiscard]] bool adopt(const shuffle_task& task, const std::vector<std::byte>& kept,
+                           std::uint64_t key) {
     if (kept.size() < sizeof(header)) return false;
     const auto head = load<header>(kept.data());
     const std::size_t rest = kept.size() - sizeof head;
@@ -158,26 +160,47 @@ class py1e_plan {
     entries_.resize(head.entries);
     std::memcpy(entries_.data(), kept.data() + sizeof head + head.nodes * 8,
                 head.entries * sizeof(entry));
-    if (checksum() == head.checksum && is_sound()) return true;
+    if (checksum() == head.checksum && has_nodes_of(task) && is_sound()) return true;
     first_.clear();
     entries_.clear();
     return false;
   }
 
-  /// Whether nothing in it leads outside of the units.
+  /// Whether its nodes are those of the task, each with its share of the places. A checksum can be
+  /// right of a file that somebody else made.
+  [[nodiscard]] bool has_nodes_of(const shuffle_task& task) const {
+    bool same = first_.size() - 1 == task.num_canonical_nodes && first_.front() == 0 &&
+                first_.back() == entries_.size() - 1;
+    for (std::size_t node = 0; same && node < nodes(); ++node)
+      same = first_[node] < first_[node + 1] && first_[node + 1] < entries_.size() &&
+             begin(node) == mdstream::detail::mul_div(node, units_.size(), nodes());
+    return same && entries_.back().place == units_.size();
+  }
+
+  /// Whether every span of it has samples that its unit, or the whole shards of the epoch, have.
+  /// O(units + spans).
   [[nodiscard]] bool is_sound() const {
-    bool sound = first_.front() == 0 && first_.back() == entries_.size() - 1 &&
-                 std::is_sorted(first_.begin(), first_.end()) && entries_.front().place == 0 &&
-                 entries_.back().place == units_.size();
+    std::uint64_t lowest = ~std::uint64_t{0}, end = 0;  // of the ids of whole shards
+    for (std::size_t u = 0; u < units_.units(); ++u) {
+      const std::int64_t id = units_.whole_shard(u);
+      if (id < 0) continue;
+      lowest = std::min(lowest, static_cast<std::uint64_t>(id));
+      end = std::max(end, static_cast<std::uint64_t>(id) + units_.end(u) - units_.begin(u));
+    }
+    bool sound = true;
     for (std::size_t i = 0; sound && i + 1 < entries_.size(); ++i) {
       const entry& e = entries_[i];
-      const std::uint64_t next = entries_[i + 1].place, block = e.block >> 1;
-      sound = e.place <= next && block >= static_cast<std::uint64_t>(sizes_.low) &&
-              block < static_cast<std::uint64_t>(sizes_.high) &&
-              next - e.place <= std::uint64_t{1} << 32;
+      const std::uint64_t size = entries_[i + 1].place - e.place, block = e.block >> 1;
+      sound = e.place <= entries_[i + 1].place && size <= std::uint64_t{1} << 32 &&
+              block >= static_cast<std::uint64_t>(sizes_.low) &&
+              block < static_cast<std::uint64_t>(sizes_.high);
+      const auto lies_in = [&](std::uint64_t from, std::uint64_t to) {
+        return e.first >= from && e.first <= to && size <= to - e.first;
+      };
+      if (sound && e.part == span::whole) sound = size == 0 || lies_in(lowest, end);
       if (sound && e.part != span::whole)
-        sound = e.part < units_.units() &&
-                e.first + (next - e.place) <= units_.end(e.part) - units_.begin(e.part);
+        sound = e.part < units_.units() && units_.whole_shard(e.part) < 0 &&
+                lies_in(0, units_.end(e.part) - units_.begin(e.part));
     }
     return sound;
   }
