@@ -183,9 +183,29 @@ TEST_CASE("an index that lies with the files is taken, if it is one of what is a
   const dataset data(at.options({.format = "jsonl"}));
   CHECK(data.layout().columns().size() == 1);
   about.columns = {{"text", "str", ""}};
-  mds::dataset_options other = at.options(about);
-  other.streams[0].local = at.cache.path() + "/other";
-  CHECK(dataset(other).layout().columns().front().name == "text");
+  CHECK(dataset(at.options(about)).layout().columns().front().name == "text");
+}
+
+TEST_CASE("streams of one remote with other files keep their shards apart") {
+  const streamed at;
+  at.put("a.jsonl", numbers(0, 10));
+  at.put("b.jsonl", numbers(10, 20));
+  const auto number = [](const dataset& data, std::uint64_t i) {
+    return number_of(std::string(mds::as_text(data[i].bytes())));
+  };
+  mds::dataset_options first = at.options({.format = "jsonl", .files = "a.jsonl"});
+  const mds::dataset_options second = at.options({.format = "jsonl", .files = "b.jsonl"});
+  {
+    const dataset a(first), b(second);
+    CHECK(number(a, 3) == 3);
+    CHECK(number(b, 3) == 13);
+  }
+  const std::vector<std::string> made = at.shards();
+  CHECK(made.size() == 2);
+  first.streams.push_back(second.streams[0]);
+  const dataset both(first);
+  CHECK(number(both, 19) == 19);
+  CHECK(at.shards() == made);
 }
 
 TEST_CASE("foreign files and datasets are mixed in one batch") {

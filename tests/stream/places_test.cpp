@@ -54,6 +54,21 @@ TEST_CASE("programs in different directories do not share what relative paths na
   CHECK(directory("s3://data", "/home/a") == directory("s3://data", "/home/b"));
 }
 
+TEST_CASE("samples that are made of one remote's files in two ways have a directory each") {
+  const auto directory = [](const std::string& reading) {
+    return settle({{.remote = "s3://b/logs", .reading = reading}}, "").streams[0].directory;
+  };
+  CHECK(directory("a") != directory("b"));
+  CHECK(directory("a") != directory(""));
+  CHECK(directory("a") == directory("a"));
+  CHECK(
+      settle({{.remote = "s3://b/logs", .reading = "a"}, {.remote = "s3://b/logs", .reading = "b"}},
+             "/cache")
+          .streams.size() == 2);
+  // Names of earlier versions: what they have cached is found again.
+  CHECK(directory("") == "/tmp/logs-5bd7c1d15b0bcae0");
+}
+
 TEST_CASE("the cache's root holds all streams that have a remote") {
   const auto root = [](const std::string& a, const std::string& b) {
     return settle({{.remote = "r1", .local = a}, {.remote = "r2", .local = b}}, "").root;

@@ -15,6 +15,7 @@ struct stream_request {
   std::string local{};
   std::string split{};
   bool has_store = false;  ///< an opened store was given in place of the remote
+  std::string reading{};   ///< how foreign files are read; empty: the remote is a dataset
 };
 
 /// What follows from it.
@@ -36,7 +37,7 @@ struct dataset_places {
 /// - A stream's own `local` is used as it is, with the split appended, as Python does.
 /// - Without one, a stream lies in a directory of its own below `local`, or, where there is no
 ///   `local` either, below `temporary`. Its name tells remotes apart, also relative paths of
-///   programs that run in different directories.
+///   programs that run in different directories, and ways to read the files of one remote.
 /// - The cache's root is `local`, or else the deepest directory that holds all streams with a
 ///   remote.
 ///

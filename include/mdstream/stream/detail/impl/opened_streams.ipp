@@ -4,6 +4,7 @@
 #include <mdstream/async/detail/start_thread.hpp>
 #include <mdstream/cache/detail/describe_streams.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/raw/detail/row_index.hpp>
 #include <mdstream/source/detail/source_request.hpp>
 #include <mdstream/store/prefixed.hpp>
 #include <mdstream/store/retrying.hpp>
@@ -19,6 +20,11 @@
 #include <thread>
 
 namespace mdstream::inline v0::detail {
+
+/// Whether the remote holds foreign files, and no dataset.
+[[nodiscard]] MDSTREAM_INLINE bool reads_files(const stream_options& stream) {
+  return !stream.raw.format.empty() || !stream.raw.files.empty();
+}
 
 MDSTREAM_INLINE opened_streams::opened_streams(const options& given, runtime& threads,
                                                const detail::storage_policies& policies)
@@ -221,7 +227,7 @@ MDSTREAM_INLINE opened_stream opened_streams::open(const options& given, stream_
       .download_timeout = stream.download_timeout.value_or(given.download_timeout),
       .patience = stream.patience.value_or(given.patience)};
   out.budget = {retry_budget(), detail::tells_of_trouble(warn_, place.name, out.patience)};
-  const bool is_raw = !stream.raw.format.empty() || !stream.raw.files.empty();
+  const bool is_raw = reads_files(stream);
   if (out.download_retry == 0)
     throw error(errc::invalid_argument,
                 diagnostics{.what = "download_retry counts all attempts, so it is at least 1",
@@ -321,7 +327,9 @@ MDSTREAM_INLINE std::vector<stream_request> opened_streams::requests(
                    .remote = stream.store ? stream.store->url("") : stream.remote,
                    .local = stream.local,
                    .split = stream.split,
-                   .has_store = stream.store.has_value()});
+                   .has_store = stream.store.has_value(),
+                   .reading = reads_files(stream) ? json::dump(raw::detail::json_of(stream.raw))
+                                                  : std::string()});
   }
   return out;
 }

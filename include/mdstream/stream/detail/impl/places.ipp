@@ -22,7 +22,7 @@ MDSTREAM_INLINE std::string without_trailing_slashes(std::string path) {
 }
 
 /// A directory name for a remote without a local directory: readable, and distinct for distinct
-/// remotes.
+/// remotes and for distinct samples made of the files of one.
 MDSTREAM_INLINE std::string directory_name(const stream_request& stream,
                                            const std::string& working) {
   const std::string remote = without_trailing_slashes(
@@ -36,8 +36,10 @@ MDSTREAM_INLINE std::string directory_name(const stream_request& stream,
                        c == '-' || c == '_' || (c == '.' && &c != name.data());
     if (!plain) c = '_';
   }
-  const std::uint64_t hash =
-      fnv1a().add(std::string_view(remote)).add(std::string_view(stream.name)).value();
+  fnv1a sum;
+  sum.add(std::string_view(remote)).add(std::string_view(stream.name));
+  if (!stream.reading.empty()) sum.add(std::string_view(stream.reading));
+  const std::uint64_t hash = sum.value();
   std::array<char, 16> digits{};
   const char* end = std::to_chars(digits.data(), digits.data() + 16, hash, 16).ptr;
   return name.append("-").append(digits.data(), static_cast<std::size_t>(end - digits.data()));
