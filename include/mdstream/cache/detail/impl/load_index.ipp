@@ -40,7 +40,8 @@ MDSTREAM_INLINE void drop_dead_indexes(const std::string& directory) {
   }
 }
 
-/// Puts an index there, whole or not at all.
+/// Puts an index there, whole or not at all, also after a loss of power: what is recorded of the
+/// directory from now on is of this index.
 MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) {
   make_cache_directory(directory);
   drop_dead_indexes(directory);
@@ -52,9 +53,11 @@ MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) 
   }
   try {
     write_at(fd.get(), 0, bytes, temporary);
+    make_durable(fd.get(), temporary);
     const std::string path = directory + "/index.json";
     if (::rename(temporary.c_str(), path.c_str()) != 0)
       throw system_failure(errno, "cannot rename a temporary file to", path);
+    make_directory_durable(directory);
   } catch (...) {
     ::unlink(temporary.c_str());
     throw;

@@ -56,7 +56,7 @@ MDSTREAM_INLINE plan_store plan_keeper::files() const {
                                                                          bytes_view content) {
                 try {
                   make_room(directory);
-                  store.write(name, content);
+                  store.publish(name, content);
                 } catch (const error&) {
                   // The next run computes it again.
                 }
