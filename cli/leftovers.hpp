@@ -43,7 +43,8 @@ inline void remove_left_behind(const std::string& directory, std::string_view ma
     if (!name.starts_with(front) || !name.ends_with(".tmp") || path == kept) continue;
     const mds::detail::unique_fd fd =
         mds::detail::try_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 && is_at(fd.get(), path)) {
+    if (fd && mds::detail::lock_descriptor(fd.get(), LOCK_EX | LOCK_NB) == 0 &&
+        is_at(fd.get(), path)) {
       ::unlink(path.c_str());
     }
   }

@@ -75,9 +75,7 @@ class part_file {
   /// The file's bytes under `path`, in place of what was there. As with other programs that copy,
   /// they are the system's to write to the disk: waiting for that made large copies half as fast.
   void publish(const std::string& path) {
-    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) {
-      throw mds::system_failure(errno, "cannot shorten", path_);
-    }
+    mds::detail::cut_file(fd_.get(), bytes_, path_);
     if (::rename(path_.c_str(), path.c_str()) != 0) {
       throw mds::system_failure(errno, "cannot rename a temporary file to", path);
     }
@@ -126,7 +124,8 @@ class part_file {
       }
       // Of a name that no one else makes, only who cleans up has the lock, for a moment.
       // Without locks, nobody cleans up, and who copies the same twice at a time is not told.
-      if (::flock(fd_.get(), stays_ ? LOCK_EX | LOCK_NB : LOCK_EX) != 0 && errno == EWOULDBLOCK) {
+      if (mds::detail::lock_descriptor(fd_.get(), stays_ ? LOCK_EX | LOCK_NB : LOCK_EX) != 0 &&
+          errno == EWOULDBLOCK) {
         throw mds::error(mds::errc::unavailable,
                          {.what = "another copy is writing this object", .url = path_});
       }
@@ -142,9 +141,8 @@ class part_file {
 
   /// The place is taken at once, so that a full disk is an error here and not a signal later.
   void begin_anew(std::string_view boot) {
-    if (::ftruncate(fd_.get(), 0) != 0) throw mds::system_failure(errno, "cannot empty", path_);
-    if (const int failure = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(total()));
-        failure != 0) {
+    mds::detail::cut_file(fd_.get(), 0, path_);
+    if (const int failure = mds::detail::reserve_file(fd_.get(), total()); failure != 0) {
       ::unlink(path_.c_str());
       throw mds::system_failure(failure, "cannot reserve the place of", path_);
     }

@@ -46,7 +46,8 @@ class download_log {
  private:
   void write(const std::string& what) const {
     const std::string line = std::to_string(::getpid()) + ' ' + what + '\n';
-    if (::write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    const auto put = [&] { return ::write(file_, line.data(), line.size()); };
+    if (mds::detail::uninterrupted(put) != static_cast<ssize_t>(line.size()))
       throw std::runtime_error("cannot write to the log of downloads");
   }
 

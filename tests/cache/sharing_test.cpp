@@ -72,13 +72,13 @@ class peer {
     process_ = support::fork_child([&] {
       const auto held = begin();
       char byte = 1;
-      (void)!::write(ready[1], &byte, 1);
+      (void)mds::detail::uninterrupted([&] { return ::write(ready[1], &byte, 1); });
       for (;;) ::pause();
       return 0;
     });
     ::close(ready[1]);
     char byte = 0;
-    REQUIRE(::read(ready[0], &byte, 1) == 1);
+    REQUIRE(mds::detail::uninterrupted([&] { return ::read(ready[0], &byte, 1); }) == 1);
     ::close(ready[0]);
   }
   ~peer() {

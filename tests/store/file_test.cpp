@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -50,6 +51,29 @@ TEST_CASE("directories are made with those above them", "[store]") {
   mds::detail::replace_file(root / "a/file", mds::as_bytes("x"), mds::detail::durability::cached);
   CHECK(mds::detail::make_directories(root / "a/file") == ENOTDIR);
   CHECK(mds::detail::make_directories(root / "a/file/b") == ENOTDIR);
+}
+
+TEST_CASE("a file is reserved and cut", "[store]") {
+  const scratch root;
+  const std::string path = root / "file";
+  const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDWR | O_CREAT);
+  const std::uint64_t large = (4 << 20) + 1;  // faults/interrupt.cpp lets no such piece end
+  REQUIRE(mds::detail::reserve_file(fd.get(), large) == 0);
+  CHECK(mds::detail::file_size(fd.get(), path) == large);
+  mds::detail::cut_file(fd.get(), 5, path);
+  CHECK(mds::detail::file_size(fd.get(), path) == 5);
+  CHECK(mds::detail::reserve_file(fd.get(), 0) == 0);
+  CHECK(mds::detail::file_size(fd.get(), path) == 5);
+  CHECK(mds::detail::reserve_file(-1, 1) == EBADF);
+}
+
+TEST_CASE("a file whose size nobody tells is read to its end", "[store]") {
+  const scratch root;
+  const std::string text(10'000, 'x');
+  mds::detail::replace_file(root / "file", mds::as_bytes(text), mds::detail::durability::cached);
+  CHECK(mds::detail::read_unsized(root / "file") == text);
+  CHECK(mds::detail::read_unsized(root / "absent").empty());
+  CHECK(mds::detail::read_unsized("/proc/self/stat").ends_with('\n'));
 }
 
 TEST_CASE("the parent of a path", "[store]") {

@@ -5,9 +5,9 @@ set -u
 wanted=success
 if [ "$1" = --fails ]; then wanted=failure && shift; fi
 pattern=$1 && shift
-output=$("$@" 2>&1)
-status=$?
-printf '%s\n' "$output"
+output=$(mktemp) && trap 'rm -f "$output"' EXIT
+"$@" 2>&1 | tee "$output"  # shown at once, so that a time-out leaves it in the log
+status=${PIPESTATUS[0]}
 if [ $status -eq 0 ]; then found=success; else found=failure; fi
 if [ $found != $wanted ]; then echo "says.sh: exit status $status, expected $wanted" >&2 && exit 1; fi
-grep -Eq -- "$pattern" <<<"$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }
+grep -Eq -- "$pattern" "$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }

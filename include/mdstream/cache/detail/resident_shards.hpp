@@ -136,8 +136,8 @@ class resident_shards {
   [[nodiscard]] static std::size_t half_of_what_is_allowed() {
     std::size_t maps = 65530;
     if (const unique_fd fd = detail::try_open("/proc/sys/vm/max_map_count", O_RDONLY)) {
-      char text[32] = {};
-      if (::read(fd.get(), text, sizeof text - 1) > 0) maps = std::strtoull(text, nullptr, 10);
+      const std::string text = detail::read_unsized(fd.get());
+      if (!text.empty()) maps = std::strtoull(text.c_str(), nullptr, 10);
     }
     return std::max<std::size_t>(maps / 2, 16);
   }

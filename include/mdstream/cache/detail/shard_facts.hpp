@@ -119,7 +119,7 @@ class shard_facts {
               std::uint32_t flags) const;
 
  private:
-  [[nodiscard]] static off_t offset(std::uint32_t shard) noexcept;
+  [[nodiscard]] static std::uint64_t offset(std::uint32_t shard) noexcept;
 
   /// What can be checked costs little to check again: any change of the file is reason enough. What
   /// cannot be has to be fetched again: only other contents are.

@@ -1,7 +1,8 @@
 #pragma once
 
 /// POSIX files as the library uses them: descriptors that close themselves, whole reads and writes,
-/// durable renames. Failures are `mdstream::error` with the path and the system's reason.
+/// durable renames. Failures are `mdstream::error` with the path and the system's reason. A call
+/// that a signal interrupts, a profiler's timer say, is made again.
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/detail/hex.hpp>
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,6 +41,15 @@ class unique_fd {
  private:
   int fd_ = -1;
 };
+
+/// What `call` returns, called again while it returns -1 and errno is EINTR.
+template <class Call>
+auto uninterrupted(const Call& call) noexcept {
+  while (true) {
+    const auto out = call();
+    if (out != -1 || errno != EINTR) return out;
+  }
+}
 
 /// Opens `path`; an empty descriptor and errno when that fails.
 [[nodiscard]] unique_fd try_open(const std::string& path, int flags, mode_t mode = 0666) noexcept;
@@ -78,7 +89,30 @@ class file_state {
 [[nodiscard]] std::size_t read_at(int fd, std::uint64_t offset, mutable_bytes into,
                                   const std::string& path);
 
+/// As `read_at`; nothing and errno where that throws.
+[[nodiscard]] std::optional<std::size_t> try_read_at(int fd, std::uint64_t offset,
+                                                     mutable_bytes into) noexcept;
+
+/// All that an open file has, from where it is read, which may not know its size: one of /proc.
+/// What cannot be read ends it, and so does the first MiB.
+[[nodiscard]] std::string read_unsized(int fd);
+
+/// The same of a file by its name; empty if it cannot be opened, unless descriptors are lacking.
+[[nodiscard]] std::string read_unsized(const std::string& path);
+
 void write_at(int fd, std::uint64_t offset, bytes_view bytes, const std::string& path);
+
+/// As `write_at`; false and errno where that throws.
+[[nodiscard]] bool try_write_at(int fd, std::uint64_t offset, bytes_view bytes) noexcept;
+
+/// Makes an empty file `bytes` long, with all blocks reserved. Returns 0 or errno.
+[[nodiscard]] int reserve_file(int fd, std::uint64_t bytes) noexcept;
+
+/// Cuts a file off after so many bytes.
+void cut_file(int fd, std::uint64_t bytes, const std::string& path);
+
+/// As flock(2).
+[[nodiscard]] int lock_descriptor(int fd, int how) noexcept;
 
 /// The directory part of a path, without the last `/`; "." when there is none.
 [[nodiscard]] std::string parent_of(const std::string& path);
@@ -138,7 +172,7 @@ class replacement_file {
     do {  // who cleans up at this moment may come between making and locking
       temporary_ = directory_ + "/.mdstream-" + std::string(maker) + unique_name() + ".tmp";
       fd_ = open_in_directory(made);
-      (void)::flock(fd_.get(), LOCK_EX);  // without locks, nobody cleans up
+      (void)lock_descriptor(fd_.get(), LOCK_EX);  // without locks, nobody cleans up
     } while (!is_linked(fd_.get()));
   }
   replacement_file(const replacement_file&) = delete;

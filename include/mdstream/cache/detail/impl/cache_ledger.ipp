@@ -93,7 +93,7 @@ MDSTREAM_INLINE cache_ledger::dir_lock::dir_lock(cache_ledger& of) : fd_(of.lock
 }
 
 MDSTREAM_INLINE void cache_ledger::dir_lock::release() noexcept {
-  if (fd_ >= 0) ::flock(fd_, LOCK_UN);
+  if (fd_ >= 0) (void)detail::lock_descriptor(fd_, LOCK_UN);
   fd_ = -1;
 }
 

@@ -36,11 +36,10 @@ MDSTREAM_INLINE unique_fd open_lock(const std::string& path, int flags) {
 }
 
 MDSTREAM_INLINE bool try_lock_file(int fd, lock_kind kind, const std::string& path) {
-  while (::flock(fd, (kind == lock_kind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return false;
-    if (errno != EINTR) fail_lock(errno, path);
-  }
-  return true;
+  if (lock_descriptor(fd, (kind == lock_kind::shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
+    return true;
+  if (errno != EWOULDBLOCK) fail_lock(errno, path);
+  return false;
 }
 
 MDSTREAM_INLINE std::optional<lock_holder> lock_holder::of(int fd) {

@@ -28,8 +28,10 @@ MDSTREAM_INLINE bool cache_journal::read() {
 
 MDSTREAM_INLINE std::uint64_t cache_journal::peek_membership() const noexcept {
   std::uint64_t value = 0;
-  const ssize_t got = ::pread(file_.get(), &value, sizeof value, offsetof(header, membership));
-  return got == sizeof value ? value : 0;
+  const auto bytes = std::as_writable_bytes(std::span(&value, 1));
+  const bool whole =
+      detail::try_read_at(file_.get(), offsetof(header, membership), bytes) == sizeof value;
+  return whole ? value : 0;
 }
 
 MDSTREAM_INLINE void cache_journal::restart(std::uint64_t used, std::uint64_t reserved) {

@@ -1,13 +1,11 @@
 #pragma once
 
 #include <mdstream/cache/detail/machine.hpp>
-#include <mdstream/core/detail/descriptors.hpp>
 #include <mdstream/store/detail/file.hpp>
 #include <mdstream/version.hpp>
 
 #include <sys/statfs.h>
 #include <sys/utsname.h>
-#include <array>
 
 namespace mdstream::inline v0::detail {
 
@@ -25,12 +23,8 @@ MDSTREAM_INLINE machine machine::of(const std::string& directory) {
 }
 
 MDSTREAM_INLINE std::string machine::first_line(const std::string& path) {
-  std::array<char, 256> text{};
-  const unique_fd fd = try_open(path, O_RDONLY);
-  if (!fd && lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
-  const ssize_t got = fd ? ::read(fd.get(), text.data(), text.size()) : 0;
-  const std::string_view all(text.data(), static_cast<std::size_t>(got > 0 ? got : 0));
-  return std::string(all.substr(0, all.find('\n')));
+  const std::string all = read_unsized(path);
+  return all.substr(0, all.find('\n'));
 }
 
 MDSTREAM_INLINE bool machine::is_local(std::uint32_t type) noexcept {

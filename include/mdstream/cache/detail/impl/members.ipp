@@ -43,9 +43,7 @@ MDSTREAM_INLINE void cache_members::update(const member_facts& facts) {
 MDSTREAM_INLINE void cache_members::publish(std::span<const published_use> uses) {
   const std::uint64_t at = sizeof(record) + streams_ * sizeof(std::uint64_t);
   detail::write_at(file_.get(), at, std::as_bytes(uses), path_);
-  if (::ftruncate(file_.get(), static_cast<off_t>(at + uses.size_bytes())) != 0) {
-    throw system_failure(errno, "cannot cut", path_);
-  }
+  detail::cut_file(file_.get(), at + uses.size_bytes(), path_);
 }
 
 MDSTREAM_INLINE member_sums

@@ -16,23 +16,6 @@
 
 namespace mdstream::inline v0::detail {
 
-/// The text of a file of /proc, which has no size; empty if it does not exist or may not be read.
-MDSTREAM_INLINE std::string read_unsized(const std::string& path) {
-  std::string text;
-  const unique_fd fd = try_open(path, O_RDONLY);
-  if (!fd && lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
-  char piece[4096];
-  for (ssize_t got = 1; fd && got > 0 && text.size() < std::size_t{1} << 20;) {
-    got = ::read(fd.get(), piece, sizeof piece);
-    if (got > 0) text.append(piece, static_cast<std::size_t>(got));
-  }
-  return text;
-}
-
-}  // namespace mdstream::inline v0::detail
-
-namespace mdstream::inline v0::detail {
-
 MDSTREAM_INLINE const boot_identity& boot_identity::present() {
   static const boot_identity known = read();
   return known;
@@ -100,8 +83,7 @@ MDSTREAM_INLINE std::optional<shard_fact> shard_facts::find(std::uint32_t shard,
                                                             bool can_check) const {
   shard_fact found;
   const auto bytes = std::as_writable_bytes(std::span(&found, 1));
-  if (!file_ || ::pread(file_.get(), bytes.data(), bytes.size(), offset(shard)) !=
-                    static_cast<ssize_t>(bytes.size()))
+  if (!file_ || detail::try_read_at(file_.get(), offset(shard), bytes) != bytes.size())
     return std::nullopt;
   if (found.seal != seal(shard, files, can_check, found)) return std::nullopt;
   return found;
@@ -118,11 +100,12 @@ MDSTREAM_INLINE void shard_facts::record(std::uint32_t shard, const shard_stamp&
                                          bool can_check, std::uint32_t flags) const {
   shard_fact fact{.boot = boot_.tag, .flags = flags};
   fact.seal = seal(shard, files, can_check, fact);
-  if (file_) (void)!::pwrite(file_.get(), &fact, sizeof fact, offset(shard));
+  if (file_)
+    (void)detail::try_write_at(file_.get(), offset(shard), std::as_bytes(std::span(&fact, 1)));
 }
 
-MDSTREAM_INLINE off_t shard_facts::offset(std::uint32_t shard) noexcept {
-  return static_cast<off_t>(shard) * static_cast<off_t>(sizeof(shard_fact));
+MDSTREAM_INLINE std::uint64_t shard_facts::offset(std::uint32_t shard) noexcept {
+  return std::uint64_t{shard} * sizeof(shard_fact);
 }
 
 MDSTREAM_INLINE std::uint64_t shard_facts::seal(std::uint32_t shard, const shard_stamp& files,

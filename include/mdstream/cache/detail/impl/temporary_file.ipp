@@ -17,8 +17,7 @@ MDSTREAM_INLINE temporary_file::temporary_file(std::string path, std::size_t siz
       size_(size),
       fd_(detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL)) {
   detail::share_as_parent(path_, fd_.get());
-  if (size == 0) return;  // which posix_fallocate refuses
-  if (const int failure = ::posix_fallocate(fd_.get(), 0, static_cast<off_t>(size)); failure != 0) {
+  if (const int failure = detail::reserve_file(fd_.get(), size); failure != 0) {
     ::unlink(path_.c_str());
     throw system_failure(failure, "cannot reserve " + std::to_string(size) + " bytes for", path_);
   }
@@ -58,9 +57,7 @@ MDSTREAM_INLINE bytes_view temporary_file::view() {
 
 MDSTREAM_INLINE void temporary_file::shrink(std::size_t size) {
   if (size == size_) return;
-  if (::ftruncate(fd_.get(), static_cast<off_t>(size)) != 0) {
-    throw system_failure(errno, "cannot cut", path_);
-  }
+  detail::cut_file(fd_.get(), size, path_);
   const std::size_t kept = file_mapping::whole_pages(size);
   if (base_ != nullptr && kept < size_) ::munmap(base_ + kept, size_ - kept);
   if (size == 0) base_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <mdstream/core/detail/chance.hpp>
+#include <mdstream/core/detail/descriptors.hpp>
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/store/detail/file.hpp>
 #include <mdstream/version.hpp>
@@ -28,10 +29,7 @@ MDSTREAM_INLINE void unique_fd::reset() noexcept {
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE unique_fd try_open(const std::string& path, int flags, mode_t mode) noexcept {
-  while (true) {
-    const int fd = ::open(path.c_str(), flags | O_CLOEXEC, mode);
-    if (fd >= 0 || errno != EINTR) return unique_fd(fd);
-  }
+  return unique_fd(uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); }));
 }
 
 MDSTREAM_INLINE unique_fd open_file(const std::string& path, int flags, mode_t mode) {
@@ -94,30 +92,92 @@ MDSTREAM_INLINE void file_state::fail(const std::string& path) {
               {.what = "the file was changed while it was read", .url = path, .is_final = true});
 }
 
-MDSTREAM_INLINE std::size_t read_at(int fd, std::uint64_t offset, mutable_bytes into,
-                                    const std::string& path) {
+MDSTREAM_INLINE std::optional<std::size_t> try_read_at(int fd, std::uint64_t offset,
+                                                       mutable_bytes into) noexcept {
   std::size_t done = 0;
   while (done < into.size()) {
-    const ssize_t got =
-        ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw system_failure(errno, "cannot read", path);
+    const ssize_t got = uninterrupted([&] {
+      return ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+    });
+    if (got < 0) return std::nullopt;
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
   return done;
 }
 
-MDSTREAM_INLINE void write_at(int fd, std::uint64_t offset, bytes_view bytes,
-                              const std::string& path) {
+MDSTREAM_INLINE std::size_t read_at(int fd, std::uint64_t offset, mutable_bytes into,
+                                    const std::string& path) {
+  const std::optional<std::size_t> got = try_read_at(fd, offset, into);
+  if (!got) throw system_failure(errno, "cannot read", path);
+  return *got;
+}
+
+MDSTREAM_INLINE std::string read_unsized(int fd) {
+  std::string text;
+  std::array<char, 4096> piece;
+  ssize_t got = 1;
+  while (got > 0 && text.size() < std::size_t{1} << 20) {
+    got = uninterrupted([&] { return ::read(fd, piece.data(), piece.size()); });
+    if (got > 0) text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+MDSTREAM_INLINE std::string read_unsized(const std::string& path) {
+  const unique_fd fd = try_open(path, O_RDONLY);
+  if (!fd && lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
+  return fd ? read_unsized(fd.get()) : std::string();
+}
+
+MDSTREAM_INLINE bool try_write_at(int fd, std::uint64_t offset, bytes_view bytes) noexcept {
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t put =
-        ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) throw system_failure(errno, "cannot write", path);
+    const ssize_t put = uninterrupted([&] {
+      return ::pwrite(fd, bytes.data() + done, bytes.size() - done,
+                      static_cast<off_t>(offset + done));
+    });
+    if (put < 0) return false;
     done += static_cast<std::size_t>(put);
   }
+  return true;
+}
+
+MDSTREAM_INLINE void write_at(int fd, std::uint64_t offset, bytes_view bytes,
+                              const std::string& path) {
+  if (!try_write_at(fd, offset, bytes)) throw system_failure(errno, "cannot write", path);
+}
+
+/// Calls `reserve(offset, bytes)`, which returns 0 or errno, for a whole file if it can be done at
+/// once. Older kernels undo what a signal interrupts in memory (/dev/shm): a reservation that
+/// takes longer than a timer's signals are apart never ended there. So the pieces get smaller.
+template <class Reserve>
+[[nodiscard]] int reserve_in_pieces(std::uint64_t bytes, const Reserve& reserve) noexcept {
+  constexpr std::uint64_t least = 4096;
+  for (std::uint64_t done = 0, piece = bytes; done < bytes;) {
+    piece = std::min(piece, bytes - done);
+    const int failure = reserve(static_cast<off_t>(done), static_cast<off_t>(piece));
+    if (failure != 0 && failure != EINTR) return failure;
+    if (failure == 0)
+      done += piece;
+    else
+      piece = std::max(piece / 2, least);
+  }
+  return 0;
+}
+
+MDSTREAM_INLINE int reserve_file(int fd, std::uint64_t bytes) noexcept {
+  return reserve_in_pieces(
+      bytes, [fd](off_t offset, off_t size) { return ::posix_fallocate(fd, offset, size); });
+}
+
+MDSTREAM_INLINE void cut_file(int fd, std::uint64_t bytes, const std::string& path) {
+  if (uninterrupted([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); }) != 0)
+    throw system_failure(errno, "cannot cut", path);
+}
+
+MDSTREAM_INLINE int lock_descriptor(int fd, int how) noexcept {
+  return uninterrupted([&] { return ::flock(fd, how); });
 }
 
 MDSTREAM_INLINE std::string parent_of(const std::string& path) {
@@ -151,7 +211,7 @@ MDSTREAM_INLINE std::uint64_t unique_number() {
 }
 
 MDSTREAM_INLINE void make_durable(int fd, const std::string& path) {
-  if (::fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
+  if (uninterrupted([&] { return ::fsync(fd); }) != 0 && errno != EINVAL && errno != EROFS) {
     throw system_failure(errno, "cannot flush", path);
   }
 }
@@ -168,10 +228,11 @@ MDSTREAM_INLINE bool is_linked(int fd) noexcept {
 
 MDSTREAM_INLINE void replacement_file::reserve(std::uint64_t bytes) const {
 #ifdef FALLOC_FL_KEEP_SIZE
-  if (::fallocate(fd_.get(), FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes)) != 0 &&
-      (errno == ENOSPC || errno == EDQUOT)) {
-    throw system_failure(errno, "cannot reserve the place of", path_);
-  }
+  const int failure = reserve_in_pieces(bytes, [fd = fd_.get()](off_t offset, off_t size) {
+    return ::fallocate(fd, FALLOC_FL_KEEP_SIZE, offset, size) == 0 ? 0 : errno;
+  });
+  if (failure == ENOSPC || failure == EDQUOT)
+    throw system_failure(failure, "cannot reserve the place of", path_);
 #else
   (void)bytes;
 #endif

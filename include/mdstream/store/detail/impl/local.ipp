@@ -213,7 +213,7 @@ MDSTREAM_INLINE bool local::remove_left_behind(const std::string& directory) {
   }
   for (const std::string& path : found) {
     const detail::unique_fd fd = detail::open_if_there(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (!fd || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
+    if (!fd || detail::lock_descriptor(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
     ::unlink(path.c_str());
   }
   return !failure;
