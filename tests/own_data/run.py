@@ -51,7 +51,10 @@ timeout() {
 }
 """)
     said = ""
-    for excuse, block in re.findall(r"^(<!-- not run: .*-->\n)?```sh\n(.*?)^```$", text, re.M | re.S):
+    blocks = re.findall(r"^(<!-- not run: [^\n]*-->\n)?```sh\n(.*?)^```$", text, re.M | re.S)
+    if len(blocks) != len(re.findall(r"^```sh$", text, re.M)):
+        sys.exit("the page has a shell block that would be passed over")
+    for excuse, block in blocks:
         if not excuse:
             print(block, flush=True)
             said = subprocess.run(["bash", "-euo", "pipefail", "-c", mpi + block], cwd=work, env=os.environ | around, check=True,
