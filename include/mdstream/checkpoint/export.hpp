@@ -22,8 +22,10 @@ struct export_options {
   /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
   /// own.
   std::optional<tensor_type> cast{};
-  unsigned requests = 8;
+  unsigned requests = 8;  ///< at a time; each has a buffer of up to 16 MiB
+  /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;
+  /// Gets warnings, from any thread: which damaged checkpoint or block is passed over, and why.
   warning_function warn = &warn_on_stderr;
   /// Called with the bytes of each file that is written.
   std::function<void(std::uint64_t)> progress{};

@@ -21,8 +21,10 @@ struct import_options {
   /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
   /// own.
   std::optional<tensor_type> cast{};
-  unsigned requests = 8;
+  unsigned requests = 8;  ///< at a time; each has a buffer of up to 16 MiB
+  /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;
+  /// Gets warnings, from any thread, such as the first failure of a store.
   warning_function warn = &warn_on_stderr;
   /// Called with the bytes of each file that is stored, from several threads.
   std::function<void(std::uint64_t)> progress{};

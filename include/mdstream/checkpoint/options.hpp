@@ -79,6 +79,7 @@ struct saver_options {
   unsigned uploads = 4;
   /// Threads that copy tensors in host memory to the snapshot.
   unsigned copy_threads = 4;
+  /// Which checkpoints stay. Without rules, all.
   keep_rules keep{};
   /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;

@@ -18,6 +18,7 @@ struct packing {
   /// group. If it divides the batch size of a rank, packs are the same on any number of ranks. 0:
   /// the whole batch of a rank is one group, and packs depend on the number of ranks.
   std::uint64_t group = 0;
+  /// What happens to a sequence longer than its row: `error`, `truncate` or `split`.
   truncation longer = truncation::error;
   /// The value of padding, as an element of the column.
   double pad_value = 0;

@@ -14,6 +14,7 @@ struct padding {
   std::uint64_t length = 0;
   /// With `length` 0, rows are rounded up to a multiple of this.
   std::uint64_t multiple = 1;
+  /// What happens to a sequence longer than its row: `error`, `truncate`.
   truncation longer = truncation::error;
   /// The value of padding, as an element of the column.
   double pad_value = 0;

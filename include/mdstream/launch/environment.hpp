@@ -18,9 +18,10 @@ namespace mdstream::inline v0::launch {
 
 /// The parts of the world that the caller sets; others come from the environment.
 struct world_options {
-  std::optional<std::uint64_t> rank{};
-  std::optional<std::uint64_t> num_ranks{};
-  std::optional<std::uint64_t> ranks_per_node{};
+  std::optional<std::uint64_t> rank{};       ///< this process's number; default: the launcher's
+  std::optional<std::uint64_t> num_ranks{};  ///< of all nodes; default: the launcher's
+  std::optional<std::uint64_t> ranks_per_node{};  ///< default: the launcher's
+  /// Data-loader workers of the Python run that has the same order; threads are not workers.
   std::uint64_t workers_per_rank = 1;
 };
 

@@ -27,8 +27,8 @@ struct watchdog_options {
   /// Its text goes to the log, too: `loader::waits_for`. Called on a thread of its own while the
   /// loop hangs; a call that takes longer than 5 s is abandoned.
   std::function<std::string()> waits_for{};
-  int log = fileno(stderr);  ///< a descriptor
-  int exit_status = hung_status;
+  int log = fileno(stderr);       ///< a descriptor
+  int exit_status = hung_status;  ///< of a process that the watchdog ends
 };
 
 namespace detail {

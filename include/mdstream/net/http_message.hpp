@@ -66,11 +66,11 @@ struct http_body {
 
 /// How long a request may take, from when it is sent. Zero: no limit; for `connect`, libcurl's own.
 struct http_time_limits {
-  std::chrono::milliseconds total{0};
-  std::chrono::milliseconds connect = std::chrono::seconds(10);
+  std::chrono::milliseconds total{0};                            ///< of the whole request
+  std::chrono::milliseconds connect = std::chrono::seconds(10);  ///< to get a connection
   /// A transfer slower than `bytes_per_second` for the whole of `window` fails.
   std::uint32_t bytes_per_second = 1024;
-  std::chrono::seconds window = std::chrono::seconds(20);
+  std::chrono::seconds window = std::chrono::seconds(20);  ///< see `bytes_per_second`
 };
 
 struct http_request {
@@ -103,7 +103,7 @@ struct http_request {
 };
 
 struct http_client_options {
-  http_time_limits time{};
+  http_time_limits time{};       ///< how long a request may take
   std::size_t connections = 64;  ///< requests under way, fewer where descriptors are few
   /// PEM bundle, and directory of hashed certificates, in place of the system's roots. Both empty:
   /// what CURL_CA_BUNDLE, SSL_CERT_FILE or REQUESTS_CA_BUNDLE, and SSL_CERT_DIR name.
@@ -112,7 +112,7 @@ struct http_client_options {
   std::string proxy{};  ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
   bool direct = false;  ///< no proxy, whatever the environment says
   bool http2 = false;   ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
-  std::string user_agent = "mdstream";
+  std::string user_agent = "mdstream";         ///< the header User-Agent
   std::size_t most_headers = 256;              ///< of an answer
   std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
   /// Told of each stretch of a request's body that was read where it lies, to be hashed or sent:

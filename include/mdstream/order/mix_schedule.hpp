@@ -22,8 +22,9 @@ namespace mdstream::inline v0 {
 
 /// From global batch `first_batch` of the run on, the streams have these weights.
 struct mix_phase {
-  std::uint64_t first_batch = 0;
-  std::vector<stream_weight> weights{};
+  std::uint64_t first_batch = 0;         ///< global batches of the run before this phase
+  std::vector<stream_weight> weights{};  ///< one for each stream, in their order
+  /// Samples in an epoch of the phase, over all ranks. The default is the sum of the streams.
   std::optional<std::uint64_t> epoch_size{};
 };
 

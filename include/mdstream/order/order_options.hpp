@@ -17,9 +17,9 @@ namespace mdstream::inline v0 {
 /// number of samples. With none of them a stream is read once, or in proportion to its size where
 /// `order_options::epoch_size` is set.
 struct stream_weight {
-  std::optional<double> proportion{};
-  std::optional<double> repeat{};
-  std::optional<std::uint64_t> choose{};
+  std::optional<double> proportion{};     ///< the stream's share of the epoch, beside the others'
+  std::optional<double> repeat{};         ///< times the stream; fractions draw samples
+  std::optional<std::uint64_t> choose{};  ///< samples of the stream
 };
 
 /// A stream as the order sees it: how many samples each of its shards holds.
@@ -55,16 +55,21 @@ enum class partition_algo : std::uint8_t {
 struct order_options {
   /// Samples in an epoch, over all streams. The default (or 0) is the sum of the streams.
   std::optional<std::uint64_t> epoch_size{};
+  /// Which samples of a shard that is used in part: `balanced` draws them for each epoch, `fixed`
+  /// once for the run.
   sampling_method sampling = sampling_method::balanced;
   /// How many neighbours are drawn together from a shard that is used in part.
   std::uint64_t sampling_granularity = 1;
+  /// `relaxed` lets a run resume on more numbers of nodes than `orig`.
   partition_algo partition = partition_algo::relaxed;
   /// The default (or 0) is the number of nodes at the first epoch (64 times that for py1s, py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
-  bool shuffle = true;
-  std::uint64_t shuffle_seed = 9176;
+  bool shuffle = true;                ///< false: the order of streams and shards
+  std::uint64_t shuffle_seed = 9176;  ///< of the draws and of the shuffle
   /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
+  /// How a batch is built from several streams: `random`, `stratified`, `per_stream`,
+  /// `device_per_stream` or, for validation, `once`.
   batching_method batching = batching_method::random;
 };
 

@@ -14,10 +14,10 @@ namespace mdstream::inline v0 {
 /// the number of data-loader workers of a Python run with the same order. It only enters the order
 /// of samples: threads are not workers.
 struct world {
-  std::uint64_t nodes = 1;
-  std::uint64_t ranks_per_node = 1;
-  std::uint64_t workers_per_rank = 1;
-  std::uint64_t rank = 0;  ///< this process's number among all ranks, from 0
+  std::uint64_t nodes = 1;             ///< machines of the run
+  std::uint64_t ranks_per_node = 1;    ///< processes on each node
+  std::uint64_t workers_per_rank = 1;  ///< data-loader workers of a Python run of the same order
+  std::uint64_t rank = 0;              ///< this process's number among all ranks, from 0
 
   [[nodiscard]] std::uint64_t num_ranks() const noexcept { return nodes * ranks_per_node; }
   [[nodiscard]] std::uint64_t num_workers() const noexcept {

@@ -15,7 +15,7 @@ namespace mdstream::inline v0::raw {
 
 /// A column of the samples, and where its value is found in a row.
 struct column {
-  std::string name{};
+  std::string name{};      ///< of the column; of JSON's member, too, without `pointer`
   std::string encoding{};  ///< an encoding of MDS: "str", "int", "ndarray:int32"
   /// JSON only: the place of the value as a JSON pointer (RFC 6901), such as `/meta/url`.
   /// Empty: the member of the column's name.
@@ -44,9 +44,9 @@ struct options {
   /// JSON text of the value that stands for null and for what is missing: `""`, `0`. Not set: a
   /// column without a value is an error.
   std::optional<std::string> null_value{};
-  byte_size shard_bytes = 64_MiB;  ///< of plain bytes in a virtual shard
-  byte_size max_row_bytes = 256_MiB;
-  bool skip_bad = false;  ///< rows that cannot be read are left out and counted
+  byte_size shard_bytes = 64_MiB;     ///< of plain bytes in a virtual shard
+  byte_size max_row_bytes = 256_MiB;  ///< of a row; a larger one is an error
+  bool skip_bad = false;              ///< rows that cannot be read are left out and counted
 
   std::string delimiter = ",";  ///< csv: one character
   std::string unit = "line";    ///< text: "line" or "paragraph"; whole files are format "files"

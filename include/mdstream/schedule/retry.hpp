@@ -23,11 +23,11 @@ enum class retry_jitter : std::uint8_t {
 /// With `patience`, transient errors do not count as attempts: the call is retried until no byte
 /// has arrived for that long.
 struct retry_policy {
-  unsigned attempts = 2;
-  std::chrono::nanoseconds pause = std::chrono::seconds(1);
-  std::chrono::nanoseconds longest = std::chrono::minutes(1);
-  retry_jitter jitter = retry_jitter::half_pause;
-  std::chrono::nanoseconds patience{0};
+  unsigned attempts = 2;                                       ///< the first one included
+  std::chrono::nanoseconds pause = std::chrono::seconds(1);    ///< the first pause, or the shortest
+  std::chrono::nanoseconds longest = std::chrono::minutes(1);  ///< pause
+  retry_jitter jitter = retry_jitter::half_pause;  ///< how a pause is drawn, see `retry_jitter`
+  std::chrono::nanoseconds patience{0};  ///< for transient errors; 0: they count as attempts
 };
 
 /// How long a store may be unavailable, by default.

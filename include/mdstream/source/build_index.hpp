@@ -32,8 +32,8 @@ struct index_settings {
   byte_size keep_every = 256_MiB;
   /// What objects that did not change are taken from; the columns are its columns.
   const detail::row_index* known = nullptr;
-  index_progress* progress = nullptr;
-  std::stop_token stop{};
+  index_progress* progress = nullptr;  ///< if set, counts what has been read
+  std::stop_token stop{};              ///< ends the build with `errc::canceled`
 };
 
 /// A row index, and what building it took.

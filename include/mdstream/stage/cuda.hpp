@@ -29,8 +29,8 @@ template <std::size_t Depth = 3, detail::device_memory Memory = detail::cuda_mem
 class cuda : public detail::basic_device<Depth, Memory, detail::cuda_runtime> {
  public:
   struct options {
-    int device = detail::current_device;
-    Memory memory{};
+    int device = detail::current_device;  ///< its number
+    Memory memory{};                      ///< allocates device memory
     /// Threads that copy samples into pinned memory, the calling one among them. 0: half of the
     /// processors that the process may use, shared among the devices it sees, and at most eight.
     std::size_t copy_threads = 0;

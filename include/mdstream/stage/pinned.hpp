@@ -22,8 +22,8 @@ template <std::size_t Depth = 3>
 class pinned : public detail::basic_pinned<Depth, detail::cuda_runtime> {
  public:
   struct options {
-    int device = detail::current_device;
-    std::size_t copy_threads = 0;  ///< see `cuda::options`
+    int device = detail::current_device;  ///< its number
+    std::size_t copy_threads = 0;         ///< see `cuda::options`
   };
   /// Throws `errc::device_error` where there is no such device.
   pinned() : pinned(options{}) {}

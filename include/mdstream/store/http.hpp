@@ -14,7 +14,7 @@ namespace store {
 
 /// Options of `store::http`.
 struct http_options {
-  net::http_client_options client{};
+  net::http_client_options client{};        ///< connections, proxy, certificates
   std::vector<net::http_header> headers{};  ///< sent to the store's own server with every request
   unsigned redirects = 8;                   ///< followed for each request
 };

@@ -25,7 +25,8 @@ struct sftp_options {
   /// in a message.
   std::string key_passphrase{};
   std::string known_hosts{};  ///< default: COMPOSER_SFTP_KNOWN_HOSTS_FILE, or ~/.ssh/known_hosts
-  net::environment variables = net::process_environment();
+  net::environment variables = net::process_environment();  ///< what is read for a name
+  /// Gets a warning if everybody may read the key file, when the store is opened.
   warning_function warn = &warn_on_stderr;
   std::function<void(bytes_view)> body_read{};  ///< as `net::http_client_options` has it
 };

@@ -77,11 +77,13 @@ struct stream_options {
 
 /// Random access to the samples of one or more streams.
 struct dataset_options {
+  /// What to read: one or more datasets, in this order.
   std::vector<stream_options> streams{};
   /// For one stream, in place of `streams`.
   std::string remote{};
   /// With `streams`: the directory below which each stream's shards are kept.
   std::string local{};
+  /// For one stream, in place of `streams`.
   std::string split{};
   /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
   /// limit of the processes that share the directory holds.
@@ -136,6 +138,8 @@ enum class bad_samples : std::uint8_t {
 
 /// Batches of a weighted mix of streams, in a reproducible order.
 struct loader_options {
+  /// What to read, and its mix. This and the members without a comment are as in
+  /// `dataset_options`.
   std::vector<stream_options> streams{};
   std::string remote{};
   std::string local{};
@@ -166,12 +170,18 @@ struct loader_options {
   std::optional<std::uint64_t> shuffle_block_size{};
   /// The default is the number of nodes at the first epoch (64 times that for py1s and py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
+  /// How a batch is built from several streams: `random`, `stratified`, `per_stream`,
+  /// `device_per_stream` or, for validation, `once`.
   batching_method batching = batching_method::random;
   /// An epoch ends before the first batch that would be smaller than the others, on all ranks. Not
   /// with `batching_method::once`. Epochs of `phases` end so in any case.
   bool drop_last = false;
+  /// Which samples of a shard that is used in part: `balanced` draws them for each epoch, `fixed`
+  /// once for the run.
   sampling_method sampling = sampling_method::balanced;
+  /// How many neighbours are drawn together from a shard that is used in part.
   std::uint64_t sampling_granularity = 1;
+  /// `relaxed` lets a run resume on more numbers of nodes than `orig`.
   partition_algo partition = partition_algo::relaxed;
   /// How many of the next samples of this rank have their shards prefetched. The default is 64
   /// batches, at least 8,192 samples, and more (up to 262,144) until there are enough shards to
@@ -184,6 +194,8 @@ struct loader_options {
   std::optional<std::uint64_t> num_workers{};
   /// This many consecutive ranks (of tensor or pipeline parallelism) get the same samples.
   std::uint64_t replication = 1;
+  /// `error`: the batch fails, and the error names the shard. `substitute`: the next shard of the
+  /// stream is read in its place; the saved state records it.
   bad_shards on_bad_shard = bad_shards::error;
   /// `substitute` counts in `loader.bad_samples()` and in the state, warns of the first bad sample
   /// of an epoch, and builds batches on the thread pool, which copies each sample once more.

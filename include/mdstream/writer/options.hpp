@@ -55,7 +55,7 @@ enum class existing_dataset {
 /// are, such as rank and number of ranks. The default is the whole dataset.
 struct writer_part {
   std::uint64_t number = 0;  ///< from 0 on
-  std::uint64_t of = 1;
+  std::uint64_t of = 1;      ///< how many parts there are
 };
 
 /// What a writer has stored so far, shards that it kept included. Whatever is not yet in a stored
@@ -89,6 +89,7 @@ struct writer_options {
   unsigned max_workers = 2;
   /// Replaces a dataset that exists: short for `existing = existing_dataset::replace`.
   bool exist_ok = false;
+  /// What happens to a dataset that exists: `error`, `replace`, `append` or `resume`.
   existing_dataset existing = existing_dataset::error;
   /// This process's part, where several write one dataset. Each part goes into a directory of its
   /// own below `out`. The writer that finishes last also writes the index of the whole dataset,

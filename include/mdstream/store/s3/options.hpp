@@ -81,15 +81,17 @@ struct s3_options {
   std::vector<std::pair<std::string, std::string>> tags{};
   /// Signed headers of every request, such as x-amz-expected-bucket-owner.
   std::vector<std::pair<std::string, std::string>> headers{};
+  /// How the bytes of an upload are covered by its signature: `automatic`, `whole`, `chunks` or
+  /// `none`.
   s3_payload payload = s3_payload::automatic;
   /// Larger objects are uploaded in parts of at least this size (S3 requires 5 MiB and allows
-  /// 10,000 parts), `parallel_parts` at a time, each retried as `part_retry` says.
+  /// 10,000 parts).
   byte_size part_bytes = 16_MiB;
-  unsigned parallel_parts = 4;
-  retry_policy part_retry = patient_parts;
+  unsigned parallel_parts = 4;              ///< at a time
+  retry_policy part_retry = patient_parts;  ///< how a request of an upload is retried
   /// The default of its `ca_file` is AWS_CA_BUNDLE, then the profile's ca_bundle.
   net::http_client_options http{};
-  net::environment variables = net::process_environment();
+  net::environment variables = net::process_environment();  ///< what is read for a name
   /// Gets a warning if everybody may read a file of credentials, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };

@@ -25,14 +25,13 @@ struct cloud_options {
   /// The credentials provider of this store. If not set, that of the cloud's own tools: see the
   /// store.
   std::optional<net::any_access> credentials{};
-  /// Larger objects are uploaded in parts of at least this size, so many at a time where the API
-  /// allows it, each repeated as `part_retry` says.
+  /// Larger objects are uploaded in parts of at least this size.
   byte_size part_bytes = 16_MiB;
-  unsigned parallel_parts = 4;
-  retry_policy part_retry = patient_parts;
-  net::http_client_options http{};
-  net::environment variables = net::process_environment();
-  /// Told of files of keys that everybody may read.
+  unsigned parallel_parts = 4;              ///< at a time, where the API allows it
+  retry_policy part_retry = patient_parts;  ///< how a request of an upload is retried
+  net::http_client_options http{};          ///< connections, proxy, certificates
+  net::environment variables = net::process_environment();  ///< what is read for a name
+  /// Gets a warning if everybody may read a file of credentials, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };
 
