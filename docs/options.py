@@ -20,7 +20,10 @@ NOT_OPTIONS = {"azure_settings", "dbfs_settings", "oci_settings", "s3_settings",
 UNITS = {"nanoseconds": "ns", "milliseconds": "ms", "seconds": "s", "minutes": "min", "hours": "h"}
 # Constants that stand for a value.
 CONSTANTS = {"default_patience": "15 min", "&warn_on_stderr": "standard error", "nullptr": "none", "fileno(stderr)": "standard error",
-             "net::process_environment()": "the process's", "patient_parts": "`patient_parts`", "stage::current_device": "the current one"}
+             "net::process_environment()": "the process's", "patient_parts": "`patient_parts`", "detail::current_device": "the current one"}
+# What `{}` means for a type, if the comment does not say more.
+EMPTY = {"byte_size": "`0`", "sample_count": "`0`", "store_target": "required"}
+NOTHING = {"std::string": '`""`', "std::vector": "`{}`", "std::optional": "not set", "std::function": "none"}
 
 
 class member:
@@ -49,7 +52,7 @@ def members(body):
             while ";" not in line:
                 line += " " + next(lines).strip()
             code, _, beside = line.partition("///<")
-            declared = re.fullmatch(r"(?P<type>[\w:]+(?:<.*>)?\*?) (?P<rest>\w.*);", code.strip())
+            declared = re.fullmatch(r"(?P<type>(?:const )?[\w:]+(?:<.*>)?\*?) (?P<rest>\w.*);", code.strip())
             if declared is None:
                 sys.exit(f"docs/options.py: is this a member: {line}")
             comment = " ".join([*above, beside.strip()]).strip()
@@ -69,10 +72,10 @@ def shown(each):
     if value in CONSTANTS:
         return CONSTANTS[value]
     if value == "{}":
-        return None
-    if power := re.fullmatch(r"\{?std::uint64_t\{1\} << (\d+)\}?", value):
-        power = int(power[1])
-        return f"{1 << power % 10} {('B', 'KiB', 'MiB', 'GiB')[power // 10]}" if "byte" in each.type else f"{1 << power:,}"
+        return EMPTY.get(re.sub(r"<.*", "", each.type))
+    if power := re.fullmatch(r"\{?std::uint64_t\{(\d+)\} << (\d+)\}?", value):
+        number, power = map(int, power.groups())
+        return f"{number << power % 10} {('B', 'KiB', 'MiB', 'GiB')[power // 10]}" if "byte" in each.type else f"{number << power:,}"
     if size := re.fullmatch(r"\{?(\d+)_([KMG]i?B)\}?", value):
         return f"{size[1]} {size[2]}"
     if duration := re.fullmatch(r"std::chrono::(\w+)\((\d+)\)", value):
@@ -91,23 +94,24 @@ def shown(each):
 def default_and_text(each):
     """The two cells: a comment's sentence about the default moves to its own column."""
     default, text = shown(each), each.comment
-    said = re.search(r"(?:^|(?<=[.;] ))(?:The default|Default|default)(?: is |: )(.+?)(?:[.;](?= |$)|$) ?", text)
+    said = re.search(r"(?:^|(?<=[.;] ))(?:The default|Default|default)(?: \(or 0\))?(?: is |: )(.+?)(?:[.;](?= |$)|$) ?", text)
     if said and default is None:
         default, text = said[1], (text[:said.start()].rstrip(" ;") + " " + text[said.end():]).strip()
     if default is None:
-        default = "not set" if each.type.startswith("std::optional") else "none"
+        default = NOTHING.get(re.sub(r"<.*", "", each.type), "none")
     return default, text
 
 
 def cell(text):
     """A text of the headers as a cell of a table."""
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if part.startswith("`") else re.sub(r"([*_<>\[\]~])", r"\\\1", part) for part in parts).replace("|", r"\|")
+    return "".join(part if part.startswith("`") else code(part) for part in parts).replace("|", r"\|")
 
 
-def sentence(text):
-    text = text[:1].upper() + text[1:] if not text.startswith("`") else text
-    return text if not text or text.endswith((".", "?")) else text + "."
+def code(text):
+    """A text whose names and paths are marked as code."""
+    text = re.sub(r"[*<>\[\]]", r"\\\g<0>", text)
+    return re.sub(r"(?<![\w/])(?:~/[\w./]+\w|\w[\w.]*_[\w.]*\w|\w+/\w+\.hpp)", r"`\g<0>`", text)
 
 
 def structs():
@@ -137,7 +141,7 @@ def table(name, same, known):
         if not each.comment:
             sys.exit(f"docs/options.py: {name}::{each.name} has no comment")
         default, text = ("the loader's", each.comment) if other and inherited else default_and_text(each)
-        rows.append(f"| `{each.name}` | {cell(default) if not default.startswith('`') else default} | {cell(sentence(text))} |")
+        rows.append(f"| `{each.name}` | {cell(default) if not default.startswith('`') else default} | {cell(text)} |")
     return "\n".join(rows) + "\n"
 
 

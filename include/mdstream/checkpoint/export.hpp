@@ -17,8 +17,10 @@ namespace mdstream::inline v0 {
 
 /// What an export writes, and how.
 struct export_options {
-  byte_size file_bytes{std::uint64_t{1} << 30};  ///< of a file, about; at least one tensor each
-  std::function<std::string(const std::string&)> rename{};  ///< to the name in the files
+  /// Approximate size of a file, which has at least one tensor.
+  byte_size file_bytes{std::uint64_t{1} << 30};
+  /// Maps a tensor's name to its name in the files.
+  std::function<std::string(const std::string&)> rename{};
   /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
   /// own.
   std::optional<tensor_type> cast{};

@@ -15,9 +15,11 @@ namespace mdstream::inline v0 {
 
 /// What an import makes of a model, and how.
 struct import_options {
-  std::uint64_t step = 0;                          ///< of the checkpoint
-  byte_size file_bytes{std::uint64_t{512} << 20};  ///< of a file at most; larger tensors are cut
-  std::function<std::string(const std::string&)> rename{};  ///< to the name in the run
+  std::uint64_t step = 0;  ///< of the new checkpoint
+  /// Size of a file, at most. Larger tensors are divided.
+  byte_size file_bytes{std::uint64_t{512} << 20};
+  /// Maps a tensor's name to its name in the run.
+  std::function<std::string(const std::string&)> rename{};
   /// The type that floating-point tensors (F16, BF16, F32, F64) are converted to; default: their
   /// own.
   std::optional<tensor_type> cast{};

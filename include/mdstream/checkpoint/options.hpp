@@ -53,7 +53,8 @@ struct saver_options {
   /// `run` first. All stores have to answer when the run starts. If one fails later, `warn` gets a
   /// message, and the run continues without it until it works again.
   std::vector<opened_store> mirrors{};
-  /// All ranks of the job, and which of them this process is: as `loader::ranks()`. By default one.
+  /// All ranks of the job, and which of them this process is: as `loader::ranks()`. The default is
+  /// one rank.
   mdstream::world world{};
   /// A text that all ranks of this launch have, and that no other launch of the run has or had. By
   /// it, ranks agree on the checkpoint to resume from. The default is the one of Slurm, torchrun or
@@ -63,12 +64,14 @@ struct saver_options {
   /// to give the text of rank 0 to all ranks, as MPI_Bcast does: some KB, or an empty text if rank
   /// 0 could not start.
   std::function<void(std::string&)> broadcast{};
-  /// Whether the run may go on from a checkpoint with this `save_options::metadata`. Asked on rank
-  /// 0 when the run starts, of the newest checkpoint first: the first that is accepted counts.
-  /// Where none is, a run that still has its first checkpoint begins anew, and any other fails as
-  /// if all were damaged. By default all are accepted. For a `launch::loss_guard`.
+  /// Whether the run may resume from a checkpoint with this `save_options::metadata`, for example
+  /// for a `launch::loss_guard`. Called on rank 0 when the run starts, for the newest checkpoint
+  /// first: the first accepted one counts. If it accepts no checkpoint, a run that still has its
+  /// first checkpoint begins anew, and any other fails as if all were damaged. If not set, all are
+  /// accepted.
   std::function<bool(const checkpoint_metadata& metadata)> accept{};
-  /// Where all tensors of the rank are: in host memory, or on a device, as `stage::cuda_copies()`.
+  /// Where all tensors of the rank are. On a device, set `stage::cuda_copies()`. The default is
+  /// host memory.
   stage::device_copies device{};
   /// Memory for snapshots, pinned if there is a device. If a rank saves more, `wait_snapshot` waits
   /// for uploads.
@@ -79,7 +82,7 @@ struct saver_options {
   unsigned uploads = 4;
   /// Threads that copy tensors in host memory to the snapshot.
   unsigned copy_threads = 4;
-  /// Which checkpoints stay. Without rules, all.
+  /// Which checkpoints stay. The default is all of them.
   keep_rules keep{};
   /// How long requests that fail with transient errors are retried.
   std::chrono::milliseconds patience = default_patience;

@@ -20,7 +20,7 @@ namespace mdstream::inline v0::launch {
 struct world_options {
   std::optional<std::uint64_t> rank{};       ///< this process's number; default: the launcher's
   std::optional<std::uint64_t> num_ranks{};  ///< of all nodes; default: the launcher's
-  std::optional<std::uint64_t> ranks_per_node{};  ///< default: the launcher's
+  std::optional<std::uint64_t> ranks_per_node{};  ///< on a node; default: the launcher's
   /// Data-loader workers of the Python run that has the same order; threads are not workers.
   std::uint64_t workers_per_rank = 1;
 };

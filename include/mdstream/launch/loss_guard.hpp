@@ -24,15 +24,16 @@ struct loss_guard_options {
   /// The number of last losses for the median and the deviation. Before there are as many, only NaN
   /// and infinity are bad.
   std::size_t window = 64;
-  /// A loss is a spike if it is above the median by more than this many standard deviations, which
-  /// are estimated by the median absolute deviation,
+  /// A loss is a spike if it is above the median by more than this many standard deviations, and by
+  /// more than `part`. The deviation is estimated by the median absolute deviation.
   double deviations = 10;
-  /// and by more than this part of the median.
+  /// The least part of the median by which a spike is above it.
   double part = 0.2;
   /// Batches to skip: the one with the bad loss, and those before it. A batch can damage the model
   /// one or two steps before the loss jumps.
   std::uint64_t batches = 1;
-  std::uint64_t most_returns = 16;  ///< of a run; after that `give_up`
+  /// Returns to a checkpoint in a run, at most. After that the verdict is `give_up`.
+  std::uint64_t most_returns = 16;
 };
 
 /// Batches of a run, counted from 0 over all epochs.

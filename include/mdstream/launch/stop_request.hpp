@@ -30,7 +30,8 @@ struct stop_options {
   /// A launcher may send one request several times: to a process, to its group, and through its
   /// parent. Signals within this time after the first one are the same request.
   std::chrono::nanoseconds repeats_within = std::chrono::seconds(1);
-  int exit_status = requeue_status;  ///< what `stop_request::exit_status` returns after a request
+  /// What `stop_request::exit_status` returns after a request (75).
+  int exit_status = requeue_status;
 };
 
 /// Catches the signals that ask for the end. The loop checks it between steps:

@@ -19,16 +19,17 @@ inline constexpr int hung_status = 70;
 
 /// How long a step may take, and what happens if it takes longer.
 struct watchdog_options {
-  /// A step may take this many times the median of the last 64 steps,
+  /// A step is overdue after this many times the median of the last 64 steps, but not before
+  /// `least`.
   double factor = 20;
-  /// and at least this long. Choose more than the outage of a store that the loader waits for
-  /// (`patience`).
+  /// The shortest time after which a step is overdue. Choose more than the outage of a store that
+  /// the loader waits for (`patience`).
   std::chrono::nanoseconds least = std::chrono::minutes(20);
   /// Its text goes to the log, too: `loader::waits_for`. Called on a thread of its own while the
   /// loop hangs; a call that takes longer than 5 s is abandoned.
   std::function<std::string()> waits_for{};
-  int log = fileno(stderr);       ///< a descriptor
-  int exit_status = hung_status;  ///< of a process that the watchdog ends
+  int log = fileno(stderr);       ///< a descriptor, for the reason and the stacks of all threads
+  int exit_status = hung_status;  ///< of a process that the watchdog ends (70)
 };
 
 namespace detail {

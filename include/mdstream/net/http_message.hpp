@@ -66,7 +66,7 @@ struct http_body {
 
 /// How long a request may take, from when it is sent. Zero: no limit; for `connect`, libcurl's own.
 struct http_time_limits {
-  std::chrono::milliseconds total{0};                            ///< of the whole request
+  std::chrono::milliseconds total{0};  ///< of the whole request; 0: no limit
   std::chrono::milliseconds connect = std::chrono::seconds(10);  ///< to get a connection
   /// A transfer slower than `bytes_per_second` for the whole of `window` fails.
   std::uint32_t bytes_per_second = 1024;
@@ -85,8 +85,8 @@ struct http_request {
   std::string name{};                  ///< of what it asks for, in messages; empty: its URL
   std::vector<http_header> headers{};  ///< sent as they are; an empty value sends an empty header
   http_body body{};
-  std::optional<http_sink>
-      sink{};  ///< for bodies of 2xx answers; others, and without it all, are text
+  /// for bodies of 2xx answers; others, and without it all, are text
+  std::optional<http_sink> sink{};
   head_function on_head{};
   std::size_t most_text = 1 << 20;  ///< bytes of `text`; error bodies are cut there
   /// Redirects to follow (GET and HEAD alone), to http and https, never from https to http. To
@@ -104,22 +104,25 @@ struct http_request {
 
 struct http_client_options {
   http_time_limits time{};       ///< how long a request may take
-  std::size_t connections = 64;  ///< requests under way, fewer where descriptors are few
-  /// PEM bundle, and directory of hashed certificates, in place of the system's roots. Both empty:
-  /// what CURL_CA_BUNDLE, SSL_CERT_FILE or REQUESTS_CA_BUNDLE, and SSL_CERT_DIR name.
-  std::string ca_file{}, ca_directory{};
-  std::string client_certificate{}, client_key{};  ///< files in PEM, for servers that ask for them
-  std::string proxy{};  ///< empty: as http_proxy, https_proxy, all_proxy, no_proxy say
+  std::size_t connections = 64;  ///< requests at a time; fewer if descriptors are few
+  /// A file of certificate authorities (PEM), in place of the system's. If this and `ca_directory`
+  /// are empty, the variables CURL_CA_BUNDLE, SSL_CERT_FILE, REQUESTS_CA_BUNDLE and SSL_CERT_DIR
+  /// name them.
+  std::string ca_file{};
+  std::string ca_directory{};        ///< a directory of hashed certificates, see `ca_file`
+  std::string client_certificate{};  ///< a file in PEM, for servers that ask for it
+  std::string client_key{};          ///< the file of its private key, in PEM
+  std::string proxy{};  ///< default: http_proxy, https_proxy, all_proxy and no_proxy decide
   bool direct = false;  ///< no proxy, whatever the environment says
   bool http2 = false;   ///< offer HTTP/2 over TLS; HTTP/1.1 moves bulk data faster
   std::string user_agent = "mdstream";         ///< the header User-Agent
-  std::size_t most_headers = 256;              ///< of an answer
-  std::size_t most_header_bytes = 128 * 1024;  ///< of an answer
-  /// Told of each stretch of a request's body that was read where it lies, to be hashed or sent:
-  /// who mapped a file lets go of its pages there. It is read again where a request is repeated.
-  /// A body that is pulled lies nowhere; whoever makes it out of memory tells.
-  /// Called on any thread; must not wait. What it throws ends the request, before the last of
-  /// its bytes are sent: who finds that the bytes are no longer those of one file throws.
+  std::size_t most_headers = 256;              ///< headers of an answer, at most
+  std::size_t most_header_bytes = 128 * 1024;  ///< bytes of an answer's headers, at most
+  /// If set, called with each part of a request's body that was read from the caller's memory, to
+  /// be hashed or sent: a program that maps a file can drop these pages. They are read again if
+  /// the request is repeated. Called on any thread; must not wait. An exception that it throws ends
+  /// the request before its last bytes are sent: throw if the bytes are no longer those of one
+  /// file.
   std::function<void(bytes_view)> body_read{};
 };
 

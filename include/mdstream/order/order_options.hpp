@@ -62,11 +62,13 @@ struct order_options {
   std::uint64_t sampling_granularity = 1;
   /// `relaxed` lets a run resume on more numbers of nodes than `orig`.
   partition_algo partition = partition_algo::relaxed;
-  /// The default (or 0) is the number of nodes at the first epoch (64 times that for py1s, py2s).
+  /// Parts of an epoch before it is dealt to nodes. The default (or 0) is the number of nodes at
+  /// the first epoch (64 times that for py1s, py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
   bool shuffle = true;                ///< false: the order of streams and shards
   std::uint64_t shuffle_seed = 9176;  ///< of the draws and of the shuffle
-  /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
+  /// Samples within which the shuffle mixes. The default is max(4,000,000 / num_canonical_nodes,
+  /// 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
   /// How a batch is built from several streams: `random`, `stratified`, `per_stream`,
   /// `device_per_stream` or, for validation, `once`.

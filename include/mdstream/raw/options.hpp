@@ -37,14 +37,15 @@ struct column {
 /// How foreign files are read. What a format does not know it ignores, except where its page in
 /// docs/raw.md says otherwise.
 struct options {
-  std::string format{};  ///< "jsonl", "text", "csv", "parquet", "webdataset", "files", "images",
-                         ///< "tokens", own
-  std::string files{};   ///< a pattern for keys below the URL: `en/*.json.gz`; empty: all
-  std::vector<column> columns{};  ///< empty: inferred
+  /// "jsonl", "text", "csv", "parquet", "webdataset", "files", "images", "tokens", or the name of
+  /// your own. Empty: the names of the files decide.
+  std::string format{};
+  std::string files{};            ///< a pattern for keys below the URL: `en/*.json.gz`; empty: all
+  std::vector<column> columns{};  ///< of the samples; empty: inferred from the rows
   /// JSON text of the value that stands for null and for what is missing: `""`, `0`. Not set: a
   /// column without a value is an error.
   std::optional<std::string> null_value{};
-  byte_size shard_bytes = 64_MiB;     ///< of plain bytes in a virtual shard
+  byte_size shard_bytes = 64_MiB;     ///< decompressed bytes of a virtual shard
   byte_size max_row_bytes = 256_MiB;  ///< of a row; a larger one is an error
   bool skip_bad = false;              ///< rows that cannot be read are left out and counted
 
@@ -53,8 +54,8 @@ struct options {
   std::uint64_t window = 0;     ///< tokens: tokens in a sample; 0: a sample is a document
   std::uint64_t stride = 0;     ///< tokens: from one sample to the next; 0: as `window`
   std::string dtype{};          ///< tokens: of files without a header: "uint16"
-  std::optional<std::uint64_t> document_token{};  ///< tokens: the id that separates documents
-  bool document_token_last = false;               ///< it ends its document, else it begins it
+  std::optional<std::uint64_t> document_token{};  ///< tokens: the id between documents
+  bool document_token_last = false;  ///< tokens: it ends its document; else it begins it
 };
 
 }  // namespace mdstream::inline v0::raw

@@ -25,7 +25,7 @@ enum class retry_jitter : std::uint8_t {
 struct retry_policy {
   unsigned attempts = 2;                                       ///< the first one included
   std::chrono::nanoseconds pause = std::chrono::seconds(1);    ///< the first pause, or the shortest
-  std::chrono::nanoseconds longest = std::chrono::minutes(1);  ///< pause
+  std::chrono::nanoseconds longest = std::chrono::minutes(1);  ///< the longest pause
   retry_jitter jitter = retry_jitter::half_pause;  ///< how a pause is drawn, see `retry_jitter`
   std::chrono::nanoseconds patience{0};  ///< for transient errors; 0: they count as attempts
 };

@@ -30,7 +30,7 @@ class cuda : public detail::basic_device<Depth, Memory, detail::cuda_runtime> {
  public:
   struct options {
     int device = detail::current_device;  ///< its number
-    Memory memory{};                      ///< allocates device memory
+    Memory memory{};                      ///< default: the device's default pool
     /// Threads that copy samples into pinned memory, the calling one among them. 0: half of the
     /// processors that the process may use, shared among the devices it sees, and at most eight.
     std::size_t copy_threads = 0;

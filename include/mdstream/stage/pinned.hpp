@@ -23,7 +23,7 @@ class pinned : public detail::basic_pinned<Depth, detail::cuda_runtime> {
  public:
   struct options {
     int device = detail::current_device;  ///< its number
-    std::size_t copy_threads = 0;         ///< see `cuda::options`
+    std::size_t copy_threads = 0;         ///< as in `stage::cuda::options`
   };
   /// Throws `errc::device_error` where there is no such device.
   pinned() : pinned(options{}) {}

@@ -16,7 +16,7 @@ namespace store {
 struct http_options {
   net::http_client_options client{};        ///< connections, proxy, certificates
   std::vector<net::http_header> headers{};  ///< sent to the store's own server with every request
-  unsigned redirects = 8;                   ///< followed for each request
+  unsigned redirects = 8;                   ///< followed for each request, at most
 };
 
 /// Reads objects under an http or https URL. A query of the URL, such as a signature, is sent with

@@ -20,15 +20,16 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::sftp`.
 struct sftp_options {
-  std::string key_file{};  ///< default: COMPOSER_SFTP_KEY_FILE
-  /// Of the key file, if it is encrypted. Default: COMPOSER_SFTP_KEY_PASSPHRASE. It never appears
+  std::string key_file{};  ///< your private key; default: COMPOSER_SFTP_KEY_FILE
+  /// Of the key file, if it is encrypted; default: COMPOSER_SFTP_KEY_PASSPHRASE. It never appears
   /// in a message.
   std::string key_passphrase{};
-  std::string known_hosts{};  ///< default: COMPOSER_SFTP_KNOWN_HOSTS_FILE, or ~/.ssh/known_hosts
-  net::environment variables = net::process_environment();  ///< what is read for a name
+  std::string known_hosts{};  ///< known servers; default: COMPOSER_SFTP_KNOWN_HOSTS_FILE, or
+                              ///< ~/.ssh/known_hosts
+  net::environment variables = net::process_environment();  ///< looks up the variables
   /// Gets a warning if everybody may read the key file, when the store is opened.
   warning_function warn = &warn_on_stderr;
-  std::function<void(bytes_view)> body_read{};  ///< as `net::http_client_options` has it
+  std::function<void(bytes_view)> body_read{};  ///< as `http_client_options::body_read`
 };
 
 }  // namespace mdstream::inline v0::store

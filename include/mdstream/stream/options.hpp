@@ -41,8 +41,8 @@ struct stream_options {
   std::string remote{};
   /// Directory on this machine for its shards. Without a remote, the dataset itself. The default
   /// is a directory for this stream below the loader's `local`, or, without that either, below the
-  /// system's temporary directory; there, windows of token files (`raw`) in a directory of this
-  /// machine are read in place, not copied: these files must not change during the run.
+  /// system's temporary directory. If neither is set, windows of token files (`raw`) in a directory
+  /// of this machine are read in place, not copied: these files must not change during the run.
   std::string local{};
   /// Subdirectory of both, such as "train".
   std::string split{};
@@ -79,11 +79,12 @@ struct stream_options {
 struct dataset_options {
   /// What to read: one or more datasets, in this order.
   std::vector<stream_options> streams{};
-  /// For one stream, in place of `streams`.
+  /// Path or URL of a dataset: one stream, in place of `streams`.
   std::string remote{};
-  /// With `streams`: the directory below which each stream's shards are kept.
+  /// Directory on this machine for the shards of `remote`. With `streams`, the directory below
+  /// which each stream's shards are kept.
   std::string local{};
-  /// For one stream, in place of `streams`.
+  /// Subdirectory of both, such as "train", for one stream.
   std::string split{};
   /// Bytes on disk that all processes together may use below `local`; 0: no limit. The smallest
   /// limit of the processes that share the directory holds.
@@ -136,24 +137,24 @@ enum class bad_samples : std::uint8_t {
                ///< numbers
 };
 
-/// Batches of a weighted mix of streams, in a reproducible order.
+/// Batches of a weighted mix of streams, in a reproducible order. Members without a comment are as
+/// in `dataset_options`.
 struct loader_options {
-  /// What to read, and its mix. This and the members without a comment are as in
-  /// `dataset_options`.
+  /// What to read: one or more datasets, and their parts of the mix.
   std::vector<stream_options> streams{};
   std::string remote{};
   std::string local{};
   std::string split{};
-  /// Read only these samples, as if the streams had no others. What `dataset::subset`, `split` and
-  /// `filter` return for the same streams. Every stream needs one of them. Not together with
-  /// `bad_shards::substitute` or `bad_samples::substitute`.
+  /// Read only these samples, as if the streams had no others. `dataset::subset`, `split` and
+  /// `filter` make it, for the same streams. Every stream needs at least one sample of it. Not
+  /// together with `bad_shards::substitute` or `bad_samples::substitute`.
   std::optional<sample_subset> subset{};
   byte_size cache_limit{};
   /// Samples in a batch of one rank. Set exactly one of `batch_size` and `global_batch_size`.
   std::uint64_t batch_size = 0;
   /// Samples in a batch of all ranks together; a multiple of the number of (distinct) ranks.
   std::uint64_t global_batch_size = 0;
-  /// Python's `shuffle_seed`.
+  /// Seed of the order, Python's `shuffle_seed`.
   std::uint64_t seed = 9176;
   /// Samples in an epoch over all ranks, "100k" or a number; 0: the sum of the streams.
   sample_count epoch_size{};
@@ -162,13 +163,15 @@ struct loader_options {
   /// batches, and ends where a phase ends. A resumed run may have other phases if they have not
   /// begun.
   std::vector<mix_phase> phases{};
-  /// On by default, unlike Python's.
+  /// Shuffles the samples of an epoch. On by default, unlike Python's.
   bool shuffle = true;
   /// The name of the shuffler, if the policies' shuffler is an `any_shuffler`.
   std::string shuffle_algo{};
-  /// In samples. The default is max(4,000,000 / num_canonical_nodes, 262,144).
+  /// Samples within which the shuffle mixes. The default is max(4,000,000 / num_canonical_nodes,
+  /// 262,144).
   std::optional<std::uint64_t> shuffle_block_size{};
-  /// The default is the number of nodes at the first epoch (64 times that for py1s and py2s).
+  /// Parts that an epoch is divided into before it is dealt to nodes. The default is the number of
+  /// nodes at the first epoch (64 times that for py1s and py2s).
   std::optional<std::uint64_t> num_canonical_nodes{};
   /// How a batch is built from several streams: `random`, `stratified`, `per_stream`,
   /// `device_per_stream` or, for validation, `once`.
@@ -187,7 +190,8 @@ struct loader_options {
   /// batches, at least 8,192 samples, and more (up to 262,144) until there are enough shards to
   /// fetch.
   std::optional<std::uint64_t> predownload{};
-  /// The default is the launcher's environment (launch/environment.hpp).
+  /// All ranks of the run, and which of them this process is. The default is the launcher's
+  /// environment (launch/environment.hpp).
   std::optional<mdstream::world> world{};
   /// Data-loader workers of the Python run that has the same order; threads are not workers. The
   /// default is the world's.
@@ -197,12 +201,14 @@ struct loader_options {
   /// `error`: the batch fails, and the error names the shard. `substitute`: the next shard of the
   /// stream is read in its place; the saved state records it.
   bad_shards on_bad_shard = bad_shards::error;
-  /// `substitute` counts in `loader.bad_samples()` and in the state, warns of the first bad sample
-  /// of an epoch, and builds batches on the thread pool, which copies each sample once more.
+  /// `error`: the batch fails, and the error names the sample. `substitute`: the next good sample
+  /// of the shard is read in its place. It is counted in `loader.bad_samples()` and in the state,
+  /// `warn` gets the first of an epoch, and the thread pool builds batches, which copies each
+  /// sample once more.
   bad_samples on_bad_sample = bad_samples::error;
-  /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. The
-  /// default is 256 MiB with a transform or with rows of text to parse. Otherwise it is 0: the
-  /// thread that asks for a batch builds it.
+  /// Bytes of prefetched batches, which the thread pool builds before the loop asks for them. With
+  /// 0, the thread that asks for a batch builds it. The default is 256 MiB with a transform or with
+  /// rows of text to parse, otherwise 0.
   std::optional<byte_size> prefetch_limit{};
   unsigned download_retry = 2;
   std::chrono::milliseconds download_timeout = std::chrono::seconds(60);
@@ -210,10 +216,12 @@ struct loader_options {
   std::string validate_hash{};
   bool keep_zip = false;
   bool allow_unsafe_types = false;
-  /// The default is the observer if it takes warnings, otherwise standard error.
+  /// Gets warnings, from any thread. The default is the observer if it takes warnings, otherwise
+  /// standard error.
   warning_function warn{};
-  /// 0: this rank's part of the cores that the ranks of a node may use, but two at least. Not more
-  /// than this process may use, so a launcher may bind ranks to cores.
+  /// Threads for decompression, hashes, transforms and blocking stores. 0: this rank's part of the
+  /// cores that the ranks of a node may use, but two at least. Not more than this process may use,
+  /// so a launcher may bind ranks to cores.
   unsigned threads = 0;
   runtime* shared_runtime = nullptr;
 };

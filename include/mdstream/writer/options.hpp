@@ -93,7 +93,7 @@ struct writer_options {
   existing_dataset existing = existing_dataset::error;
   /// This process's part, where several write one dataset. Each part goes into a directory of its
   /// own below `out`. The writer that finishes last also writes the index of the whole dataset,
-  /// part after part. `existing` has to be `error` or `resume`.
+  /// part after part. `existing` has to be `error` or `resume`. The default is the whole dataset.
   writer_part part{};
   /// A local directory that gets a copy of all that is written, such as the cache of later runs;
   /// empty: no copy. Of a part, its shards and index. With `resume`, shards without an index there,
@@ -109,8 +109,9 @@ struct writer_options {
 };
 
 /// Options of a row_writer; names and defaults are those of Python's JSONWriter and XSVWriter.
+/// Members without a comment are as in `writer_options`.
 struct row_writer_options {
-  store_target out{};  ///< as in writer_options, like all that is not described
+  store_target out{};
   shard_format format = shard_format::json;  ///< json, csv, tsv or xsv
   /// Names and cell types: "str", "int", "float".
   std::vector<column_spec> columns{};

@@ -22,7 +22,7 @@ namespace mdstream::inline v0::shuffle {
 
 /// What `buffer` shuffles, and how widely.
 struct buffer_options {
-  std::uint64_t samples = 0;  ///< that this rank reads in the epoch
+  std::uint64_t samples = 0;  ///< of this rank, in the epoch
   std::uint64_t size = 0;  ///< samples that wait at one time, at least 2: the window of the shuffle
   std::uint64_t batch = 1;  ///< samples that are put in at one time, at most
   std::uint64_t seed = 0;   ///< of the draws

@@ -14,9 +14,10 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::azure`. What is set stands before the URL, the URL before the environment.
 struct azure_options : detail::cloud_options {
-  std::string account{};      ///< default: that of a blob service's host, else AZURE_ACCOUNT_NAME
-  std::string account_key{};  ///< base64; default: AZURE_ACCOUNT_ACCESS_KEY
-  std::string sas{};          ///< a signed query; default: the URL's, AZURE_STORAGE_SAS_TOKEN
+  std::string account{};      ///< the storage account; default: that of a blob service's host, else
+                              ///< AZURE_ACCOUNT_NAME
+  std::string account_key{};  ///< its key in base64; default: AZURE_ACCOUNT_ACCESS_KEY
+  std::string sas{};  ///< a shared access signature; default: the URL's, AZURE_STORAGE_SAS_TOKEN
 };
 
 /// What options, URL and environment come down to.

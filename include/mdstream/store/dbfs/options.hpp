@@ -13,8 +13,9 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::dbfs`. What is set stands before the URL, the URL before the environment.
 struct dbfs_options : detail::cloud_options {  ///< `endpoint` is the workspace: DATABRICKS_HOST
-  std::string token{};                         ///< default: DATABRICKS_TOKEN, the profile's
-  std::string profile{};  ///< default: the URL's, DATABRICKS_CONFIG_PROFILE, DEFAULT
+  std::string token{};    ///< a personal access token; default: DATABRICKS_TOKEN, the profile's
+  std::string profile{};  ///< a profile of ~/.databrickscfg; default: the URL's,
+                          ///< DATABRICKS_CONFIG_PROFILE, DEFAULT
 };
 
 /// What options, URL, environment and profile come down to. Values that are not set are empty.

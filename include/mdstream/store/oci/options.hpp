@@ -12,10 +12,13 @@ namespace mdstream::inline v0::store {
 
 /// Options of `store::oci`. What is set stands before the URL, the URL before the environment.
 struct oci_options : detail::cloud_options {
-  std::string namespace_name{};  ///< default: the URL's, else the service is asked once
-  /// Default: OCI_CLI_REGION, the profile's, OCI_REGION, OCI_RESOURCE_PRINCIPAL_REGION.
+  /// Namespace of the bucket. Default: the URL's, else one request asks for it.
+  std::string namespace_name{};
+  /// Name or three letters of the region. Default: OCI_CLI_REGION, the profile's, OCI_REGION,
+  /// OCI_RESOURCE_PRINCIPAL_REGION.
   std::string region{};
-  std::string profile{};  ///< default: the URL's, OCI_CLI_PROFILE, DEFAULT
+  /// A profile of ~/.oci/config. Default: the URL's, OCI_CLI_PROFILE, DEFAULT.
+  std::string profile{};
 };
 
 /// A profile as `~/.oci/config` has it, with what variables put in its settings' place. Unset are

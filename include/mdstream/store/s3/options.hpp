@@ -87,11 +87,12 @@ struct s3_options {
   /// Larger objects are uploaded in parts of at least this size (S3 requires 5 MiB and allows
   /// 10,000 parts).
   byte_size part_bytes = 16_MiB;
-  unsigned parallel_parts = 4;              ///< at a time
+  unsigned parallel_parts = 4;              ///< of an object at a time
   retry_policy part_retry = patient_parts;  ///< how a request of an upload is retried
-  /// The default of its `ca_file` is AWS_CA_BUNDLE, then the profile's ca_bundle.
+  /// Connections, proxy, certificates. Its `ca_file` defaults to AWS_CA_BUNDLE, then to the
+  /// profile's ca_bundle.
   net::http_client_options http{};
-  net::environment variables = net::process_environment();  ///< what is read for a name
+  net::environment variables = net::process_environment();  ///< looks up the variables
   /// Gets a warning if everybody may read a file of credentials, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };

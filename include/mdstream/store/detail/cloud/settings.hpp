@@ -20,17 +20,17 @@
 namespace mdstream::inline v0::detail {
 
 struct cloud_options {
-  /// `http[s]://host[:port][/path]` in place of the provider's own.
+  /// `http[s]://host[:port][/path]`. The default is the service's own.
   std::string endpoint{};
-  /// The credentials provider of this store. If not set, that of the cloud's own tools: see the
+  /// The credentials provider of this store. The default is what the cloud's own tools use: see the
   /// store.
   std::optional<net::any_access> credentials{};
   /// Larger objects are uploaded in parts of at least this size.
   byte_size part_bytes = 16_MiB;
-  unsigned parallel_parts = 4;              ///< at a time, where the API allows it
+  unsigned parallel_parts = 4;              ///< of an object at a time, if the API allows it
   retry_policy part_retry = patient_parts;  ///< how a request of an upload is retried
   net::http_client_options http{};          ///< connections, proxy, certificates
-  net::environment variables = net::process_environment();  ///< what is read for a name
+  net::environment variables = net::process_environment();  ///< looks up the variables
   /// Gets a warning if everybody may read a file of credentials, when the store is opened.
   warning_function warn = &warn_on_stderr;
 };
