@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """docs/words.py [PAGE...]: whether pages use one word for one thing, and short sentences. Without pages: all of docs/, README, CONTRIBUTING.
 
-Notes and tables may have long sentences. Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and what to say instead.
+Notes and tables may have long sentences. Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and
+what to say instead.
 """
 import pathlib
 import re
@@ -70,10 +71,26 @@ def findings(page):
                 yield f"{page.relative_to(root)}:{line}: a sentence of {len(sentence.split())} words: {' '.join(sentence.split()[:8])} ..."
 
 
+def findings_of_glossary(pages):
+    """Words that a page introduces, as *shard* or *shards*, and the glossary lacks; entries that are not in their order."""
+    glossary = root / "docs/glossary.md"
+    text = glossary.read_text(encoding="utf-8")
+    entries = re.findall(r"^(\S.*)\n:", text, re.M)
+    for before, after in zip(entries, entries[1:]):
+        if before.lower() >= after.lower():
+            yield f"docs/glossary.md: \"{after}\" stands behind \"{before}\""
+    known = {entry.lower() for entry in entries} | set(re.findall(r"\*([^*\n]+)\*", text))
+    for page in pages:
+        for word in re.findall(r"(?<![*\w])\*([A-Za-z][\w ]*)\*(?![*\w])", prose(page.read_text(encoding="utf-8"))):
+            if not {word.lower(), word.lower().removesuffix("s")} & known:
+                yield f"{page.relative_to(root)}: *{word}* is not in docs/glossary.md"
+
+
 def main():
     pages = [pathlib.Path(name).resolve() for name in sys.argv[1:]]
     pages = pages or [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
     failures = [line for page in pages if "notes" not in page.parts for line in findings(page)]
+    failures += [] if sys.argv[1:] else findings_of_glossary([page for page in pages if "notes" not in page.parts])
     print("\n".join(failures) or f"mdstream: {len(pages)} pages use the words of the glossary")
     sys.exit(bool(failures))
 
