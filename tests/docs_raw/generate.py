@@ -13,7 +13,7 @@ parts = []
 for section in re.split(r"^###? ", text, flags=re.M):
     title = section.partition("\n")[0]
     for code in re.findall(r"^```cpp\n(.*?)^```", section, flags=re.M | re.S):
-        code = re.sub(r"^#include.*\n", "", code, flags=re.M)
+        code = re.sub(r"^(#include|namespace mds = ).*\n", "", code, flags=re.M)
         if "using policies = " in code:
             parts.append(code)
         elif title != wanted if wanted else title in needs_library:

@@ -21,7 +21,7 @@ for page in map(pathlib.Path, sys.argv[2:]):
     for number, block in enumerate(blocks, 1):
         name = f"{page.stem}_{number}"
         own, store = re.search(r"^using policies = .*?;.*?\n", block, flags=re.M | re.S), "policies::store"
-        code = re.sub(r"^#include.*\n", "", block, flags=re.M)
+        code = re.sub(r"^(#include|namespace mds = ).*\n", "", block, flags=re.M)
         if own:  # in a namespace of its own; what follows runs with the policies of page.hpp, so that each loader is compiled once
             store = f"of_{name}::policies::store"
             parts.append(f"namespace of_{name} {{\n{own[0]}static_assert(mds::openable_store<policies::store>);\n}}\n")
