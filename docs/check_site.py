@@ -28,6 +28,7 @@ pages = {
     "own-data.html": "the same loss",
     "search.html?q=egress": "costs.html",
     "search.html?q=proportion": "reference/load.html",
+    "search.html?q=range_request_cost": "loader.html",
 }
 
 
