@@ -109,9 +109,9 @@ def cell(text):
 
 
 def code(text):
-    """A text whose names and paths are marked as code."""
+    """A text whose names, paths and values are marked as code."""
     text = re.sub(r"[*<>\[\]]", r"\\\g<0>", text)
-    return re.sub(r"(?<![\w/])(?:~/[\w./]+\w|\w[\w.]*_[\w.]*\w|\w+/\w+\.hpp)", r"`\g<0>`", text)
+    return re.sub(r"(?<![\w/])(?:~/[\w./]+\w|\w[\w.]*_[\w.]*\w|\w+/\w+\.hpp|\{\"[^}]*\}|\"[\w:]+\")", r"`\g<0>`", text)
 
 
 def structs():
