@@ -90,17 +90,19 @@ int main() {{
   }} examples[] = {{
 {rows}  }};
   const auto work = std::filesystem::current_path();
+  int failed = 0;
   for (const auto& each : examples) {{
     std::filesystem::create_directory(work / each.name);
     std::filesystem::current_path(work / each.name);
     try {{
       each.run();
+      std::printf("%s ran\\n", each.name);
     }} catch (const std::exception& failure) {{
       std::fprintf(stderr, "%s: %s\\n", each.name, failure.what());
-      return 1;
+      ++failed;
     }}
-    std::printf("%s ran\\n", each.name);
   }}
+  return failed;
 }}
 """)
 if parts:
