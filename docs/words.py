@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""docs/words.py [PAGE...]: whether pages use one word for one thing, and short sentences. Without pages: all of docs/, README, CONTRIBUTING.
+"""docs/words.py [PAGE...]: whether pages use one word for one thing, and short sentences. Without pages: all of docs/, README, CONTRIBUTING, and
+the comments of all headers.
 
 Notes and tables may have long sentences. Code is not looked at, be it a block or between backticks. Each finding names the line, the words, and
-what to say instead.
+what to say instead. Of a header's comments only PERSONS are refused: code is no person.
 """
 import pathlib
 import re
@@ -46,6 +47,7 @@ INSTEAD = {
     r"of one's own": "of your own",
     r"there(by|of|upon|to)|where(by|upon|of)": "two sentences",
 }
+PERSONS = re.compile(r"\bwho(m|ever|mever)?\b", re.I)
 LONGEST = 34  # words of a sentence
 FOUND = re.compile("|".join(f"(?P<w{number}>\\b(?:{words})\\b)" for number, words in enumerate(INSTEAD)), re.I)
 ADVICE = list(INSTEAD.values())
@@ -71,6 +73,13 @@ def findings(page):
                 yield f"{page.relative_to(root)}:{line}: a sentence of {len(sentence.split())} words: {' '.join(sentence.split()[:8])} ..."
 
 
+def findings_of_header(header):
+    for number, line in enumerate(header.read_text(encoding="utf-8").splitlines(), 1):
+        comment = re.sub(r"`[^`]*`", "", (re.search(r"(?:^|[\s;{}])//.*", line) or [""])[0])
+        if found := PERSONS.search(comment):
+            yield f"{header.relative_to(root)}:{number}: \"{found[0]}\": say: the process, thread, caller or user that ..."
+
+
 def findings_of_glossary(pages):
     """Words that a page introduces, as *shard* or *shards*, and the glossary lacks; entries that are not in their order."""
     glossary = root / "docs/glossary.md"
@@ -91,7 +100,9 @@ def main():
     pages = pages or [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
     failures = [line for page in pages if "notes" not in page.parts for line in findings(page)]
     failures += [] if sys.argv[1:] else findings_of_glossary([page for page in pages if "notes" not in page.parts])
-    print("\n".join(failures) or f"mdstream: {len(pages)} pages use the words of the glossary")
+    headers = [] if sys.argv[1:] else sorted(each for each in (root / "include").rglob("*") if each.suffix in (".hpp", ".ipp", ".cuh"))
+    failures += [line for header in headers for line in findings_of_header(header)]
+    print("\n".join(failures) or f"mdstream: {len(pages)} pages use the words of the glossary, {len(headers)} headers speak of code as code")
     sys.exit(bool(failures))
 
 

@@ -275,7 +275,7 @@ class checkpoint {
 };
 
 /// Keeps a checkpoint from being removed by `keep_rules` until `unpin_checkpoint` with the same
-/// `who`, a word for who needs it. `name` as `checkpoint::open` has it. Throws `errc::not_found`
+/// `who`, a word for its user. `name` as `checkpoint::open` has it. Throws `errc::not_found`
 /// where there is no such checkpoint, or where a job removed it meanwhile.
 ///
 ///     mds::pin_checkpoint(run, "30000", "paper");

@@ -260,7 +260,7 @@ class jpeg_engines {
 /// Plain files (sequential, gray or YCbCr) go to the device's engines. The others, images with a
 /// side below 64 pixels and files that do not end as JPEG files do are decoded by libjpeg on the
 /// calling thread and copied. The pixels are libjpeg's but for an occasional 1 of 255. Engines give
-/// no word of damage within an image: who needs to know checks the shards' hashes.
+/// no word of damage within an image: the shards' hashes do.
 ///
 /// Neither movable nor copyable. One thread at a time; any stream of the device.
 class nvjpeg_decoder {

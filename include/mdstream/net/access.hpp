@@ -24,15 +24,15 @@ struct access {
   std::vector<std::string> secrets{};               ///< what no message may quote
   std::optional<wall_clock::time_point> expires{};  ///< where it is known
   std::string source{};                             ///< which provider supplied it
-  /// Makes of a request without headers and body a URL that lets it in by itself, for all who
+  /// Makes of a request without headers and body a URL that lets it in by itself, for all that
   /// have it, and for so long. Not set: these credentials know no such URLs.
   std::function<std::string(const http_request&, wall_clock::time_point, std::chrono::seconds)>
       presign{};
   /// `authorize` takes longer than an idle pool takes to begin, about 0.02 ms: it is called there,
   /// behind what the pool is busy with.
   bool is_slow = false;
-  /// One who sees a request can use its credentials for other requests: they go to their service
-  /// alone, encrypted.
+  /// Its credentials can be copied from a request into others: they go to their service alone,
+  /// encrypted.
   bool is_token = false;
 
   [[nodiscard]] bool anonymous() const noexcept { return !authorize; }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The keys with which requests to AWS, and to what speaks its protocols, are signed, and who
-/// supplies them.
+/// The keys with which requests to AWS, and to what speaks its protocols, are signed, and their
+/// providers.
 
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>

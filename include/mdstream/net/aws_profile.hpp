@@ -50,7 +50,7 @@ class aws_profile_ways {
   std::optional<any_aws_credentials> role_of(const std::string& name, const ini_section& profile,
                                              std::vector<std::string>& passed) const;
 
-  /// Who assumes the role.
+  /// The credentials that assume the role.
   any_aws_credentials others_of(const std::string& name, const ini_section& profile,
                                 std::vector<std::string>& passed) const;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Keys of who logged in with `aws sso login`. Needs libcurl and OpenSSL: link mdstream::s3.
+/// Keys of a user of `aws sso login`. Needs libcurl and OpenSSL: link mdstream::s3.
 
 #include <mdstream/net/aws_credentials.hpp>
 #include <mdstream/net/fetch.hpp>
@@ -54,7 +54,7 @@ struct sso_login {
   std::string cached_as{};       ///< the session's name, or the start URL of an older kind
   std::string cache{};           ///< the folder of tokens
   std::string endpoint{};        ///< of the portal
-  std::string token_endpoint{};  ///< of who refreshes tokens
+  std::string token_endpoint{};  ///< of the service that refreshes tokens
   warning_function warn{};       ///< told of a token that everybody may read
 };
 
@@ -65,9 +65,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// The keys of a role for who is logged in. The token is read from the cache of AWS's command line,
-/// which is never written. One that expires within five minutes, or that the portal refuses, is
-/// refreshed where its login allows that, and kept in memory.
+/// The keys of a role for a user that is logged in. The token is read from the cache of AWS's
+/// command line, which is never written. One that expires within five minutes, or that the portal
+/// refuses, is refreshed where its login allows that, and kept in memory.
 class sso_aws_credentials {
  public:
   sso_aws_credentials(fetcher from, sso_login login)

@@ -26,8 +26,8 @@ struct aws_role {
   std::string duration_seconds{};  ///< empty: the service's
 };
 
-/// The keys of a role for who has a token of an identity provider, as pods on EKS do. The file is
-/// read each time: the token in it is renewed.
+/// The keys of a role for a process with a token of an identity provider, as pods on EKS have it.
+/// The file is read each time: the token in it is renewed.
 class web_identity_aws_credentials {
  public:
   web_identity_aws_credentials(fetcher from, sts_place place, aws_role role,

@@ -19,7 +19,7 @@ namespace mdstream::inline v0::net {
 
 namespace detail {
 
-/// How far the clock of who answered is ahead of ours; 0 where the answer does not tell its time.
+/// How far the clock of the server is ahead of ours; 0 where the answer does not tell its time.
 [[nodiscard]] std::chrono::seconds ahead_of_us(const http_response& answer,
                                                wall_clock::time_point now);
 

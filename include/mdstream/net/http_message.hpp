@@ -128,7 +128,7 @@ struct http_client_options {
 
 namespace detail {
 
-/// The one rule for all stores about whom to trust.
+/// The one rule for all stores about the certificates to trust.
 [[nodiscard]] http_client_options with_trust(http_client_options options,
                                              const environment& variables);
 

@@ -33,7 +33,7 @@ namespace mdstream::inline v0::net {
 template <class Keys>
 using keys_handler = mdstream::detail::unique_function<void(std::error_code, std::optional<Keys>)>;
 
-/// Who supplies keys. `async_find` completes exactly once, on any thread, also before it returns;
+/// What supplies keys. `async_find` completes exactly once, on any thread, also before it returns;
 /// the diagnostics stay until then. It is called again when what it gave is about to expire or was
 /// refused.
 template <class P, class Keys>
@@ -106,9 +106,9 @@ class key_chain {
 inline constexpr std::chrono::seconds usual_margin = std::chrono::minutes(5);
 
 /// Keeps what a provider gave. Copies share it. Keys are asked for again `margin` before they
-/// expire, by one question, while who comes gets the old ones at once. Only who comes when there
-/// are none, or they have expired or were refused, waits for the answer; a failure is told to all
-/// who wait and asked again by the next. Within the margin the provider is asked every half a
+/// expire, by one question, while callers get the old ones at once. Only a caller that comes when
+/// there are none, or they have expired or were refused, waits for the answer; a failure is told to
+/// all that wait and asked again by the next. Within the margin the provider is asked every half a
 /// minute at most: one that fails, or has nothing newer yet, is not to be asked with each request.
 ///
 /// Where the provider has none, the answer is anonymous, and the provider is asked again in the
@@ -208,8 +208,8 @@ class cached_keys {
     std::vector<std::shared_ptr<waiter>> waiting;
   };
 
-  /// Who waits may hold these keys: with a question that is dropped because the runtime ends, they
-  /// are as well.
+  /// A caller that waits may hold these keys: with a question that is dropped because the runtime
+  /// ends, they are as well.
   struct question {
     explicit question(std::shared_ptr<shared> c) : common(std::move(c)) {}
     question(const question&) = delete;
@@ -234,7 +234,7 @@ class cached_keys {
                                     asked->is_answered = true;
                                     answer(*asked->common, code, asked->where, std::move(keys));
                                   });
-    } catch (const std::exception&) {  // must not be, but who waits would wait for ever
+    } catch (const std::exception&) {  // must not be, but callers would wait for ever
       asked->is_answered = true;
       answer(*common, errc::io_error, {.what = "a credentials provider threw an exception"},
              std::nullopt);

@@ -43,7 +43,7 @@ namespace detail {
                                         wall_clock::time_point now,
                                         std::chrono::seconds ahead = {});
 
-/// A request for a token and who is asked.
+/// A request for a token, and the server for it.
 struct token_request {
   std::string url{};
   std::vector<http_header> headers{};

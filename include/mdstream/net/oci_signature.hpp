@@ -13,7 +13,7 @@
 
 namespace mdstream::inline v0::net {
 
-/// Who signs: `id` is `<tenancy>/<user>/<fingerprint>` of an API key, `ST$<security token>`, or
+/// What signs: `id` is `<tenancy>/<user>/<fingerprint>` of an API key, `ST$<security token>`, or
 /// `<tenancy>/fed-x509/<fingerprint>` of a machine's certificate, which signs no `Host`.
 struct oci_signer {
   std::string id{};

@@ -26,7 +26,7 @@ namespace detail {
 /// Tells of a file of credentials that everybody may read.
 void warn_of_open_file(const std::string& path, const warning_function& warn);
 
-/// Tells each text once: who asks for keys may ask for them every half a minute. Copies share it.
+/// Tells each text once: keys may be asked for every half a minute. Copies share it.
 [[nodiscard]] warning_function each_once(warning_function warn);
 
 /// The text of a file of keys. One that everybody may read is told of and used nevertheless.

@@ -83,7 +83,7 @@ class v4_signing_key {
 std::string v4_sign(v4_request& request, const aws_credentials& credentials,
                     const v4_signing_key& key, wall_clock::time_point now);
 
-/// The path and query of a URL that carries its own signature and serves whoever has it until
+/// The path and query of a URL that carries its own signature and serves all that have it until
 /// `lifetime` (at most seven days) has passed. The headers of the request have to be sent with it.
 /// It is as secret as the credentials.
 [[nodiscard]] std::string v4_presign(v4_request request, const aws_credentials& credentials,

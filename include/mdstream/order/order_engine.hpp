@@ -21,7 +21,7 @@
 namespace mdstream::inline v0 {
 
 /// The order of samples of a run: pure, immutable after construction, any thread may ask. Streams,
-/// options and seed fix everything; the world only decides who gets which part.
+/// options and seed fix everything; the world only decides which rank gets which part.
 template <shuffler Shuffler>
 class order_engine {
  public:

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What processes know together of the directory in which they share shards: who they are, what
+/// What processes know together of the directory in which they share shards: their ids, what
 /// lies there, how much is in use.
 ///
 /// `<root>/.mdstream` holds:

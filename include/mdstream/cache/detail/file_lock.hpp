@@ -19,7 +19,7 @@ enum class lock_kind { shared, exclusive };
 /// false leaves no lock at all.
 [[nodiscard]] bool try_lock_file(int fd, lock_kind kind, const std::string& path);
 
-/// Who holds the lock of an open file, as far as this process can see.
+/// The holder of the lock of an open file, as far as this process can see.
 struct lock_holder {
   pid_t process = 0;
   std::string name{};
@@ -35,7 +35,7 @@ struct lock_holder {
 /// How long a lock is waited for that another process holds.
 inline constexpr std::chrono::nanoseconds patience_with_peers = std::chrono::seconds(60);
 
-/// Waits for the exclusive lock, at most so long. Throws `errc::unavailable`, naming who holds it.
+/// Waits for the exclusive lock, at most so long. Throws `errc::unavailable`, naming its holder.
 void lock_file(int fd, const std::string& path,
                std::chrono::nanoseconds most = patience_with_peers);
 

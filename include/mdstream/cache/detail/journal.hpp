@@ -23,7 +23,7 @@ struct journal_record {
 /// The file `journal`: a header and records. Every call is made under the directory lock.
 ///
 /// A transaction sets a mark in the header before it changes anything in the directory and clears
-/// it after; who finds the mark set knows that a process died between, and counts anew.
+/// it after. A process that finds the mark set counts anew, because another one died between.
 class cache_journal {
  public:
   struct header {

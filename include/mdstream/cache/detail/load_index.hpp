@@ -160,7 +160,7 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   [[nodiscard]] detail::stream_origin settle_held();
 
-  /// The record changes last: who dies before leaves a directory that is replaced again.
+  /// The record changes last: a process that dies before leaves a directory to replace again.
   void replace();
 
   [[noreturn]] void refuse() const;

@@ -70,8 +70,8 @@ class cache_members {
 
   void update(const member_facts& facts);
 
-  /// Tells the others what this process reads soon, in place of what was told before. Who reads
-  /// while this writes may see some of both.
+  /// Tells the others what this process reads soon, in place of what was told before. A
+  /// reader while this writes may see some of both.
   void publish(std::span<const published_use> uses);
 
   /// Reads the files of the others and removes those of the dead, with what `forget(id)` removes.

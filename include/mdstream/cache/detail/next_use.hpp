@@ -1,6 +1,6 @@
 #pragma once
 
-/// When shards are needed again, as whoever reads them in an order says.
+/// When shards are needed again, as the readers say that read them in an order.
 
 #include <cstdint>
 #include <functional>

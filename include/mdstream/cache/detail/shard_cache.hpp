@@ -171,7 +171,7 @@ class shard_cache {
     claims_in_order::ticket ticket;
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
-    std::chrono::steady_clock::time_point looked{};  // who holds its lock
+    std::chrono::steady_clock::time_point looked{};  // for the holder of its lock
     std::chrono::milliseconds pause = poll_first;
     unsigned publishes = 0;
     std::optional<fetched_shard> data{};  // while the file beside it is fetched
@@ -235,7 +235,7 @@ class shard_cache {
   /// A full disk is made room on as a full limit is. False: nothing may go, or it took too long.
   [[nodiscard]] bool made_room_on_disk(const fetch_operation& op);
 
-  /// Completes everybody who waits.
+  /// Completes all that wait.
   void finish(const fetch_operation& op, std::error_code code, shard_ref ref);
 
   /// Nothing of the cache is touched after the last line: its destructor waits for exactly that.

@@ -16,8 +16,8 @@ namespace mdstream::inline v0::detail {
 class slot_table;
 
 /// The number of references is the low half of `state` plus the counters of all threads, modulo
-/// 2^32; the flags are above. A slot without `mapped` has no references, and who maps or unmaps it
-/// holds the table's lock.
+/// 2^32; the flags are above. A slot without `mapped` has no references. The thread that maps or
+/// unmaps it holds the table's lock.
 struct alignas(64) shard_slot {
   static constexpr std::uint64_t mapped = std::uint64_t{1} << 63;
   static constexpr std::uint64_t used = std::uint64_t{1} << 62;      // since the last sweep
@@ -101,4 +101,4 @@ class shard_ref {
 
 }  // namespace mdstream::inline v0::detail
 
-#include <mdstream/cache/detail/slots.hpp>  // defines what is declared here: who lets go of a shard calls it inline
+#include <mdstream/cache/detail/slots.hpp>  // defines what is declared here: a release of a shard calls it inline

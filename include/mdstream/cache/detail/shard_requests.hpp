@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who waits for which shard.
+/// The callers that wait for a shard.
 
 #include <mdstream/cache/detail/shard_ref.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
@@ -57,15 +57,15 @@ class shard_requests {
   [[nodiscard]] std::shared_ptr<entry> add(std::uint32_t shard, urgency why, std::stop_token stop,
                                            diagnostics& where, handler done);
 
-  /// Whether somebody waits who cannot do without it.
+  /// Whether a caller waits that cannot do without it.
   [[nodiscard]] bool wanted_now(const entry& of) const;
 
-  /// The shard's way is over: completes everybody who waits for it.
+  /// The shard's way is over: completes all that wait for it.
   void finish(std::uint32_t shard, const std::shared_ptr<entry>& of, std::error_code code,
               const diagnostics& where, const shard_ref& ref);
 
-  /// Completes those who asked ahead, with `code`. True when nobody else waits, and the shard's way
-  /// is over.
+  /// Completes those that asked ahead, with `code`. True when nobody else waits, and the shard's
+  /// way is over.
   [[nodiscard]] bool dismiss_ahead(std::uint32_t shard, const std::shared_ptr<entry>& of,
                                    std::error_code code, const diagnostics& where);
 

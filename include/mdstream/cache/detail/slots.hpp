@@ -29,8 +29,8 @@ namespace mdstream::inline v0::detail {
 /// Slots are made in blocks when a shard of the block is first mapped, so that a dataset of ten
 /// million shards costs what its resident ones need. References may outlive the table's owner.
 ///
-/// A thread counts the references that it takes and gives back in counters of its own. Who takes
-/// one counts first and then looks whether the shard is mapped; who unmaps takes the flag away
+/// A thread counts the references that it takes and gives back in counters of its own. To take
+/// one, it counts first and then looks whether the shard is mapped. To unmap, it clears the flag
 /// first and then adds up the counters; an asymmetric fence between the two steps of each. Where
 /// the kernel has none, the counters are not used and the shared half of the state counts alone.
 class slot_table final : public detail::counted_table {
@@ -320,8 +320,8 @@ class slot_table final : public detail::counted_table {
     const bool fenced = fence_against_threads();
     for (std::size_t i = 0; i < resident_.size(); ++i) {
       detail::shard_slot& slot = slot_of(resident_[i]);
-      // Where the shared half counts alone, whoever gave back the last reference since it was read
-      // knows it, and is waiting for the lock.
+      // Where the shared half counts alone, the thread that gave back the last reference since it
+      // was read knows it, and is waiting for the lock.
       if (fenced && (asymmetric_ ? references(slot) : shared_half[i]) == 0) {
         drop_mapping(slot);
       } else {

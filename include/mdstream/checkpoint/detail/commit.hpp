@@ -104,7 +104,7 @@ struct commit_options {
   }
 }
 
-/// What `latest.json` tells those who cannot list: a hint, never believed.
+/// What `latest.json` tells readers that cannot list: a hint, never believed.
 [[nodiscard]] std::string write_hint(save_id newest);
 
 /// For rank 0; done when the checkpoint is complete. Nothing that a later start could take for a

@@ -38,7 +38,7 @@ struct run_contents {
 /// kept, but stays as long as those around it do.
 ///
 /// Manifests are removed first. Their data, and other data without a manifest, are `orphans`: they
-/// go later, so that who reads one has time to end.
+/// go later, so that a process that reads one has time to end.
 struct retention_plan {
   std::vector<save_id> manifests{};
   std::vector<save_id> orphans{};

@@ -65,7 +65,7 @@ class run_place {
   [[nodiscard]] std::optional<std::string> find(const std::string& key);
   void write(const std::string& key, bytes_view bytes);
   void publish(const std::string& key, const std::string& text);
-  /// Not repeated: who asked reads what is there.
+  /// Not repeated: the caller reads what is there.
   bool create(const std::string& key, const std::string& text);
   [[nodiscard]] std::vector<object_info> list(const std::string& prefix);
   void remove(const std::string& key);

@@ -24,7 +24,7 @@ struct start_options {
   std::string token{};  ///< of this launch, the same on all ranks; empty: they agree by other means
   std::uint64_t ranks = 1;
   std::uint64_t seed = 0;  ///< of nonce and pauses: another one in each process
-  std::chrono::milliseconds patience = std::chrono::minutes(10);  ///< of those who wait for rank 0
+  std::chrono::milliseconds patience = std::chrono::minutes(10);  ///< of ranks that wait for rank 0
   std::chrono::milliseconds store_patience = default_patience;    ///< as `creation::patience`
   warn_function warn{};
   accept_function accept{};

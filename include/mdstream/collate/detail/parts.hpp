@@ -10,12 +10,12 @@
 
 namespace mdstream::inline v0::collate::detail {
 
-/// Who carries out the parts of a batch.
+/// What carries out the parts of a batch.
 ///
 /// - `for_each_part(count, work)` calls `work(part)` for each of 0 … count - 1 once, in any order,
 ///   some at the same time, and returns when all are done. `work` does not throw.
 /// - `size()` is how many parts may run at a time.
-/// - `copy(to, from, bytes)` copies whole samples, in the way that suits who reads them next.
+/// - `copy(to, from, bytes)` copies whole samples, in the way that suits their next reader.
 template <class Pool>
 concept thread_pool =
     requires(Pool& c, const Pool& fixed, void (*work)(std::uint32_t), std::byte* to) {

@@ -22,7 +22,7 @@ enum class index_kind : std::uint32_t {
   rows,    ///< the value itself, a row of the slab from `to` on; of 1, 2, 4, 8 or 16 bytes
 };
 
-/// A column of the samples, for who parses their headers.
+/// A column of the samples, to parse their headers.
 struct staged_source {
   std::uint64_t value_bytes = 0;      ///< in every sample; 0: the size header tells
   std::uint64_t to = 0;               ///< byte of the slab
@@ -96,7 +96,7 @@ struct staged_plan {
   std::uint32_t region_count = 0;
   const staged_run* runs = nullptr;  ///< run_count, and one more where the block ends
   std::uint64_t run_count = 0;
-  const staged_region* host_regions = nullptr;  ///< the same regions, for who launches kernels
+  const staged_region* host_regions = nullptr;  ///< the same regions, to launch kernels with
   /// [rows of the index][sample_count], written by the kernels: where each value's elements begin
   /// in `raw`, and how many there are. Null where all columns have a fixed size.
   std::uint64_t* begins = nullptr;

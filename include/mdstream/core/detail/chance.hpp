@@ -27,7 +27,7 @@ class splitmix64 {
   std::uint64_t state_;
 };
 
-/// Uniform in [0, 1): what brings the pauses of those who fail together apart. Seeded once a
+/// Uniform in [0, 1): what brings the pauses of calls that fail together apart. Seeded once a
 /// thread: the system's random numbers cost a call more than many a request does.
 [[nodiscard]] inline double chance() {
   thread_local splitmix64 random(random_bits());

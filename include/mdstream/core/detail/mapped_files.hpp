@@ -35,8 +35,8 @@
 
 namespace mdstream::inline v0::detail {
 
-/// What a SIGBUS in a mapping means. `zeros`: whoever registered it looks at the file before
-/// anybody believes the bytes, so that zeros may be read anywhere.
+/// What a SIGBUS in a mapping means. `zeros`: the code that registered it looks at the file
+/// before it accepts the bytes, so that zeros may be read anywhere.
 enum class mapped_fault { error, zeros };
 
 /// All guarded mappings of the process. Thread-safe; never destroyed, for signals come until the
@@ -92,7 +92,7 @@ class mapped_files {
   };
 
   /// Runs `read`. Throws `errc::io_error`, naming the file, where bytes of any guarded mapping were
-  /// lost meanwhile, to this thread or to another: who sees zeros does not know whose they are.
+  /// lost meanwhile, to this thread or to another: zeros do not show which file they are of.
   template <class Read>
   decltype(auto) read(Read&& read) {
     const inside here;
@@ -229,7 +229,7 @@ class mapped_files {
 
   // Here no longer.
 
-  /// Behind the zeros come signals again, so that who reads them later is told, too.
+  /// Behind the zeros come signals again, so that a later read of them fails, too.
   [[noreturn]] void throw_lost() {
     const std::lock_guard lock(mutex_);
     const std::uint64_t begun = begun_.load();

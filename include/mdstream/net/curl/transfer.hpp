@@ -34,7 +34,7 @@ class http_transfer {
   /// Puts the request's options on a handle that has none. Throws what is wrong with them.
   void prepare(curl_easy_handle easy);
 
-  /// `host:port` of whom the request goes to, as libcurl keeps what it has resolved.
+  /// `host:port` of the server that the request goes to, as libcurl keeps what it has resolved.
   [[nodiscard]] std::string server() const;
   /// The address and port that it was, or is, connected with.
   [[nodiscard]] std::string peer() const;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who gets which place of the shuffled epoch: the closed form of the reference's partitions, from
+/// The rank of each place of the shuffled epoch: closed form of the reference's partitions, from
 /// a position in the global order to a place in the shuffled sequence and back to nothing else.
 
 #include <mdstream/order/detail/check.hpp>

@@ -80,7 +80,7 @@ inline void mix_by_count(stream_mix& mix, std::span<const stream_weight> weights
 }
 
 /// Settles how many samples of each stream an epoch holds. `sizes` are the streams' samples,
-/// `epoch_size` 0 or nothing where none was asked for; `seed` decides who gets what rounding left.
+/// `epoch_size` 0 or nothing where none was asked for; `seed` deals what rounding left.
 /// Throws `errc::invalid_argument`: negative or non-finite weights, two weights for one stream,
 /// proportions for some streams only, an epoch size together with repeat or choose, an empty
 /// stream.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who may take room that another one was refused. Pure.
+/// Which claim may take room that another one was refused. Pure.
 
 #include <cstdint>
 #include <map>

@@ -15,8 +15,8 @@
 
 namespace mdstream::inline v0::detail {
 
-/// Reads one version of an object. Blocks grow from what is asked for to 4 MiB, so that who needs
-/// only a header reads little. Not for two threads at once.
+/// Reads one version of an object. Blocks grow from what is asked for to 4 MiB, so that a
+/// reader of a header reads little. Not for two threads at once.
 class block_reader {
  public:
   static constexpr std::uint64_t most_bytes = std::uint64_t{4} << 20;

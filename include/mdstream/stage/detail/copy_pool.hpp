@@ -89,7 +89,7 @@ class copy_pool {
     work_ = &work;
     call_ = [](const void* given, std::uint32_t part) { (*static_cast<const Work*>(given))(part); };
     undone_.store(count, std::memory_order_relaxed);
-    // In one order with the look whether anybody sleeps, or who falls asleep just now is missed.
+    // In one order with the look whether a thread sleeps, or one that falls asleep now is missed.
     open_.store(count);
     const std::size_t helpers = std::min<std::size_t>(count - 1, threads_.size());
     for (std::size_t i = 0; i < helpers; ++i) open_.notify_one();

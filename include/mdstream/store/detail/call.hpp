@@ -23,7 +23,7 @@ struct store_call {
   std::optional<object_version> held{};  ///< read: of this version alone
   std::uint64_t offset = 0;              ///< read: from here on
   mutable_bytes into{};                  ///< read: where the bytes go,
-  byte_taker take{};                     ///< or who is handed them as they come,
+  byte_taker take{};                     ///< or what is handed them as they come,
   std::uint64_t count = 0;               ///< so many at most
   bytes_view bytes{};                    ///< write: the whole object
   bool create_only = false;              ///< write: unless there is one

@@ -31,7 +31,7 @@ struct call_place {
 
 /// Lets as many calls in as the store bears, and no more than bring all that the line carries where
 /// that is measured: by their places, those of equal places and those without one in the order in
-/// which they came. Owned by a shared pointer, which who begins or ends a call holds meanwhile.
+/// which they came. Owned by a shared pointer, which the begin or the end of a call holds.
 /// Thread-safe.
 class call_gate : public std::enable_shared_from_this<call_gate> {
  public:

@@ -44,8 +44,8 @@ namespace mdstream::inline v0::detail {
 
 /// Whether two texts of digests are of the same bytes. Nothing where they cannot tell: one is
 /// empty, or they are of different hashes or numbers of parts. The same bytes in as many parts of
-/// other sizes pass for different: who trusts this may copy once too often, and never keeps what is
-/// old.
+/// other sizes pass for different: a copy that trusts this is made once too often, and never keeps
+/// what is old.
 [[nodiscard]] std::optional<bool> same_bytes(std::string_view a, std::string_view b);
 
 }  // namespace mdstream::inline v0::detail

@@ -135,7 +135,7 @@ template <class Made>
   return make_directories(path, [](const std::string&) {});
 }
 
-/// Lets those who may read and write in the directory of a new file (directory) read and write it
+/// Lets users that may read and write in the directory of a new file (directory) read and write it
 /// too, whatever the umask took away.
 void share_as_parent(const std::string& path, int fd) noexcept;
 
@@ -159,7 +159,7 @@ enum class durability { cached, flushed };
 
 /// A file that takes the place of `path` once it is whole: a temporary file beside it, which goes
 /// with this object unless it got its name. It is locked (flock) as long as it is in the making:
-/// who finds one that is not may delete it. Not thread-safe.
+/// a process that finds one that is not may delete it. Not thread-safe.
 class replacement_file {
  public:
   explicit replacement_file(std::string path)
@@ -169,7 +169,7 @@ class replacement_file {
   template <class Made>
   replacement_file(std::string path, const Made& made, std::string_view maker = "")
       : path_(std::move(path)), directory_(parent_of(path_)) {
-    do {  // who cleans up at this moment may come between making and locking
+    do {  // a process that cleans up may come between making and locking
       temporary_ = directory_ + "/.mdstream-" + std::string(maker) + unique_name() + ".tmp";
       fd_ = open_in_directory(made);
       (void)lock_descriptor(fd_.get(), LOCK_EX);  // without locks, nobody cleans up

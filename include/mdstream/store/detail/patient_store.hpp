@@ -38,7 +38,7 @@ class patient_store {
   void remove(std::string_view key) const;
   [[nodiscard]] std::string url(std::string_view key) const { return shared_->store.url(key); }
 
-  /// From here on nothing is repeated; who waits to do so gives up at once.
+  /// From here on nothing is repeated; calls that wait to do so give up at once.
   void stop() const;
 
  private:

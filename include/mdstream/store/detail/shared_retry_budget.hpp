@@ -1,6 +1,6 @@
 #pragma once
 
-/// The retry budget of a store, for all who repeat what they ask of it.
+/// The retry budget of a store, for all that repeat what they ask of it.
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/detail/retry_budget.hpp>
@@ -55,7 +55,7 @@ class shared_retry_budget {
     std::chrono::nanoseconds patience);
 
 /// The attempts of one call: whether and when the next one is made, as a policy says and within a
-/// budget. Who is patient does not fail where the budget is spent, but pauses as long as the policy
+/// budget. A patient call does not fail where the budget is spent, but pauses as long as the policy
 /// allows. Not thread-safe.
 class call_attempts {
  public:

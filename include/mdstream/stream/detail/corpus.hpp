@@ -78,9 +78,9 @@ class corpus final : public detail::shard_supply {
   [[nodiscard]] shard_cache& cache() const noexcept { return *cache_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& cache_root() const noexcept { return cache_root_; }
-  /// Tells whom the options say of something that can be worked with. Any thread.
+  /// Warns, as the options say, of something that can be worked with. Any thread.
   void warn(const std::string& text) const { warn_(text); }
-  /// Of the stores and of `warn`, where the options do not say who is told.
+  /// Of the stores and of `warn`, where the options name no function for them.
   [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
     return warnings_;
   }
@@ -147,7 +147,7 @@ class corpus final : public detail::shard_supply {
   /// In a forked child: unmaps what nobody there uses.
   void abandon() noexcept { cache_->abandon(); }
 
-  // The cache, as those who know nothing else of a corpus see it.
+  // The cache, as code that knows nothing else of a corpus sees it.
 
   [[nodiscard]] bool limited() const override { return cache_->limited(); }
   [[nodiscard]] std::uint64_t footprint(std::uint32_t shard) const override {
@@ -166,7 +166,7 @@ class corpus final : public detail::shard_supply {
   bool drop(std::uint32_t shard) override { return cache_->drop(shard); }
 
  private:
-  /// Who wants a single worker wants few threads altogether.
+  /// An option of one worker means few threads altogether.
   [[nodiscard]] static std::unique_ptr<runtime> make_runtime(unsigned threads);
 
   struct stream_part {

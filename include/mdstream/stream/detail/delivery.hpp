@@ -43,7 +43,7 @@ namespace mdstream::inline v0::detail {
 class delivery {
  public:
   /// What is on its way to this is counted in `under_way`. `before_drop` is called on any thread
-  /// before a shard is dropped, for who else may hold it.
+  /// before a shard is dropped, for others that may hold it.
   delivery(detail::shard_supply& supply, runtime& threads, work_count& under_way, lookahead order,
            const delivery_limits& limits, std::function<void(std::uint32_t)> before_drop = {});
   delivery(const delivery&) = delete;
@@ -78,11 +78,11 @@ class delivery {
   void async_next(std::stop_token stop, unique_function<bool()> build,
                   unique_function<void(std::exception_ptr)> done);
 
-  /// To be called between the announcement of a batch and `pop`, by who found that samples of one
-  /// of its shards are bad. True when the batch has been changed for it, so that it has to be
-  /// waited for once more; false when the failure stands. `alone`: no batch that was taken over
-  /// before holds the shard. Otherwise none takes its place: it could only not be fetched again
-  /// yet.
+  /// To be called between the announcement of a batch and `pop`, by the code that found that
+  /// samples of one of its shards are bad. True when the batch has been changed for it, so that it
+  /// has to be waited for once more; false when the failure stands. `alone`: no batch that was
+  /// taken over before holds the shard. Otherwise none takes its place: it could only not be
+  /// fetched again yet.
   bool recover(std::uint32_t shard, bool alone = true);
 
   /// The batch that was announced.

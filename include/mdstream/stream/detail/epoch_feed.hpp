@@ -1,6 +1,6 @@
 #pragma once
 
-/// The batches of one epoch on one rank: put together by who asks for them, or ahead on the pool.
+/// The batches of one epoch on one rank: built by the thread that asks, or ahead on the pool.
 
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
@@ -93,7 +93,7 @@ class epoch_feed final : public epoch_steps, private batch_source {
     return builder_.about.transforms || corpus_.converts() || substitute_samples_;
   }
 
-  // One batch, by who asks for it.
+  // One batch, by the thread that asks for it.
 
   /// Builds the batch that was announced and leaves it behind. False where it has to be waited for
   /// once more.

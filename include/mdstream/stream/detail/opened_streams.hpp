@@ -74,9 +74,9 @@ class opened_streams {
   [[nodiscard]] std::vector<opened_stream>& streams() noexcept { return streams_; }
   /// The cache directory; empty where no stream has a remote.
   [[nodiscard]] const std::string& root() const noexcept { return root_; }
-  /// Who is told of what can be worked with: as the options say, or who takes it from `warnings`.
+  /// Takes warnings of what can be worked with: as the options say, or into `warnings`.
   [[nodiscard]] warning_function warn_of(const options& given) const;
-  /// Where warnings go when the options do not say who is told.
+  /// Where warnings go when the options name no function for them.
   [[nodiscard]] const std::shared_ptr<kept_warnings>& warnings() const noexcept {
     return warnings_;
   }

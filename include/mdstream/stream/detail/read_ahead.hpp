@@ -15,7 +15,7 @@
 namespace mdstream::inline v0::detail {
 
 /// The batches of a reader, in blocks of some thousand samples: while one is handed out, the next
-/// is read elsewhere. A block that nobody has begun when it is wanted is read by who wants it, so
+/// is read elsewhere. A block that nobody has begun when it is wanted is read by its consumer, so
 /// that busy threads are not waited for. One consumer at a time; the destructor waits where a block
 /// is being read.
 class read_ahead {

@@ -84,7 +84,7 @@ MDSTREAM_INLINE void cache_ledger::publish_uses(std::span<const use_elsewhere> u
 }
 
 MDSTREAM_INLINE cache_ledger::dir_lock::dir_lock(cache_ledger& of) : fd_(of.lock_.get()) {
-  // Who has waited long for a process that does nothing lets the next ones know at once.
+  // A call that has waited long for an idle process lets the next ones know at once.
   const std::chrono::nanoseconds most =
       of.waited_in_vain_ ? of.rules_.peer_timeout / 60 : of.rules_.peer_timeout;
   of.waited_in_vain_ = true;

@@ -47,7 +47,7 @@ MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) 
   drop_dead_indexes(directory);
   std::string temporary;
   unique_fd fd;
-  while (!fd) {  // who cleans up at this moment may come between making and locking
+  while (!fd) {  // a process that cleans up may come between making and locking
     temporary = directory + '/' + std::string(index_in_the_making) + unique_name() + ".tmp";
     fd = try_lock_path(temporary, lock_kind::exclusive);
   }
@@ -64,7 +64,7 @@ MDSTREAM_INLINE void keep_index(const std::string& directory, bytes_view bytes) 
   }
 }
 
-/// Has the bytes in use below a cache's root counted anew, by who looks next.
+/// Has the bytes in use below a cache's root counted anew, by the next process that looks.
 MDSTREAM_INLINE void count_anew(const std::string& root) {
   const std::string path = root + "/.mdstream/lock";
   const unique_fd lock = root.empty() ? unique_fd() : try_open(path, O_RDWR);

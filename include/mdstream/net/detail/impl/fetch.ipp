@@ -73,7 +73,7 @@ MDSTREAM_INLINE void fetcher::attempts::take(std::error_code code, http_response
 }
 
 MDSTREAM_INLINE void fetcher::attempts::go_later() {
-  const std::chrono::milliseconds longest{5'000};  // those who wait may ask again themselves
+  const std::chrono::milliseconds longest{5'000};  // callers may ask again themselves
   const auto asked_for = std::min(where.retry_after.value_or(longest * 0), longest);
   const auto usual =
       std::max(from.pause * (of == kind::probe && !answered ? 1 : failed), asked_for);

@@ -69,7 +69,7 @@ class azure_api final : public cloud_api {
   [[nodiscard]] cloud_call call(std::string method, const std::string& key) const;
 
   /// Blocks that are listed at the end become the blob. Their names are this upload's own, so that
-  /// two writers of one blob do not mix theirs; but whoever lists his first has the other's
+  /// two writers of one blob do not mix theirs; but the first that lists its own has the other's
   /// discarded, whose upload fails then and may be begun anew. Blocks that are never listed go
   /// after a week.
   [[nodiscard]] upload_steps block_steps(const std::string& key, bytes_view bytes) const;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who lets requests into Azure Storage. Needs libcurl and OpenSSL: link mdstream::azure.
+/// What lets requests into Azure Storage. Needs libcurl and OpenSSL: link mdstream::azure.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/warning.hpp>
@@ -17,7 +17,7 @@ namespace mdstream::inline v0::detail {
 [[nodiscard]] net::access azure_key_access(std::string account, const std::string& key,
                                            std::string source);
 
-/// A signed query, which every request gets, and anyone who sees one may use.
+/// A signed query, which every request gets, and which works for all that see one.
 [[nodiscard]] net::access azure_sas_access(std::string sas, std::string source);
 
 }  // namespace mdstream::inline v0::detail

@@ -56,8 +56,8 @@ struct cloud_call {
   /// Set: the service answers 200 before it knows how the call ends. Gives the status that it would
   /// have answered.
   std::function<int(const net::http_response&)> late_status{};
-  /// A parameter of the query that names who pays, where credentials let the call in; and what a
-  /// refusal of these says of who pays.
+  /// A parameter of the query that names the payer, where credentials let the call in; and what a
+  /// refusal of these says of the payer.
   std::string payer_query{}, payer{};
   std::string region{};  ///< for which the call was made, where a cloud tells regions apart
 };

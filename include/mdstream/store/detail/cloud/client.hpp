@@ -35,10 +35,10 @@ class cloud_client {
   [[nodiscard]] const cloud_api& api() const noexcept { return *shared_->api; }
   [[nodiscard]] runtime& threads() const noexcept { return shared_->threads; }
 
-  /// Of all who repeat the store's requests by themselves, for what they are made of: parts of
+  /// Of all that repeat the store's requests by themselves, for what they are made of: parts of
   /// uploads, pages of listings.
   [[nodiscard]] const shared_retry_budget& budget() const noexcept { return shared_->budget; }
-  /// Lets in as many of an upload's requests as the store bears: to whoever limits the store's
+  /// Lets in as many of an upload's requests as the store bears: to a limit of the store's
   /// calls they are one.
   [[nodiscard]] const std::shared_ptr<call_gate>& uploads() const noexcept {
     return shared_->uploads;

@@ -18,7 +18,7 @@
 namespace mdstream::inline v0::detail {
 
 /// A service of the runtime: how many objects the listings of its clouds' stores have found so far,
-/// for who shows how far one is.
+/// to show how far one is.
 struct listing_progress {
   explicit listing_progress(asio::io_context&) {}
   std::atomic<std::uint64_t> found{0};
@@ -41,8 +41,8 @@ class cloud_listing : public std::enable_shared_from_this<cloud_listing> {
 
   void take_answer(const cloud_call& call, std::error_code code, const net::http_response& answer);
 
-  /// What was found stays: a page is asked for again by itself. The first one is not, for whoever
-  /// repeats the store's calls does that.
+  /// What was found stays: a page is asked for again by itself. The first one is not: the
+  /// code that repeats the store's calls does that.
   void failed(const cloud_call& call, std::error_code code);
 
   /// What may not be asked for may be there, with nothing in it.

@@ -19,8 +19,8 @@ class cloud_store : public store_interface {
  public:
   explicit cloud_store(cloud_client client) : client_(std::move(client)) {}
 
-  /// A write that is `create_only` is not repeated: where its answer is lost, whoever has to know
-  /// reads what is there.
+  /// A write that is `create_only` is not repeated: where its answer is lost, a caller that has
+  /// to know reads what is there.
   MDSTREAM_INLINE void start(store_call call, std::stop_token stop, diagnostics& where,
                              answer_handler done) const override;
   [[nodiscard]] std::string url(std::string_view key) const override {

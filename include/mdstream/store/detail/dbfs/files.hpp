@@ -99,7 +99,7 @@ class dbfs_api final : public workspace_api {
 
     [[nodiscard]] upload_steps block_steps() const;
 
-    static constexpr int most_replaced = 8;  // by others who write the same
+    static constexpr int most_replaced = 8;  // by other writers of the same
 
     const dbfs_api& api_;  // the client keeps it
     const cloud_client client_;

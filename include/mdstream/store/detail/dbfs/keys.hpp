@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who lets requests into a workspace of Databricks. Needs libcurl: link mdstream::dbfs.
+/// What lets requests into a workspace of Databricks. Needs libcurl: link mdstream::dbfs.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/detail/token_bounds.hpp>

@@ -24,8 +24,8 @@ struct gs_settings {
   std::string bucket{};
   std::string root{};
   std::string endpoint = "https://storage.googleapis.com";
-  std::string user_project{};         ///< who pays for requests; empty: who owns the bucket
-  bool payer_of_environment = false;  ///< who then does not pay for requests without credentials
+  std::string user_project{};         ///< that pays for requests; empty: the bucket's owner
+  bool payer_of_environment = false;  ///< it does not pay for requests without credentials
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -86,7 +86,7 @@ class hub_commits : public std::enable_shared_from_this<hub_commits> {
 
   [[nodiscard]] static std::string text_of(const commit& one);
 
-  /// Whether the Hub refuses what the commit holds, and not who asks or where.
+  /// Whether the Hub refuses what the commit holds, and not the token or the place.
   [[nodiscard]] static bool is_about_changes(const net::http_response& answer) noexcept;
 
   void take(const cloud_client& client, changes& group, std::error_code code,

@@ -112,7 +112,7 @@ class hedged_call : public std::enable_shared_from_this<hedged_call> {
       who.runs = false;
       who.code = code;
       who.answer = std::move(answer);
-      // The caller's memory is the first call's until that has ended, whoever has won.
+      // The caller's memory is the first call's until that has ended, whichever has won.
       over = !told_ && !first_.runs && (first_.won() || !second_sent_ || !second_.runs);
       if (over) told_ = true;
     }

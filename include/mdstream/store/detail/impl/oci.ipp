@@ -16,7 +16,7 @@
 
 namespace mdstream::inline v0::detail::oci {
 
-/// A tenancy's namespace, kept as keys are: asked for once, by the first who needs it.
+/// A tenancy's namespace, kept as keys are: asked for once, by the first call that needs it.
 struct tenancy {
   std::string name{};
   std::optional<net::wall_clock::time_point> expires{};

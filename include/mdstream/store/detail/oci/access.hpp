@@ -27,7 +27,7 @@ namespace mdstream::inline v0::detail {
                                          std::vector<std::string> secrets,
                                          std::optional<net::wall_clock::time_point> expires = {});
 
-/// Signatures by the key of a session, a resource or a machine, for whom the token speaks. The
+/// Signatures by the key of a session, a resource or a machine, which the token speaks for. The
 /// token expires by the service's clock, which is `ahead` of this machine's. Throws
 /// `errc::permission_denied` for a token that no header may hold.
 [[nodiscard]] net::access oci_token_access(const std::string& token, net::rsa_key key,

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Who a machine of Oracle Cloud Infrastructure is: its instance principal. Needs libcurl and
-/// OpenSSL: link mdstream::oci. Source: "Calling Services from an Instance", OCI documentation.
+/// The identity of a machine of Oracle Cloud Infrastructure: its instance principal. Needs libcurl
+/// and OpenSSL: link mdstream::oci. Source: "Calling Services from an Instance", OCI documentation.
 
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/net/access.hpp>

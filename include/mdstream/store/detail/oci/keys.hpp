@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who signs requests to Oracle Cloud Infrastructure. Needs libcurl and OpenSSL: link
+/// What signs requests to Oracle Cloud Infrastructure. Needs libcurl and OpenSSL: link
 /// mdstream::oci.
 
 #include <mdstream/async/runtime.hpp>

@@ -178,7 +178,7 @@ MDSTREAM_INLINE void batch_ring::work(const std::shared_ptr<job>& of, std::size_
 }
 
 MDSTREAM_INLINE void batch_ring::finish_due(std::unique_lock<std::mutex>& lock) {
-  if (finishing_) return;  // who finishes looks again before it ends
+  if (finishing_) return;  // the thread that finishes looks again
   finishing_ = true;
   while (const std::shared_ptr<job> next = due()) {
     lock.unlock();

@@ -69,7 +69,7 @@ MDSTREAM_INLINE void fetch_ahead::pop(std::vector<shard_ref>& released) {
 }
 
 MDSTREAM_INLINE void fetch_ahead::fetch(lock_type& lock) {
-  if (fetching_ || stop_.stop_requested()) return;  // who fetches looks again before it ends
+  if (fetching_ || stop_.stop_requested()) return;  // the thread that fetches looks again
   fetching_ = true;
   window_.bound(std::min(limits_.requests, supply_.fetches_at_once()));
   while (const std::optional<std::uint32_t> shard = window_.next()) {

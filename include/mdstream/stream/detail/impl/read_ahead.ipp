@@ -53,7 +53,7 @@ MDSTREAM_INLINE bool read_ahead::next_block() {
     try {
       if (shared->is_due) shared->make();
     } catch (...) {
-      // It is still due: who wants the block meets the same failure.
+      // It is still due: its consumer meets the same failure.
     }
   });
   return true;

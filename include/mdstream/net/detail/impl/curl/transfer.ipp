@@ -115,7 +115,7 @@ MDSTREAM_INLINE void http_transfer::complete_with(const std::error_code& code, d
 }
 
 MDSTREAM_INLINE void http_transfer::complete_canceled() {
-  flush();  // who stops a request that hangs goes on behind what came
+  flush();  // a request that is stopped because it hangs goes on behind this
   complete_with(errc::canceled, {.what = "the request was cancelled"});
 }
 

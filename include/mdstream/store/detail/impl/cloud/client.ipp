@@ -247,7 +247,7 @@ MDSTREAM_INLINE std::error_code cloud_client::exchange::explain(const net::http_
   std::error_code code = net::failure_of(answer, "", where);
   const cloud_refusal said = api.refusal(answer);
   if (said.failure) code = *said.failure;
-  // Some answer 412 to who comes too late.
+  // Some answer 412 to a request that comes too late.
   where.is_final = said.begins_anew || (where.is_final && code == errc::corrupt);
   std::vector<std::string_view> secrets(keys.secrets.begin(), keys.secrets.end());
   if (call.keyless || call.secret_query) net::add_secrets_of_query(call.url, secrets);

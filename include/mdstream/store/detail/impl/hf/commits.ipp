@@ -161,7 +161,7 @@ MDSTREAM_INLINE void hub_commits::take(const cloud_client& client, changes& grou
                                        std::error_code code, const net::http_response& answer,
                                        diagnostics about) {
   // One change that the Hub does not take is no failure of the others, and one of many may be
-  // too many: they go on by halves. Who may not write, or asks a repository that is not there,
+  // too many: they go on by halves. A token without the right, or a repository that is not there,
   // meets the same with each of them.
   const bool was_absent = code == errc::not_found && client.api().was_absent(answer);
   const bool is_about_one = code && (was_absent || is_about_changes(answer));

@@ -183,7 +183,7 @@ MDSTREAM_INLINE upload_steps s3_api::part_steps(std::string key, std::uint64_t b
   };
   steps.begun = [this, key, upload](const net::http_response& answer) {
     upload->id = parse_s3_upload_id(answer.text, {.url = url(key)});
-    // Others who speak S3's protocol may not know of checksums, and take no message with them.
+    // Other services with S3's protocol may not know of checksums, and take no message with them.
     if (sends_checksums() && answer.headers.find(crc_algorithm) == "CRC32C") {
       upload->crcs.resize(upload->tags.size());
     }
