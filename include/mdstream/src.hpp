@@ -239,6 +239,8 @@
 #include <mdstream/cache/detail/impl/members.ipp>
 #include <mdstream/cache/detail/impl/next_use.ipp>
 #include <mdstream/cache/detail/impl/object_reads.ipp>
+#include <mdstream/cache/detail/impl/page_requests.ipp>
+#include <mdstream/cache/detail/impl/read_soon.ipp>
 #include <mdstream/cache/detail/impl/registered_streams.ipp>
 #include <mdstream/cache/detail/impl/settled_index.ipp>
 #include <mdstream/cache/detail/impl/shard_cache.ipp>
@@ -255,6 +257,7 @@
 #include <mdstream/schedule/detail/impl/hedge.ipp>
 #include <mdstream/schedule/detail/impl/line_limit.ipp>
 #include <mdstream/schedule/detail/impl/range_or_whole.ipp>
+#include <mdstream/schedule/detail/impl/reread_watch.ipp>
 #include <mdstream/schedule/detail/impl/retry.ipp>
 #include <mdstream/schedule/detail/impl/retry_budget.ipp>
 #include <mdstream/schedule/detail/impl/token_bucket.ipp>
@@ -268,6 +271,7 @@
 #include <mdstream/stream/detail/impl/copied_samples.ipp>
 #include <mdstream/stream/detail/impl/corpus.ipp>
 #include <mdstream/stream/detail/impl/delivery.ipp>
+#include <mdstream/stream/detail/impl/disk_watch.ipp>
 #include <mdstream/stream/detail/impl/epoch_controller.ipp>
 #include <mdstream/stream/detail/impl/epoch_feed.ipp>
 #include <mdstream/stream/detail/impl/epoch_states.ipp>
@@ -318,11 +322,13 @@
 #include <mdstream/core/detail/impl/json/reader.ipp>
 #include <mdstream/core/detail/impl/json/value.ipp>
 #include <mdstream/core/detail/impl/json/writer.ipp>
+#include <mdstream/core/detail/impl/kernel_files.ipp>
 #include <mdstream/core/detail/impl/pages.ipp>
 #include <mdstream/core/detail/impl/process.ipp>
 #include <mdstream/core/detail/impl/processors.ipp>
 #include <mdstream/core/detail/impl/sizes.ipp>
 #include <mdstream/core/detail/impl/text.ipp>
+#include <mdstream/core/detail/impl/usable_memory.ipp>
 #include <mdstream/core/detail/impl/utf8.ipp>
 #include <mdstream/core/detail/impl/warning.ipp>
 #include <mdstream/format/detail/impl/column_picks.ipp>

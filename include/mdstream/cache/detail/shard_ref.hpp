@@ -3,6 +3,7 @@
 /// A counted reference to a mapped shard, and the slot that it counts in.
 
 #include <mdstream/cache/detail/mapping.hpp>
+#include <mdstream/cache/detail/read_soon.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/store/detail/file.hpp>
 
@@ -30,6 +31,7 @@ struct alignas(64) shard_slot {
   std::atomic<const std::byte*> landmark{nullptr};  // see shard_ref::landmark
   slot_table* table = nullptr;
   std::uint32_t number = 0;
+  std::atomic<bool> randomly{false};  // as the kernel was told; see shard_ref::read_randomly
 
   std::uint64_t mapped_at = 0;  // on the table's count of mappings
   unique_fd pin;  // holds a shared lock on the shard's lock file while the slot is mapped
@@ -88,6 +90,13 @@ class shard_ref {
       slot_->landmark.store(known, std::memory_order_relaxed);
     }
     return known;
+  }
+
+  /// As the function of this name, for the mapping, where the kernel was told otherwise last.
+  void read_randomly(bool randomly) const noexcept {
+    if (slot_->randomly.load(std::memory_order_relaxed) == randomly) return;
+    slot_->randomly.store(randomly, std::memory_order_relaxed);
+    detail::read_randomly(bytes(), randomly);
   }
 
   [[nodiscard]] explicit operator bool() const noexcept { return slot_ != nullptr; }

@@ -73,6 +73,7 @@ class slot_table final : public detail::counted_table {
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
     slot.landmark.store(nullptr, std::memory_order_relaxed);
+    slot.randomly.store(false, std::memory_order_relaxed);
     slot.pin = std::move(pin);
     slot.mapped_at = ++mappings_;
     slot.state.fetch_add(detail::shard_slot::mapped | 1, std::memory_order_release);

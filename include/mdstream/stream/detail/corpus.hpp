@@ -87,6 +87,8 @@ class corpus final : public detail::shard_supply {
   [[nodiscard]] const shard_locator& locate() const noexcept { return locate_; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return locate_.samples(); }
   [[nodiscard]] std::size_t shards() const noexcept override { return locate_.shards(); }
+  /// Of all shards in the cache directory, once all are there. O(shards).
+  [[nodiscard]] std::uint64_t shard_bytes() const;
   /// Precondition: there is such a sample. O(log streams).
   [[nodiscard]] sample_origin origin(std::uint64_t sample) const noexcept;
   /// Throws `errc::out_of_range` unless there is such a stream.

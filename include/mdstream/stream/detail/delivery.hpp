@@ -87,9 +87,9 @@ class delivery {
 
   /// The batch that was announced.
   [[nodiscard]] const upcoming_batch& front() const noexcept { return ahead_.front(); }
-  /// After `pop`: the batch that will be announced next, if its shards are held already. They stay
-  /// held until it is announced.
-  [[nodiscard]] const upcoming_batch* upcoming() const noexcept;
+  /// After `pop`: the batch that will be announced next, if its shards are held already; before it,
+  /// with 1 for `after`, the one behind the announced batch. They stay held until it is announced.
+  [[nodiscard]] const upcoming_batch* upcoming(std::size_t after = 0) const noexcept;
   /// The samples of the announced batch where they were copied, because its shards cannot be held;
   /// null where these are. Until `pop`; may be moved from before.
   [[nodiscard]] copied_samples* copied() noexcept { return copies_ ? &copied_ : nullptr; }
@@ -97,9 +97,12 @@ class delivery {
   [[nodiscard]] bool has_copied() const noexcept {
     return has_copied_.load(std::memory_order_relaxed);
   }
-  /// One of these batches' own shards, where they are held.
+  /// One of these batches' own shards, where they are held, and the reference to it.
   [[nodiscard]] const shard_samples& shard(std::uint32_t number) const noexcept {
     return ahead_.shard(number);
+  }
+  [[nodiscard]] const shard_ref& ref(std::uint32_t number) const noexcept {
+    return ahead_.ref(number);
   }
   /// References to all shards of the announced batch, to keep its samples beyond `pop`.
   void share_front(std::vector<shard_ref>& out) const;

@@ -2,11 +2,13 @@
 
 /// The batches of one epoch on one rank: built by the thread that asks, or ahead on the pool.
 
+#include <mdstream/cache/detail/page_requests.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
 #include <mdstream/stream/detail/batch_ring.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/delivery.hpp>
+#include <mdstream/stream/detail/disk_watch.hpp>
 #include <mdstream/stream/detail/epoch_controller.hpp>
 #include <mdstream/version.hpp>
 
@@ -30,6 +32,7 @@ struct feed_limits {
   delivery_limits delivery{};
   std::uint64_t prefetch_limit = 0;  ///< bytes of prefetched batches
   bool substitute_samples = false;   ///< other samples are read in place of bad ones
+  disk_watch* disk = nullptr;        ///< null where memory holds the shards
 };
 
 /// Batches are asked for one at a time. The destructor waits for nothing: `async_end` comes before
@@ -105,6 +108,19 @@ class epoch_feed final : public epoch_steps, private batch_source {
   std::uint64_t assemble(const upcoming_batch& from, const batch_rows& rows,
                          detail::untyped_batch& into);
 
+  /// Begins to read the samples of the announced batch from the disk, and those of the next one if
+  /// its shards are held, where that is worth it.
+  void read_soon();
+  /// The same of one batch, once.
+  void read_soon(const upcoming_batch& batch);
+  /// Sets `soon_` to the samples of a batch. False where their place in a shard is bad, or they are
+  /// more than memory can be expected to keep.
+  [[nodiscard]] bool find_soon(const upcoming_batch& batch);
+  /// Who is to count what the batch reads; null: nobody.
+  [[nodiscard]] disk_watch* watch_of(const upcoming_batch& batch) const noexcept {
+    return disk_ != nullptr && disk_watch::counts(batch.number) ? disk_ : nullptr;
+  }
+
   /// Looks up where the samples of a batch lie. Samples of a shuffled batch lie anywhere: all are
   /// asked for before the first is copied, so that their cache misses overlap.
   void find(const upcoming_batch& batch);
@@ -161,6 +177,10 @@ class epoch_feed final : public epoch_steps, private batch_source {
   std::uint64_t first_number_;
   bool substitute_samples_;
   mutable std::atomic<bool> warned_of_sample_{false};
+  disk_watch* disk_;
+  page_requests pages_;
+  std::vector<bytes_view> soon_{};            // samples to be read from the disk
+  std::uint64_t read_soon_until_ = 0;         // batches before this number were asked for
   std::vector<std::uint32_t> given_up_{};     // shards with samples that are bad for good
   std::vector<collate::sample_bytes> found_;  // where the samples of a batch lie
   std::optional<std::uint64_t> found_of_{};   // the number of that batch, if it was not built yet

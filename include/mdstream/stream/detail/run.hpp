@@ -5,9 +5,11 @@
 
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
+#include <mdstream/core/detail/usable_memory.hpp>
 #include <mdstream/core/observe.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
+#include <mdstream/stream/detail/disk_watch.hpp>
 #include <mdstream/stream/detail/epoch_controller.hpp>
 #include <mdstream/stream/detail/epoch_feed.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
@@ -38,6 +40,8 @@ struct run_policies {
   detail::erased_shuffler (*shuffler)(const std::string& name);  ///< as `detail::shuffler_of`
   std::unique_ptr<detail::batch_builder> builder;
   std::unique_ptr<detail::watch> observer;  ///< null: nobody is told
+  /// Bytes of files that memory holds; asked at each epoch, on any thread.
+  std::uint64_t (*memory)() = [] { return usable_memory(); };
 };
 
 /// Not thread-safe, as the loader.
@@ -175,7 +179,7 @@ class batch_engine {
   /// Warns of what makes the first epoch worse than it has to be: once, on one rank for all.
   void warn_of_order(const epoch_start& first) const;
 
-  /// Any thread: only reads what does not change.
+  /// Any thread: only reads what does not change, but for `disk_`.
   [[nodiscard]] std::unique_ptr<epoch_feed> make_feed(const epoch_start& start,
                                                       const substitutions& bad);
 
@@ -229,6 +233,8 @@ class batch_engine {
   std::uint64_t canonical_nodes_;  // as the user set them; 0: not
   std::shared_ptr<hand_out> handed_out_;
   corpus corpus_;
+  std::uint64_t (*memory_)();
+  disk_watch disk_;
   run_order order_;
   plan_keeper plans_;
   progress progress_;

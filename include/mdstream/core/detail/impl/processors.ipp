@@ -1,38 +1,18 @@
 #pragma once
 
+#include <mdstream/core/detail/kernel_files.hpp>
 #include <mdstream/core/detail/processors.hpp>
 #include <mdstream/version.hpp>
 
 #include <sched.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <fstream>
+#include <cstddef>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace mdstream::inline v0::detail {
-
-/// A small file of the kernel without its last newline; nothing if it cannot be read.
-[[nodiscard]] MDSTREAM_INLINE std::optional<std::string> kernel_text(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return std::nullopt;
-  std::string out = std::move(text).str();
-  if (out.ends_with('\n')) out.pop_back();
-  return out;
-}
-
-[[nodiscard]] MDSTREAM_INLINE std::optional<std::uint64_t> kernel_number(std::string_view text) {
-  std::uint64_t out = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (failure != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return out;
-}
 
 /// Processors for so much time in each period; nothing if there is no limit.
 [[nodiscard]] MDSTREAM_INLINE std::optional<std::uint64_t> cores_by_time(std::string_view time,
@@ -78,32 +58,14 @@ namespace mdstream::inline v0::detail {
   return out;
 }
 
-/// Where the controllers of a line of /proc/self/cgroup are mounted: "" of version 2, "cpu,cpuacct"
-/// of version 1, which has a directory, or a link to it, for each as well.
-[[nodiscard]] MDSTREAM_INLINE std::vector<std::string> mounts_of(const std::string& controllers) {
-  if (controllers.empty()) return {""};
-  std::vector<std::string> out{"/" + controllers};
-  std::istringstream names(controllers);
-  for (std::string name; std::getline(names, name, ',');) out.push_back("/" + name);
-  return out;
-}
-
 MDSTREAM_INLINE unsigned cores_of_machine() noexcept {
   return static_cast<unsigned>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
 }
 
 MDSTREAM_INLINE unsigned cores_of_group(unsigned machine, const std::string& root) {
   std::uint64_t out = machine;
-  std::istringstream lines(kernel_text(root + "/proc/self/cgroup").value_or(""));
-  for (std::string line; std::getline(lines, line);) {  // "4:cpu,cpuacct:/path", or "0::/path"
-    const std::size_t first = line.find(':'), second = line.find(":/", first + 1);
-    if (first == line.npos || second == line.npos) continue;
-    for (const std::string& mount : mounts_of(line.substr(first + 1, second - first - 1)))
-      // A container may not see the directory that the path names, only its own as the root.
-      for (std::string group = line.substr(second + 1); !group.empty();
-           group.resize(group == "/" ? 0 : std::max<std::size_t>(group.rfind('/'), 1)))
-        out = std::min(out, cores_by_directory(root + "/sys/fs/cgroup" + mount + group));
-  }
+  for (const std::string& group : control_groups(root))
+    out = std::min(out, cores_by_directory(group));
   return static_cast<unsigned>(out);
 }
 

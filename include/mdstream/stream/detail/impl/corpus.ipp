@@ -58,6 +58,13 @@ MDSTREAM_INLINE std::vector<std::uint32_t> corpus::shards_of_streams() const {
   return out;
 }
 
+MDSTREAM_INLINE std::uint64_t corpus::shard_bytes() const {
+  std::uint64_t out = 0;
+  for (std::size_t i = 0; i < shards(); ++i)
+    out += cache_->footprint(static_cast<std::uint32_t>(i));
+  return out;
+}
+
 MDSTREAM_INLINE std::uint64_t corpus::source() const noexcept {
   if (std::ranges::all_of(sources_, [](std::uint64_t each) { return each == 0; })) return 0;
   fnv1a hash;

@@ -81,9 +81,9 @@ MDSTREAM_INLINE bool delivery::recover(std::uint32_t shard, bool alone) {
   return drop(shard, lock) || (alone && substitute(shard, errc::corrupt));
 }
 
-MDSTREAM_INLINE const upcoming_batch* delivery::upcoming() const noexcept {
-  if (ahead_.order().empty()) return nullptr;
-  const upcoming_batch& batch = ahead_.front();
+MDSTREAM_INLINE const upcoming_batch* delivery::upcoming(std::size_t after) const noexcept {
+  if (ahead_.order().batches() <= after) return nullptr;
+  const upcoming_batch& batch = ahead_.order()[after];
   for (std::size_t i = 0; i < batch.own_needs; ++i)
     if (!ahead_.holds(batch.needs[i].shard)) return nullptr;
   return &batch;

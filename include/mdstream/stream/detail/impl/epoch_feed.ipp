@@ -1,6 +1,8 @@
 #pragma once
 
 #include <mdstream/async/runtime.hpp>
+#include <mdstream/cache/detail/mapping.hpp>
+#include <mdstream/cache/detail/read_soon.hpp>
 #include <mdstream/collate/detail/measure.hpp>
 #include <mdstream/core/detail/mapped_files.hpp>
 #include <mdstream/core/error.hpp>
@@ -20,6 +22,8 @@ MDSTREAM_INLINE epoch_feed::epoch_feed(corpus& from, detail::batch_builder& buil
       seed_(seed),
       first_number_(first_number),
       substitute_samples_(limits.substitute_samples),
+      disk_(limits.disk),
+      pages_(file_mapping::whole_pages(1), most_read_soon),
       delivery_(from, from.threads(), under_way_, std::move(ahead), limits.delivery,
                 std::move(before_drop)) {
   if (prepares() || limits.prefetch_limit != 0)
@@ -77,6 +81,8 @@ MDSTREAM_INLINE std::string epoch_feed::waits_for() const {
 
 MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
   const upcoming_batch& from = delivery_.front();
+  disk_count counted(watch_of(from));
+  read_soon();
   try {
     detail::read_mapped([&] {
       if (found_of_ != from.number) find(from);
@@ -87,6 +93,8 @@ MDSTREAM_INLINE bool epoch_feed::build(detail::untyped_batch& into) {
     recover(from, true);
     return false;
   }
+  if (counted)
+    for (const collate::sample_bytes& sample : found_) counted.needs(sample.size);
   delivery_.pop();
   look_beyond();
   return true;
@@ -109,6 +117,38 @@ MDSTREAM_INLINE std::uint64_t epoch_feed::assemble(const upcoming_batch& from,
   into.number = first_number_ + from.number;
   into.samples = from.ids.size();
   return builder_.build(rows, into);
+}
+
+MDSTREAM_INLINE void epoch_feed::read_soon() {
+  if (disk_ == nullptr || delivery_.copied() != nullptr) return;
+  read_soon(delivery_.front());
+  if (const upcoming_batch* const next = delivery_.upcoming(1)) read_soon(*next);
+}
+
+MDSTREAM_INLINE void epoch_feed::read_soon(const upcoming_batch& batch) {
+  if (!disk_->has_asked() || batch.number < read_soon_until_) return;
+  const bool asks = disk_->asks() && find_soon(batch);
+  for (std::size_t i = 0; i < batch.own_needs; ++i)
+    delivery_.ref(batch.needs[i].shard).read_randomly(asks);
+  if (!asks) return;
+  detail::read_soon(pages_.of(soon_));
+  read_soon_until_ = batch.number + 1;
+}
+
+MDSTREAM_INLINE bool epoch_feed::find_soon(const upcoming_batch& batch) {
+  soon_.clear();
+  std::uint64_t bytes = 0;
+  try {
+    detail::read_mapped([&] {
+      for (const sample_location at : batch.locations) {
+        soon_.push_back(mapped(at));
+        bytes += soon_.back().size();
+      }
+    });
+  } catch (const error&) {
+    return false;  // who builds the batch says so
+  }
+  return bytes <= disk_->most();
 }
 
 MDSTREAM_INLINE void epoch_feed::find(const upcoming_batch& batch) {
@@ -167,6 +207,8 @@ MDSTREAM_INLINE void epoch_feed::announce(std::stop_token stop, unique_function<
 
 MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
   const upcoming_batch& from = delivery_.front();
+  disk_count counted(watch_of(from));
+  read_soon();
   try {
     find_mapped(from, into.samples);
   } catch (const collate::detail::bad_sample& bad) {
@@ -182,6 +224,8 @@ MDSTREAM_INLINE bool epoch_feed::take(batch_job& into) {
     recover(from, into.alone);
     return false;
   }
+  if (counted)
+    for (const bytes_view sample : into.samples) counted.needs(sample.size());
   into.from = from;
   delivery_.share_front(into.shards);
   if (copied_samples* const copied = delivery_.copied()) into.copied = std::move(*copied);
@@ -215,8 +259,9 @@ MDSTREAM_INLINE void epoch_feed::find_checked(const upcoming_batch& from, std::s
 }
 
 MDSTREAM_INLINE void epoch_feed::prepare(batch_job& of, std::size_t worker) const {
-  if (prepares())
-    builder_.prepare({corpus_, of.from, of.samples, seed_,
+  if (!prepares()) return;
+  const disk_count counted(watch_of(of.from));
+  builder_.prepare({corpus_, of.from, of.samples, seed_,
                       substitute_samples_ ? &of.shards : nullptr, &warned_of_sample_},
                      of.prepared, worker);
 }
@@ -231,6 +276,7 @@ MDSTREAM_INLINE void epoch_feed::note_replaced(batch_job& of, std::size_t i, sam
 }
 
 MDSTREAM_INLINE std::uint64_t epoch_feed::finish(batch_job& of) {
+  const disk_count counted(watch_of(of.from));
   if (!of.batch) of.batch = builder_.make();
   of.batch->bad_samples.clear();
   for (std::size_t i = 0; i < of.from.ids.size(); ++i)

@@ -62,6 +62,8 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
       canonical_nodes_(given.num_canonical_nodes.value_or(0)),
       handed_out_(std::make_shared<hand_out>(std::move(policies.observer))),
       corpus_(streams_of(given, handed_out_->hears_warnings()), policies.corpus, opened),
+      memory_(policies.memory),
+      disk_(corpus_.shard_bytes()),
       order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
              given.phases, global_batch_size(), policies.shuffler(given.shuffle_algo), given.subset,
              given.drop_last),
@@ -405,6 +407,8 @@ MDSTREAM_INLINE void batch_engine::warn_of_order(const epoch_start& first) const
 MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_start& start,
                                                                     const substitutions& bad) {
   auto part = order_.epoch(position_, batch_size_, start, plans_);
+  feed_limits how = limits();
+  if (disk_.begin(memory_())) how.disk = &disk_;
   return std::make_unique<epoch_feed>(
       corpus_, *builder_,
       lookahead(corpus_.locate(), corpus_.shards(), std::move(part.order), position_, batch_size_,
@@ -417,7 +421,7 @@ MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_
                  .epoch = start.epoch,
                  .first_place = start.sample_in_epoch,
                  .global_batch_size = global_batch_size()},
-      start.sample_in_epoch / global_batch_size(), limits(),
+      start.sample_in_epoch / global_batch_size(), how,
       [this] { epochs_->want(readiness::built); },
       [this](std::uint32_t shard) { epochs_->yield(shard); });
 }
