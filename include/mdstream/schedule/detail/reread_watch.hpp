@@ -9,10 +9,10 @@ namespace mdstream::inline v0::detail {
 /// Decides whether samples are to be asked for before they are copied, by what is read from disks
 /// beyond their bytes.
 ///
-/// The kernel reads more of a file than was touched, and most of that is needed soon, as long as it
-/// stays in memory. But of more than memory holds, something was dropped before anybody needed it.
-/// So samples are asked for once more bytes than that were read and not needed yet: with files that
-/// fit into memory never, nor where the samples of a shuffle block do.
+/// The kernel reads more of a file than was touched. That is well if it is needed later and stays
+/// in memory until then. But if more was read and not needed yet than memory holds, some of it was
+/// dropped unused. So samples are asked for from then on: never with files that fit into memory,
+/// nor where the samples of a shuffle block do. An eighth more than is needed may be read for good.
 ///
 /// It ends when a sixteenth of the samples at most came from a disk while as many bytes of them
 /// were needed as memory holds. Not thread-safe.
@@ -28,10 +28,10 @@ class reread_watch {
   [[nodiscard]] bool asks() const noexcept { return asks_; }
 
  private:
-  static constexpr std::uint64_t rare = 16;
+  static constexpr std::uint64_t little = 8, rare = 16;
 
   std::uint64_t memory_ = 0;
-  std::uint64_t unneeded_ = 0;            // bytes that were read and not needed yet, at most
+  std::uint64_t unneeded_ = 0;           // bytes that were read and not needed yet
   std::uint64_t needed_ = 0, read_ = 0;  // while it asks: since it last decided
   bool asks_ = false;
 };

@@ -10,7 +10,7 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE void reread_watch::add(std::uint64_t needed, std::uint64_t read) noexcept {
   if (!asks_) {
     unneeded_ += read;
-    unneeded_ -= std::min(unneeded_, needed);  // the rest was in memory before
+    unneeded_ -= std::min(unneeded_, needed + needed / little);  // what is more was in memory
     if (unneeded_ <= memory_) return;
     asks_ = true;
     needed_ = read_ = 0;
