@@ -40,8 +40,7 @@ TEST_CASE("samples become the pages that hold them") {
   CHECK(ranges(of, {at(1510, 5), at(1010, 5), at(1020, 5)}) == all{{1000, 100}, {1500, 100}});
   CHECK(ranges(of, {at(1110, 5), at(1010, 5)}) == all{{1000, 200}});
   CHECK(ranges(of, {at(1010, 1000)}) == all{{1000, 400}, {1400, 400}, {1800, 300}});
-  CHECK(ranges(of, {at(1010, 300), at(1390, 20), at(1550, 10)}) ==
-        all{{1000, 400}, {1400, 200}});
+  CHECK(ranges(of, {at(1010, 300), at(1390, 20), at(1550, 10)}) == all{{1000, 400}, {1400, 200}});
 }
 
 TEST_CASE("each page is asked for once, in order, in ranges that are not too long") {

@@ -69,8 +69,8 @@ inline std::unique_ptr<scratch_directory::scratch> disk_directory() {
   };
   std::string tried;
   for (const std::string& beneath :
-       {std::filesystem::temp_directory_path().native(),
-        std::filesystem::current_path().native(), std::string("/var/tmp")}) {
+       {std::filesystem::temp_directory_path().native(), std::filesystem::current_path().native(),
+        std::string("/var/tmp")}) {
     tried += ' ' + beneath;
     if (::access(beneath.c_str(), W_OK) != 0) continue;
     auto out = std::make_unique<scratch_directory::scratch>(beneath);

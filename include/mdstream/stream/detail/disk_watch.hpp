@@ -36,7 +36,8 @@ class disk_watch {
   /// Whether the batch of this number is counted. One counts for those after it, since to count
   /// takes longer than to build a batch of a few small samples.
   [[nodiscard]] static bool counts(std::uint64_t batch) noexcept { return batch % each == 0; }
-  /// Of a batch that counts, `needed` bytes of samples were copied, or `read` bytes came from disks.
+  /// Of a batch that counts, `needed` bytes of samples were copied, or `read` bytes came from
+  /// disks.
   void add(std::uint64_t needed, std::uint64_t read);
 
  private:

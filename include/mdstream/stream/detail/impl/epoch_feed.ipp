@@ -261,9 +261,9 @@ MDSTREAM_INLINE void epoch_feed::find_checked(const upcoming_batch& from, std::s
 MDSTREAM_INLINE void epoch_feed::prepare(batch_job& of, std::size_t worker) const {
   if (!prepares()) return;
   const disk_count counted(watch_of(of.from));
-  builder_.prepare({corpus_, of.from, of.samples, seed_,
-                      substitute_samples_ ? &of.shards : nullptr, &warned_of_sample_},
-                     of.prepared, worker);
+  builder_.prepare({corpus_, of.from, of.samples, seed_, substitute_samples_ ? &of.shards : nullptr,
+                    &warned_of_sample_},
+                   of.prepared, worker);
 }
 
 MDSTREAM_INLINE void epoch_feed::note_replaced(batch_job& of, std::size_t i, sample_location by) {

@@ -421,8 +421,7 @@ MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_
                  .epoch = start.epoch,
                  .first_place = start.sample_in_epoch,
                  .global_batch_size = global_batch_size()},
-      start.sample_in_epoch / global_batch_size(), how,
-      [this] { epochs_->want(readiness::built); },
+      start.sample_in_epoch / global_batch_size(), how, [this] { epochs_->want(readiness::built); },
       [this](std::uint32_t shard) { epochs_->yield(shard); });
 }
 
