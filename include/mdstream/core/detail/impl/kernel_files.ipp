@@ -35,7 +35,8 @@ MDSTREAM_INLINE std::optional<std::uint64_t> kernel_number(std::string_view text
   if (controllers.empty()) return {""};
   std::vector<std::string> out{"/" + controllers};
   std::istringstream names(controllers);
-  for (std::string name; std::getline(names, name, ',');) out.push_back("/" + name);
+  for (std::string name; std::getline(names, name, ',');)
+    if (name != controllers) out.push_back("/" + name);
   return out;
 }
 
