@@ -147,6 +147,15 @@ class shards {
     return ids;
   }
 
+  /// Takes the first batches, with no page in memory before each, nor after. The seventeenth is one
+  /// that counts for sixteen: what was read around its samples is more than memory holds.
+  void take_from_disk(mds::detail::batch_engine& from, std::uint64_t ticket) {
+    for (int i = 0; i < 17; ++i) {
+      REQUIRE(take(from, ticket).size() == batch_size);
+      REQUIRE(drop() == 0);
+    }
+  }
+
  private:
   std::unique_ptr<scratch_directory::scratch> dir_ = support::disk_directory();
   std::vector<std::string> files_;
@@ -161,10 +170,8 @@ TEMPLATE_TEST_CASE("a batch that memory does not hold is read before it is asked
   memory = 2 << 20;
   const auto loader = data.open();
   const std::uint64_t ticket = loader->begin_epoch();
-  // The first batch counts for sixteen: what was read around its samples is more than memory holds.
-  REQUIRE(data.take(*loader, ticket).size() == batch_size);
+  data.take_from_disk(*loader, ticket);
   REQUIRE(data.random_mappings().first == 0);
-  REQUIRE(data.drop() == 0);
   std::size_t taken = 0;
   for (; taken < 6; ++taken) {
     REQUIRE(data.take(*loader, ticket).size() == batch_size);
@@ -173,7 +180,7 @@ TEMPLATE_TEST_CASE("a batch that memory does not hold is read before it is asked
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   const auto [random, mappings] = data.random_mappings();
-  CHECK(random == mappings);
+  CHECK(random > mappings / 2);  // these batches need most of them
   // Seven batches of samples that begin and end within pages, and what says where they are.
   CHECK(data.resident() <= 7 * batch_size * (sample_bytes + 2 * support::page_bytes()) + (1 << 20));
   CHECK(data.resident() < samples * sample_bytes / 4);
@@ -207,7 +214,8 @@ TEST_CASE("once memory holds the shards they are no longer asked for") {
   memory = 2 << 20;
   const auto loader = data.open();
   const std::uint64_t ticket = loader->begin_epoch();
-  for (int i = 0; i < 2; ++i) REQUIRE(data.take(*loader, ticket).size() == batch_size);
+  data.take_from_disk(*loader, ticket);
+  REQUIRE(data.take(*loader, ticket).size() == batch_size);
   CHECK(data.random_mappings().first > 0);
   data.warm();
   while (!data.take(*loader, ticket).empty()) {

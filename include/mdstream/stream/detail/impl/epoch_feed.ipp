@@ -127,10 +127,14 @@ MDSTREAM_INLINE void epoch_feed::read_soon() {
 
 MDSTREAM_INLINE void epoch_feed::read_soon(const upcoming_batch& batch) {
   if (!disk_->has_asked() || batch.number < read_soon_until_) return;
-  const bool asks = disk_->asks() && find_soon(batch);
-  for (std::size_t i = 0; i < batch.own_needs; ++i)
-    delivery_.ref(batch.needs[i].shard).read_randomly(asks);
+  const auto tell = [&](bool randomly) {
+    for (std::size_t i = 0; i < batch.own_needs; ++i)
+      delivery_.ref(batch.needs[i].shard).read_randomly(randomly);
+  };
+  const bool asks = disk_->asks();
+  tell(asks);  // first of all: to find samples may take reading where they are
   if (!asks) return;
+  if (!find_soon(batch)) return tell(false);
   detail::read_soon(pages_.of(soon_));
   read_soon_until_ = batch.number + 1;
 }
