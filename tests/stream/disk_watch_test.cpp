@@ -232,3 +232,16 @@ TEST_CASE("where memory is enough for all shards the kernel reads as it likes") 
   while (!data.take(*loader, ticket).empty()) CHECK(data.random_mappings().first == 0);
   CHECK(data.random_mappings().second > 0);
 }
+
+TEST_CASE("batches of more than a quarter of the memory are left to the kernel") {
+  using namespace disk_watch_test;
+  shards<fixed> data;
+  memory = 4 * batch_size * sample_bytes - 1;
+  const auto loader = data.open();
+  const std::uint64_t ticket = loader->begin_epoch();
+  data.take_from_disk(*loader, ticket);
+  for (int i = 0; i < 4; ++i) {
+    REQUIRE(data.take(*loader, ticket).size() == batch_size);
+    CHECK(data.random_mappings().first == 0);
+  }
+}
