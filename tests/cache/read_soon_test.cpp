@@ -64,7 +64,7 @@ TEST_CASE("pages that are asked for are read from the disk, and others stay ther
     }
   };
   for (int i = 0; i < 12; ++i) ask(random() % (cold_file::bytes - 20'000), 1 + random() % 20'000);
-  ask(cold_file::bytes / 2, std::size_t{1} << 20);  // more than the kernel reads for one request
+  ask(cold_file::bytes / 2, std::size_t{3} << 20);  // more than the kernel reads for one request
   mds::detail::page_requests requests(page, mds::detail::most_read_soon);
   mds::detail::read_soon(requests.of(samples));
   std::vector<bool> got;

@@ -11,12 +11,12 @@
 
 namespace mdstream::inline v0::detail {
 
-/// Bytes of a range that the kernel reads whole. Of a longer one it reads no more than its
-/// read-ahead, or the largest request of the disk, which are hardly ever smaller than this.
-inline constexpr std::size_t most_read_soon = std::size_t{128} << 10;
+/// Bytes of the ranges that are asked for: a larger request makes no disk faster.
+inline constexpr std::size_t most_read_soon = std::size_t{1} << 20;
 
 /// Begins to read those of these pages that are not in memory, and waits for none. It is a hint:
-/// what fails is read when it is touched. Precondition: they are mapped.
+/// what fails is read when it is touched. Precondition: they are mapped. Cost: a call of the system
+/// for each 128 KiB of a range.
 void read_soon(std::span<const page_range> pages) noexcept;
 
 /// Says whether a mapping is read at random places. The kernel then reads only the page that is

@@ -10,8 +10,13 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE void read_soon(std::span<const page_range> pages) noexcept {
+  // The kernel reads no more for a call than its read-ahead, or the largest request of the disk,
+  // which are hardly ever less than this. So the rest is asked for again, which costs little where
+  // it is on its way.
+  constexpr std::size_t step = std::size_t{128} << 10;
   for (const page_range each : pages)
-    (void)::madvise(reinterpret_cast<void*>(each.begin), each.bytes, MADV_WILLNEED);
+    for (std::size_t at = 0; at < each.bytes; at += step)
+      (void)::madvise(reinterpret_cast<void*>(each.begin + at), each.bytes - at, MADV_WILLNEED);
 }
 
 MDSTREAM_INLINE void read_randomly(bytes_view mapping, bool randomly) noexcept {
