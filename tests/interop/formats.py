@@ -132,6 +132,10 @@ def typed(v, encoding=None):
         return {'t': 'image', 'mode': v.mode, 'size': list(v.size), 'raw_b64': b64(v.tobytes())}
     if isinstance(v, list):
         return {'t': 'list', 'v': [typed(x) for x in v]}
+    if isinstance(v, dict):
+        return {'t': 'dict', 'v': [[typed(a), typed(b)] for a, b in v.items()]}
+    if v is None:
+        return {'t': 'null'}
     raise TypeError(type(v))
 
 
