@@ -226,9 +226,8 @@ def dataset_of(case):
     return dataset
 
 
-def epochs(case, file):
-    recorded = case.get('out', {})
-    case = {**file['defaults'], **case}
+def work_of(case):
+    """The dataset of a case that lacks nothing, and the ids of its epoch: nodes, ranks, workers, batches, samples."""
     world = World(*case['world'], 0)
     if case['replication'] is not None:
         world = world.replicate(case['replication'])
@@ -248,7 +247,12 @@ def epochs(case, file):
         epoch, sample = dataset._resume(world, case['epoch'])
     finally:
         streaming_dataset.SharedMemory = shared_memory
-    work = generate_work(case['batching'], dataset, world, epoch, sample)
+    return dataset, generate_work(case['batching'], dataset, world, epoch, sample)
+
+
+def epochs(case, file):
+    recorded = case.get('out', {})
+    dataset, work = work_of({**file['defaults'], **case})
     ties = {'argsort_ties': True} if recorded.get('argsort_ties') else {}
     return {'out': {'ncn_eff': dataset.num_canonical_nodes, 'block_size_eff': dataset.shuffle_block_size,
                     'epoch_size_eff': dataset.epoch_size, 'shape': list(work.shape), **ids(work, recorded), **ties}}
@@ -275,9 +279,9 @@ def util(case, file):
     return out
 
 
-def write_ids(folder, shards, first):
+def write_ids(folder, shards, first, compression=None):
     """An MDS dataset of shards of these sizes, whose samples are numbered from `first`."""
-    with MDSWriter(out=folder, columns={'id': 'int'}, size_limit=None) as writer:
+    with MDSWriter(out=folder, columns={'id': 'int'}, size_limit=None, compression=compression) as writer:
         for samples in shards:
             if writer.new_samples:
                 writer.flush_shard()
