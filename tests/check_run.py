@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""check_run.py BUILD [--whole|--part|--all|--update]: whether a green run of ctest in BUILD means that everything ran.
+"""check_run.py BUILD [--whole|--part|--all|--update|--times]: whether a green run of ctest in BUILD means that everything ran.
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
 needs it; that is printed. --all, of CI: only a device may be missing, and what the long form has more. --part, of a
-selection of tests: only what was skipped counts. --update writes the list anew.
+selection of tests: only what was skipped counts. --update writes the list anew. --times only tells what the build and the tests
+took, by groups and the dearest ones.
 """
 
+import collections
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -101,6 +104,40 @@ def compiled_in(build):
     return found
 
 
+def passes_by_words(build):
+    """Tests that ctest passes or skips for what they print, whatever their exit status."""
+    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
+    for test in json.loads(shown.stdout)["tests"]:
+        for each in test.get("properties", []):
+            if each["name"] in ("PASS_REGULAR_EXPRESSION", "SKIP_REGULAR_EXPRESSION"):
+                yield f"{test['name']} has {each['name']}, which forgets the exit status: tests/support/says.sh checks both"
+
+
+def show_times(title, seconds):
+    """The dearest ten of name -> seconds, and the sum of all."""
+    print(f"{title}: {sum(seconds.values()):.0f} s")
+    for name, took in sorted(seconds.items(), key=lambda item: -item[1])[:10]:
+        print(f"  {took:7.1f} s  {name}")
+
+
+def times(build):
+    """What ninja and ctest took, each process for itself: several run at a time."""
+    compiled, outputs = collections.Counter(), {}
+    for line in (build / ".ninja_log").read_text().splitlines():
+        if not line.startswith("#"):
+            began, ended, _, output, _ = line.split("\t")
+            outputs[output] = int(began), int(ended)  # the newest line of an output
+    for output, (began, ended) in outputs.items():
+        compiled[output.split(".dir/")[0].replace("CMakeFiles/", "")] += (ended - began) / 1000
+    tests, groups = {}, collections.Counter()
+    for test in tree.parse(build / "results.xml").iter("testcase"):
+        tests[test.get("name")] = float(test.get("time"))
+        groups[test.get("name").split("_")[0]] += float(test.get("time"))
+    show_times("built, by targets", compiled)
+    show_times("tests run, by groups", groups)
+    show_times("tests run", tests)
+
+
 def finish(failures, summary):
     for failure in failures:
         print(f"mdstream: {failure}")
@@ -112,6 +149,8 @@ def finish(failures, summary):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     names = tests_of(build)
+    if "--times" in sys.argv[2:]:
+        return times(build)
     if "--update" in sys.argv[2:]:
         return write_list(sorted({*names, *(name for name, words in listed().items() if "long" in words)}))
     everything = "--all" in sys.argv[2:]
@@ -133,6 +172,7 @@ def main():
         missing(name, "is in tests/list.txt, but the build has no such test")
     for name in sorted(set(names) - expected.keys()):
         failures.append(f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it")
+    failures += passes_by_words(build)
     compiled = compiled_in(build)
     conditional = ("cuda", "image", "rmm") if not needs["nvcc"][0]() or not needs["nvidia"][0]() else ()
     conditional += () if needs["arrow"][0]() else ("parquet",)
@@ -140,6 +180,8 @@ def main():
         module = file.relative_to(tests).parts[0]
         if file not in compiled and module not in conditional:
             failures.append(f"tests/{file.relative_to(tests)} is compiled by no target")
+        if re.search(r"\bWARN\(", file.read_text(encoding="utf-8")):
+            failures.append(f"tests/{file.relative_to(tests)} warns, which nobody sees: assert, or say SUCCEED")
     finish(failures, f"{len(names) - len(skipped)} of {len(expected)} tests ran")
 
 

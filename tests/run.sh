@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
-# tests/run.sh [--long] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
+# tests/run.sh [--long] [--repeat N] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
 # only those, and installs what they need. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
-# for 100,000 faults (hours); with names only those. The build lies in build/tests; MDSTREAM_JOBS is the
+# for 100,000 faults (hours); with names only those. --repeat: each test N times, on a machine that is busy with something else; the
+# first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-if [ "${1:-}" = --long ]; then
+repeat=()
+while :; do
+  case ${1:-} in
+    --long) export MDSTREAM_LONG_TESTS=1 ;;
+    --repeat)
+      [[ ${2:-} =~ ^[1-9][0-9]*$ ]] || { echo "tests/run.sh: --repeat needs a number" >&2 && exit 2; }
+      repeat=(--repeat "until-fail:$2")
+      shift ;;
+    *) break ;;
+  esac
   shift
-  export MDSTREAM_LONG_TESTS=1
-fi
+done
 for word in "$@"; do
   case $word in -*) echo "tests/run.sh: there is no option '$word'" >&2 && exit 2 ;; esac
 done
@@ -31,7 +40,7 @@ jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
 # -O1 halves the time of the build; what depends on optimisation has flags of its own.
-options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH=ON
+options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_SANITIZERS=ON -DMDSTREAM_EXAMPLES=ON -DMDSTREAM_BENCH="${MDSTREAM_TESTS_BENCH:-OFF}"
          -DMDSTREAM_WERROR="${MDSTREAM_WERROR:-OFF}")
 if command -v ccache >/dev/null; then
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # clones share what they compile
@@ -47,10 +56,19 @@ cmake -S . -B "$build" -G Ninja "${options[@]}"
 
 # run_tests CHECK WORD...: ctest with these words; then whether all that has to run did (tests/check_run.py).
 run_tests() {
-  local status=0 check=$1 && shift
+  local status=0 check=$1 busy=() i && shift
   rm -f "$build/results.xml"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "$@" || status=$?
+  if [ ${#repeat[@]} -gt 0 ]; then
+    for ((i = 0; i < $(nproc); ++i)); do
+      (while :; do :; done) &
+      busy+=($!)
+    done
+    # shellcheck disable=SC2064 # the processes of now
+    trap "kill ${busy[*]}" EXIT
+  fi
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "${repeat[@]}" "$@" || status=$?
   [ -e "$build/results.xml" ] || exit $status
+  tests/check_run.py "$build" --times
   tests/check_run.py "$build" "$check" || status=1
   exit $status
 }

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -26,6 +28,14 @@ mds::detail::file_mapping mapping_of(const scratch& root, unsigned char value,
   write_file(path, std::vector<std::byte>(size, std::byte{value}));
   const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
   return mds::detail::file_mapping::of(fd.get(), size, path);
+}
+
+/// Whether the process has mapped any file of a directory.
+bool is_mapped(const std::string& directory) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    if (line.find(directory + "/") != std::string::npos) return true;
+  return false;
 }
 
 /// Both ways of counting, where the kernel has both.
@@ -161,6 +171,7 @@ TEST_CASE("references that are dropped by other threads while the table ends", "
       table.reset();
       for (std::thread& each : threads) each.join();
     }
+    CHECK_FALSE(is_mapped(root.path()));
   }
 }
 
@@ -189,6 +200,7 @@ TEST_CASE("references are given back by other threads than took them, and by thr
     SECTION("and the last one ends a table without an owner") {
       table.reset();
       std::thread([&] { taken.clear(); }).join();
+      CHECK_FALSE(is_mapped(root.path()));
     }
   }
 }
@@ -216,7 +228,10 @@ long faults() {
 }
 
 TEST_CASE("a thread that ends looks only at counters that it can have used", "[cache]") {
-  if (!mds::detail::has_asymmetric_fence()) return;      // there are no counters then
+  if (!mds::detail::has_asymmetric_fence()) {
+    SUCCEED("without such a fence there are no counters");
+    return;
+  }
   constexpr std::size_t shards = std::size_t{64} << 20;  // 64 Ki pages of counters
   const scratch root;
   const auto table = mds::detail::slot_table::make(shards);

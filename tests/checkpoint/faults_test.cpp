@@ -345,7 +345,7 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
                          why);
   });
   for (const std::string& each : failures) FAIL_CHECK(each);
-  WARN(cases.size() << " faults at " << none.requests() << " requests of " << all.size()
+  INFO(cases.size() << " faults at " << none.requests() << " requests of " << all.size()
                     << " kinds, " << states.size() << " states");
   CHECK(states.size() > 10);
   CHECK(hit.size() == 4);

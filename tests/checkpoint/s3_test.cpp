@@ -198,7 +198,10 @@ TEST_CASE("a run in a bucket moves from 1 to 3 to 2 ranks and stays equal to the
 
 TEST_CASE("a full load fetches each block once; a newest of many costs few requests", "[s3]") {
   const bucket place;
-  if (place.fake() == nullptr) return;
+  if (place.fake() == nullptr) {
+    SUCCEED("only the scripted server counts requests");
+    return;
+  }
   mds::runtime threads(1);
   const mds::opened_store run = place.open(threads);
   CHECK(launch(run, "a", 2, cut::rows, {}, {1, 2, 3}) == "");
@@ -221,7 +224,10 @@ TEST_CASE("a full load fetches each block once; a newest of many costs few reque
 TEST_CASE("a server that refuses for a while is waited for; a lost answer makes no second manifest",
           "[s3]") {
   const bucket place;
-  if (place.fake() == nullptr) return;
+  if (place.fake() == nullptr) {
+    SUCCEED("only the scripted server counts requests");
+    return;
+  }
   const auto seed = support::test_seed();
   INFO("seed " << seed);
   auto random = std::make_shared<std::mt19937_64>(seed);

@@ -19,7 +19,10 @@ namespace mds = mdstream;
 
 TEST_CASE("an object of OCI is created once, whole or in parts", "[clouds][server]") {
   const char* const place = std::getenv("MDSTREAM_TEST_URL");
-  if (place == nullptr || !std::string(place).starts_with("oci:")) return;
+  if (place == nullptr || !std::string(place).starts_with("oci:")) {
+    SUCCEED("of OCI alone");
+    return;
+  }
   mds::runtime threads(2);
   const mds::store::oci store(threads, std::string(place) + "/c" + std::to_string(::getpid()),
                               {{.part_bytes = mds::byte_size(100'000)}});
@@ -51,7 +54,10 @@ static_assert(warns<mds::store::s3> && warns<mds::store::azure> && warns<mds::st
 
 TEST_CASE("who is warned may be named where a URL opens a store", "[clouds][server]") {
   const char* const place = std::getenv("MDSTREAM_TEST_URL");
-  if (place == nullptr || !std::string(place).starts_with("oci:")) return;
+  if (place == nullptr || !std::string(place).starts_with("oci:")) {
+    SUCCEED("of OCI alone");
+    return;
+  }
   const std::string config = std::getenv("OCI_CLI_CONFIG_FILE");
   REQUIRE(::chmod(config.c_str(), 0644) == 0);
   mds::runtime threads(2);

@@ -4,6 +4,7 @@
 
 #include "support/catch.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -33,9 +34,13 @@ TEST_CASE("each part is done once, and all are done when the pool returns", "[st
 
 TEST_CASE("a pool that never worked, or sleeps, can go", "[stage]") {
   for (int i = 0; i < 50; ++i) {
-    mds::stage::detail::copy_pool pool(3);
-    if (i % 2 == 0) pool.for_each_part(7, [](std::uint32_t) {});
-    if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::atomic<int> parts{0};
+    {
+      mds::stage::detail::copy_pool pool(3);
+      if (i % 2 == 0) pool.for_each_part(7, [&](std::uint32_t) { ++parts; });
+      if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(parts == (i % 2 == 0 ? 7 : 0));
   }
 }
 

@@ -98,13 +98,16 @@ TEST_CASE("the last owner of a store with a runtime of its own may go in a compl
   auto face = std::make_shared<mds::any_async_store>(both::open("toy://x").on(threads));
   mds::diagnostics where;
   mds::detail::one_time_event dropped;
-  face->async_size("x", {}, where, [&dropped, face](std::error_code, std::uint64_t) mutable {
+  std::atomic<long> owners{0};
+  face->async_size("x", {}, where, [&, face](std::error_code, std::uint64_t) mutable {
     dropped.wait();
+    owners = face.use_count();
     face.reset();
   });
   face.reset();
   dropped.set();
   while (remote_archetype::runtimes != 0) std::this_thread::yield();
+  CHECK(owners == 1);
 }
 
 TEST_CASE("a URL that no store of the list serves names what is served and what to do", "[store]") {

@@ -319,9 +319,11 @@ TEST_CASE("a batch that the limit can not hold is copied shard by shard, and hol
   r.from.is_limited = true;
   std::uint64_t batch = 16;  // four shards of 10 bytes in 35
   int refusals = 0;
-  SECTION("as the cache says") {}
-  SECTION("though some of them are bad at first") { r.from.bad = {2, 5, 19}; }
-  SECTION("where what was allowed finds no room after all") {
+  const auto way = GENERATE(as<std::string>{}, "as the cache says", "some are bad at first",
+                            "what was allowed finds no room after all");
+  INFO(way);
+  if (way == "some are bad at first") r.from.bad = {2, 5, 19};
+  if (way == "what was allowed finds no room after all") {
     batch = 8;
     r.from.script = [&](std::uint32_t shard, bool ahead) {
       return std::optional(ahead || (shard % 2 == 1 && ++refusals % 2 == 1)

@@ -259,6 +259,7 @@ TEST_CASE("an epoch of which something is under way is not waited for, but by th
   bool told = false;
   SECTION("the end of all is told at once if nothing is under way") {
     it->close(nullptr, [&] { told = true; });
+    CHECK(told);
   }
   SECTION("or when that has ended, which may be the current epoch") {
     const bool is_current = GENERATE(true, false);
