@@ -436,4 +436,36 @@ TEST_CASE("a token of OCI expires by the service's clock", "[clouds]") {
   CHECK(expiry(std::chrono::seconds(-7200)) == at(17200));  // a machine two hours fast
 }
 
+TEST_CASE("files of keys and tokens of OCI may be named by variables", "[clouds][oci]") {
+  const scratch files;
+  const std::string key = files.file("key.pem", pem), token = files.file("token", "hush\n");
+  const std::map<std::string, std::string> user{
+      {"HOME", "/nonexistent"},    {"OCI_CLI_USER", "u"},
+      {"OCI_CLI_TENANCY", "t"},    {"OCI_CLI_FINGERPRINT", "f"},
+      {"OCI_CLI_KEY_FILE", key},   {"OCI_CLI_REGION", "iad"},
+      {"OCI_CLI_PASSPHRASE", "p"}, {"OCI_CLI_SECURITY_TOKEN_FILE", token}};
+  const auto signer = [](const std::map<std::string, std::string>& set) {
+    const auto options = with(set);
+    const auto settings = mds::store::resolve_oci("oci://box", options);
+    const auto access = mds::detail::oci::profile_access(settings.profile, options.variables, {});
+    REQUIRE(access);
+    net::http_request request{.url = "http://h/"};
+    access->authorize(request, net::wall_clock::now());
+    const std::string said = header(request, "Authorization");
+    return std::pair(said.substr(0, said.find(",algorithm")), access->source);
+  };
+  auto by_key = user;
+  by_key["OCI_CLI_AUTH"] = "api_key";
+  CHECK(signer(by_key) ==
+        std::pair(std::string("Signature version=\"1\",keyId=\"t/u/f\""),
+                  std::string("the environment (OCI_CLI_USER, OCI_CLI_KEY_FILE)")));
+  auto by_token = user;
+  by_token["OCI_CLI_AUTH"] = "security_token";
+  CHECK(signer(by_token).first == "Signature version=\"1\",keyId=\"ST$hush\"");
+  CHECK(resolved("oci://box", user).profile.pass_phrase == "p");
+  const std::string config = files.file("config", "[DEFAULT]\nregion=fra\n");
+  CHECK(resolved("oci://box", {{"OCI_CONFIG_FILE", config}}).endpoint ==
+        "https://objectstorage.eu-frankfurt-1.oraclecloud.com");
+}
+
 }  // namespace clouds_oci_keys_test

@@ -131,4 +131,15 @@ TEST_CASE("keys of a machine expire by the clock of who gave them", "[net][aws]"
   check_an_hour_left(said.keys->expires);
 }
 
+TEST_CASE("a path alone is asked of the address that ECS gives its agent", "[net][aws]") {
+  mds::runtime threads(1);
+  // Which is no address of this machine: a proxy sees who is asked.
+  const server proxy([](const scripted_request&) { return reply{200, keys_json("ECS")}; });
+  const net::fetcher through(threads, {.proxy = proxy.url()});
+  check_keys(ask(net::container_aws_credentials(
+                 through, variables({{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/role"}}))),
+             "ECS", "container");
+  CHECK(proxy.requests().at(0).target == "http://169.254.170.2/v2/role");
+}
+
 }  // namespace aws_metadata_test

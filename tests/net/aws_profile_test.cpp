@@ -1,6 +1,7 @@
 #include <mdstream/net/aws_profile.hpp>
 
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <optional>
@@ -135,6 +136,31 @@ TEST_CASE("the chain asks in AWS's order", "[net][aws]") {
   CHECK(first(both, "base") == "BASE");
   w.home.write(".aws/config", "");
   CHECK_FALSE(ask(net::default_aws_credentials(w.sources(), "")).keys);
+}
+
+TEST_CASE("the services of a login are where the environment says", "[net][aws]") {
+  world w;
+  std::filesystem::create_directories(w.home.path() + "/.aws/sso/cache");
+  // The SHA-1 of "work", as sha1sum prints it.
+  w.home.write(".aws/sso/cache/e274eeff768c6396088ec6eb091f4bf4d47ab1e0.json",
+               R"({"accessToken": "old", "expiresAt": "2001-01-01T00:00:00Z", "clientId": "id", )"
+               R"("clientSecret": "hush", "refreshToken": "hush-0"})");
+  const server tokens([](const scripted_request& asked) {
+    return asked.target == "/token" ? reply{200, R"({"accessToken": "new", "expiresIn": 3600})"}
+                                    : reply{404};
+  });
+  const server portal([](const scripted_request& asked) {
+    if (asked.header("x-amz-sso_bearer_token") != "new") return reply{401};
+    return reply{200, R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
+                      R"("sessionToken": "hush-token", "expiration": 2209086245000}})"};
+  });
+  check_keys(
+      w.of("[default]\nsso_session = work\nsso_account_id = 1\nsso_role_name = r\n"
+           "[sso-session work]\nsso_region = eu-1\n",
+           "default",
+           {{"AWS_ENDPOINT_URL_SSO", portal.url()}, {"AWS_ENDPOINT_URL_SSO_OIDC", tokens.url()}}),
+      "SSO", "default");
+  CHECK(tokens.requests().size() == 1);
 }
 
 }  // namespace aws_profile_test

@@ -199,4 +199,14 @@ TEST_CASE("who may not impersonate an account is told which role is missing", "[
           "roles/iam.workloadIdentityUser");
 }
 
+TEST_CASE("a login of Google's command line may lie in another directory", "[net]") {
+  google_home here("{}");
+  here.home.write("application_default_credentials.json", R"({"type": "hush"})");
+  const auto said = here.ask(1, {{"CLOUDSDK_CONFIG", here.home.path()}});
+  CHECK(said.code == errc::invalid_argument);
+  INFO(said.text());
+  CHECK(said.text().find(here.home.path() + "/application_default_credentials.json") !=
+        std::string::npos);
+}
+
 }  // namespace google_access_test
