@@ -4,7 +4,8 @@
 Builds the tests without sanitizers under g++'s --coverage in build/coverage, runs those of the modules (all by default, which takes
 long) as tests/run.sh would, and reads what gcov tells. A line that several instantiations of a template have counts as run if one of them
 runs, and so does a branch; branches of exceptions that may be thrown are left out. What no test instantiates has no lines at all.
-What ran before in the same build counts too; --fresh forgets it. --lines FILE shows the lines of a file that did not run.
+What ran before in the same build counts too; --fresh forgets it, and --report tells it again. --lines FILE shows the lines of a file
+that did not run.
 """
 
 import argparse
@@ -42,7 +43,8 @@ def run(*command, **options):
 
 
 def make(modules, jobs):
-    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O0 --coverage", "-DMDSTREAM_TESTS=ON", "-DMDSTREAM_CUDA=OFF"]
+    options = ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O0 --coverage", "-DMDSTREAM_TESTS=ON", "-DMDSTREAM_CUDA=OFF",
+               "-DMDSTREAM_CLANG=OFF"]  # whose counts gcov cannot read
     run("cmake", "-S", root, "-B", build, "-G", "Ninja", *options, stdout=subprocess.DEVNULL)
     shown = run("ctest", "--test-dir", build, "--show-only=json-v1", capture_output=True, text=True).stdout
     tests = [t for t in json.loads(shown)["tests"]
@@ -52,7 +54,8 @@ def make(modules, jobs):
     targets = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], check=True, capture_output=True, text=True).stdout
     known = {line.split(":")[0] for line in targets.splitlines()}
     words = {os.path.relpath(word, build) for test in tests for word in test.get("command", []) if word.startswith(str(build))}
-    wanted = sorted(words & known) + [f"test_{module}" for module in modules if f"test_{module}" in known]
+    own = re.compile(f"test_({'|'.join(modules)})(_[a-z]+)*")  # ctest does not know the programs of those that are not built yet
+    wanted = sorted(words & known | set(filter(own.fullmatch, known)))
     run("ninja", "-C", build, f"-j{jobs}", *(wanted if modules else []))
     return [test["name"] for test in tests]
 
@@ -62,9 +65,11 @@ def read(counts_file):
     told = run("gcov", "--json-format", "--stdout", "--branch-probabilities", counts_file, cwd=build, capture_output=True, text=True)
     for document in told.stdout.splitlines():
         for file in json.loads(document)["files"]:
-            path = pathlib.Path(os.path.normpath(build / file["file"]))
-            if library in path.parents:
-                yield path, file["lines"]
+            for base in (root, build):  # -ffile-prefix-map makes the names of the tests' files relative to the former
+                path = pathlib.Path(os.path.normpath(base / file["file"]))
+                if library in path.parents:
+                    yield path, file["lines"]
+                    break
 
 
 def collect(jobs):
@@ -98,7 +103,9 @@ def show(name, figures):
     print(f"{name:<12} {percent[0]} of {of_lines:6} lines {percent[1]} of {of_branches:6} branches")
 
 
-def report(files):
+def report(files, wanted):
+    """Of the modules that are wanted, where include/ has modules of these names."""
+    files = {path: file for path, file in files.items() if path.relative_to(library).parts[0] in wanted} or files
     modules = collections.defaultdict(list)
     for path, file in files.items():
         modules[path.relative_to(library).parts[0]].append(file.figures())
@@ -115,6 +122,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     arguments.add_argument("modules", nargs="*", metavar="MODULE")
     arguments.add_argument("--fresh", action="store_true", help="count only the runs of this call")
+    arguments.add_argument("--report", action="store_true", help="run nothing")
     arguments.add_argument("--lines", metavar="FILE", help="show what did not run of files whose path ends so, and run nothing")
     args = arguments.parse_args()
     jobs = int(os.environ.get("MDSTREAM_JOBS", os.cpu_count()))
@@ -124,13 +132,15 @@ def main():
                 text = path.read_text(encoding="utf-8").splitlines()
                 print("\n".join(f"{path.name}:{line}: {text[line - 1]}" for line in file.missing()))
         return
+    if args.report:
+        return report(collect(jobs), args.modules)
     names = make(args.modules, jobs)
     if args.fresh:
         for counts_file in build.rglob("*.gcda"):
             counts_file.unlink()
     pattern = "^(" + "|".join(map(re.escape, names)) + ")$"
     done = subprocess.run(["ctest", "--test-dir", build, "--output-on-failure", f"-j{jobs}", "-R", pattern])
-    report(collect(jobs))
+    report(collect(jobs), args.modules)
     raise SystemExit(done.returncode)
 
 
