@@ -93,7 +93,7 @@ def faults(line):
         before, expression, after = match.groups()
         for new in faulty(expression):
             yield f"{before}mutants::is(N) ? ({new}) : ({expression}){after}", before + new + after
-    if (match := statement.match(line)) and not keywords.match(line) and match.group(2) != match.group(2).rstrip("()=;+- "):
+    if (match := statement.match(line)) and not keywords.match(line) and balanced(line) and not line.lstrip().startswith("."):
         indent, text = match.groups()
         if re.search(r"\(|=|\+\+|--", text):
             yield f"{indent}{{ if (!mutants::is(N)) {text} }}", f"{indent}/* left out: {text} */"

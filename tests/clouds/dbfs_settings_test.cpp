@@ -86,19 +86,4 @@ TEST_CASE("profiles of Databricks", "[clouds][dbfs]") {
   std::filesystem::remove_all(directory);
 }
 
-TEST_CASE("of two ways into Databricks the one that is named is gone", "[clouds][dbfs]") {
-  const variables both{{"DATABRICKS_HOST", "h"},
-                       {"DATABRICKS_TOKEN", "hush"},
-                       {"DATABRICKS_CLIENT_ID", "me"},
-                       {"DATABRICKS_CLIENT_SECRET", "hush"}};
-  const auto by = [&](const std::string& way) {
-    auto set = both;
-    set["DATABRICKS_AUTH_TYPE"] = way;
-    const auto found = resolved("dbfs:/x", set);
-    return std::pair(found.token.empty(), found.client_secret.empty());
-  };
-  CHECK(by("pat") == std::pair(false, true));
-  CHECK(by("oauth-m2m") == std::pair(true, false));
-}
-
 }  // namespace clouds_dbfs_settings_test

@@ -352,7 +352,8 @@ def simulator(case, file):
         before = os.getcwd()
         os.chdir(folder)  # where create_stream_index writes
         try:
-            dataset = SimulationDataset(streams=[Stream(local=create_stream_index(**s)) for s in case['streams']], **given)
+            folders = [os.path.dirname(create_stream_index(**stream)) for stream in case['streams']]
+            dataset = SimulationDataset(streams=[Stream(local=each) for each in folders], **given)
         finally:
             os.chdir(before)
     times, downloads, _, cache_limit = next(simulate(dataset, time_per_sample, bandwidth, Time.from_timestring(duration)))
@@ -450,10 +451,11 @@ def ask_file(name, write):
                 else:
                     differing.append(f'{name}.json {key}[{number}] has no answer: --write fills it in')
                 continue
-            recorded = {k: case.get(k) for k in asked} if 'error' not in case else {'error': case['error']}
+            recorded = {'error': case['error']} if 'error' in case else {k: case[k] for k in asked if k in case}
             if not same(recorded, asked):
                 ties = ' (equal keys, whose order is the processor\'s)' if case.get('out', {}).get('argsort_ties') else ''
-                differing.append(f'{name}.json {key}[{number}]{ties}')
+                error = ': ' + str(asked['error']) if 'error' in asked else ''
+                differing.append(f'{name}.json {key}[{number}]{ties}{error}')
     if filled:
         path.write_text(text_of(file), encoding='utf-8')
         print(f'{name}.json: {filled} answers filled in')

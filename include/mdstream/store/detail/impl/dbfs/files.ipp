@@ -133,7 +133,7 @@ MDSTREAM_INLINE void dbfs_api::file_write::check() {
             throw error(errc::unavailable, "the service has other bytes than were sent");
           }
         } catch (const error& e) {
-          self->where_ = e.where();
+          self->where_ = {.what = e.where().what, .url = self->api_.url(self->key_)};
           code = e.code();
         }
         if (code) return self->give_up(code);
@@ -197,7 +197,7 @@ MDSTREAM_INLINE void dbfs_api::file_write::look_at(const std::string& key, look_
         try {
           if (!code) bytes = self->api_.version(answer).bytes;
         } catch (const error& e) {
-          self->where_ = e.where();
+          self->where_ = {.what = e.where().what, .url = self->api_.url(self->key_)};
           code = e.code();
         }
         then(*self, code, bytes);
