@@ -49,6 +49,30 @@ bool damages(const format_golden::ordered_json& each) {
   });
 }
 
+TEST_CASE("a sample is made of values in any order; others are left out", "[sample_encoder]") {
+  const std::vector<mdstream::column_spec> specs{
+      {"text", "str"}, {"id", "uint16"}, {"more", "bytes"}};
+  const auto layout = mdstream::sample_layout::mds(specs);
+  mdstream::detail::sample_encoder encoder(layout);
+  const mdstream::named_value values[] = {{"text", std::string_view("early")},
+                                          {"more", mdstream::as_bytes("xyz")},
+                                          {"other", std::uint64_t{1}},
+                                          {"text", std::string_view("t")},  // the last one counts
+                                          {"id", std::uint64_t{0x0102}}};
+  encoder.encode(values, std::size(values));
+  std::string made(static_cast<std::size_t>(encoder.size()), '\0');
+  encoder.copy_to(reinterpret_cast<std::byte*>(made.data()));
+  // In the order of names: id, more, text; first the sizes of those that have none of their own.
+  CHECK(made == std::string("\3\0\0\0\1\0\0\0\2\1xyzt", 14));
+
+  const auto refused = [&](const mdstream::named_value& value, const char* column) {
+    support::expect_error([&] { mdstream::detail::sample_encoder(layout).encode(&value, 1); },
+                          mdstream::errc::invalid_argument, {column});
+  };
+  refused({"text", std::string_view("t")}, "id");
+  refused({"id", std::uint64_t{70'000}}, "id");
+}
+
 }  // namespace sample_encoder_test
 
 TEST_CASE("values are encoded as the reference encodes them", "[sample_encoder]") {

@@ -21,6 +21,7 @@ import warnings
 from multiprocessing.connection import wait
 
 warnings.simplefilter('ignore')
+os.environ['PYTHONWARNINGS'] = 'ignore'  # of the process that cleans up behind those that are killed
 logging.disable(logging.WARNING)
 
 import torch.distributed
