@@ -12,12 +12,8 @@ output=$(mktemp) && trap 'rm -f "$output"' EXIT
 status=${PIPESTATUS[0]}
 if [ $status -eq 0 ]; then found=success; else found=failure; fi
 if [ $found != $wanted ]; then echo "says.sh: exit status $status, expected $wanted" >&2 && exit 1; fi
-<<<<<<< HEAD
-grep -Eq -- "$pattern" "$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }
-=======
 if [ -n "$whole" ]; then
-  [[ $output =~ ^($pattern)$ ]] || { echo "says.sh: the output does not match '$pattern'" >&2 && exit 1; }
+  [[ $(<"$output") =~ ^($pattern)$ ]] || { echo "says.sh: the output does not match '$pattern'" >&2 && exit 1; }
 else
-  grep -Eq -- "$pattern" <<<"$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }
+  grep -Eq -- "$pattern" "$output" || { echo "says.sh: no line matches '$pattern'" >&2 && exit 1; }
 fi
->>>>>>> 18335e8 (Tests: a case without an assertion fails, kills run once, benches build only in CI; coverage.py, mutate.py, --repeat and --times)
