@@ -26,9 +26,9 @@ using google_subject = std::function<std::string(wall_clock::time_point)>;
 using google_subject_handler =
     mdstream::detail::unique_function<void(std::error_code, google_subject)>;
 
-/// A request to AWS for who asks (GetCallerIdentity), signed but not sent: Google sends it.
-/// `region` is checked: an answer of the machine's metadata becomes part of the service's name by
-/// it.
+/// A request to AWS for the caller's identity (GetCallerIdentity), signed but not sent: Google
+/// sends it. `region` is checked: an answer of the machine's metadata becomes part of the service's
+/// name by it.
 [[nodiscard]] std::string google_aws_subject(const google_federation& of,
                                              const google_aws_source& source,
                                              const std::string& region, const aws_credentials& keys,
@@ -39,7 +39,7 @@ using google_subject_handler =
 [[nodiscard]] std::string google_program_subject(std::string_view text, const std::string& source,
                                                  wall_clock::time_point now);
 
-/// What is run for a token, and the variables that tell it of whom.
+/// What is run for a token, and the variables that tell it which identity.
 [[nodiscard]] program google_program(const google_file& file, const google_federation& of,
                                      const google_program_source& source,
                                      const environment& variables);

@@ -116,7 +116,7 @@ class epoch_feed final : public epoch_steps, private batch_source {
   /// Sets `soon_` to the samples of a batch. False where their place in a shard is bad, or they are
   /// more than memory can be expected to keep.
   [[nodiscard]] bool find_soon(const upcoming_batch& batch);
-  /// Who is to count what the batch reads; null: nobody.
+  /// What counts the pages that the batch reads; null: nothing does.
   [[nodiscard]] disk_watch* watch_of(const upcoming_batch& batch) const noexcept {
     return disk_ != nullptr && disk_watch::counts(batch.number) ? disk_ : nullptr;
   }

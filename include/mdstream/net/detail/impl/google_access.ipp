@@ -205,7 +205,7 @@ MDSTREAM_INLINE access google_exchange::impersonated_of(const http_response& ans
   return by_our_clock(bearer_access(std::move(token), source_, expires), answer);
 }
 
-/// Requests that name nobody who pays are billed to the project of the file.
+/// Requests that name no project to bill are billed to the file's.
 MDSTREAM_INLINE void google_exchange::give(access keys) {
   if (!file_.quota_project.empty()) {
     keys.source += ", whose quota_project_id is " + file_.quota_project;

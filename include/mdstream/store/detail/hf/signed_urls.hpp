@@ -13,7 +13,7 @@
 
 namespace mdstream::inline v0::detail::hf {
 
-/// When the signature of a URL ends, by the clock of who signed it: S3's (`X-Amz-Date` and
+/// When the signature of a URL ends, by the signer's clock: S3's (`X-Amz-Date` and
 /// `X-Amz-Expires`), or CloudFront's (`Expires`, or `DateLessThan` of `Policy`). Nothing for all
 /// other URLs.
 [[nodiscard]] std::optional<net::wall_clock::time_point> end_of_signature(std::string_view url);

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Who a pod of Oracle's Kubernetes (OKE) is: its workload identity. Needs libcurl and OpenSSL:
+/// The workload identity of a pod of Oracle's Kubernetes (OKE). Needs libcurl and OpenSSL:
 /// link mdstream::oci. Source: "Granting Workloads Access to OCI Resources", OCI documentation, and
 /// Oracle's SDKs.
 
@@ -21,7 +21,7 @@ namespace mdstream::inline v0::detail::oci {
 struct workload_place {
   std::string url{};
   std::string token_file{};  ///< of the service account
-  std::string ca_file{};     ///< who signs the cluster's certificates
+  std::string ca_file{};     ///< the authority that signs the cluster's certificates
 
   /// Of the cluster at KUBERNETES_SERVICE_HOST. Throws `errc::permission_denied` where there is
   /// none.

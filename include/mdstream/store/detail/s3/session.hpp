@@ -14,7 +14,7 @@
 
 namespace mdstream::inline v0::detail {
 
-/// The credentials of a session, which the bucket gives to who signs with other credentials. They
+/// The credentials of a session, which the bucket gives for requests signed with others. They
 /// are good for five minutes and for this bucket alone.
 class s3_session_credentials {
  public:

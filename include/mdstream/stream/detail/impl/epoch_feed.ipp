@@ -150,7 +150,7 @@ MDSTREAM_INLINE bool epoch_feed::find_soon(const upcoming_batch& batch) {
       }
     });
   } catch (const error&) {
-    return false;  // who builds the batch says so
+    return false;  // building the batch says so
   }
   return bytes <= disk_->most();
 }
