@@ -2,6 +2,8 @@
 
 // Files on a disk, whose pages are dropped from memory and looked for there.
 
+#include <mdstream/store/detail/file.hpp>
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -20,12 +22,14 @@
 
 namespace support {
 
+using mdstream::detail::uninterrupted;  // a test of interrupted calls runs these, too
+
 inline std::size_t page_bytes() { return static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)); }
 
 /// Which pages of a file are in memory.
 inline std::vector<bool> resident_pages(const std::string& path) {
   const std::size_t bytes = std::filesystem::file_size(path);
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
   ::close(fd);
   if (at == MAP_FAILED) throw std::runtime_error("cannot map " + path);
@@ -47,8 +51,9 @@ inline std::size_t resident(const std::string& path) {
 
 /// Drops those pages of a file that no process has touched in a mapping. Returns how many stay.
 inline std::size_t drop_pages(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0 || ::fdatasync(fd) != 0) throw std::runtime_error("cannot flush " + path);
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (fd < 0 || uninterrupted([&] { return ::fdatasync(fd); }) != 0)
+    throw std::runtime_error("cannot flush " + path);
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
   ::close(fd);
   return resident(path);
