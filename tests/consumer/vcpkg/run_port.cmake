@@ -1,4 +1,4 @@
-# cmake -D PORT=… -D PACKAGES=… -D WORK=… -P run_port.cmake: executes the steps of the vcpkg port without vcpkg, each function
+# cmake -D PORT=… -D PACKAGES=… -D WORK=… -D WANTED=… -P run_port.cmake: executes the steps of the vcpkg port without vcpkg, each function
 # doing here what vcpkg's own does for a library of headers, and checks the port's manifest.
 
 set(CURRENT_PACKAGES_DIR ${PACKAGES})
@@ -14,10 +14,10 @@ if(NOT name STREQUAL "mdstream" OR NOT version STREQUAL expected)
   message(FATAL_ERROR "the port is of ${name} ${version}, the headers are of mdstream ${expected}")
 endif()
 
-# As vcpkg does: the features that are asked for, here those of a plain `vcpkg install mdstream`.
+# As vcpkg does: the features that are asked for, here those of a plain `vcpkg install mdstream` and those of WANTED.
 string(JSON count LENGTH "${manifest}" default-features)
 math(EXPR last "${count} - 1")
-set(FEATURES core)
+set(FEATURES core ${WANTED})
 foreach(number RANGE ${last})
   string(JSON feature GET "${manifest}" default-features ${number})
   list(APPEND FEATURES ${feature})

@@ -84,8 +84,8 @@ MDSTREAM_INLINE std::string basic_timestamp(wall_clock::time_point at) {
 
 MDSTREAM_INLINE std::string iso_timestamp(wall_clock::time_point at) {
   std::string out = basic_timestamp(at);
-  for (const std::size_t place : {13, 11}) out.insert(place, ":");
-  for (const std::size_t place : {6, 4}) out.insert(place, "-");
+  for (const std::size_t place : {13U, 11U}) out.insert(place, ":");
+  for (const std::size_t place : {6U, 4U}) out.insert(place, "-");
   return out;
 }
 

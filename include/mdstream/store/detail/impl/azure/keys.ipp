@@ -105,7 +105,7 @@ MDSTREAM_INLINE client_certificate read_client_certificate(const std::string& fi
 MDSTREAM_INLINE std::string assertion_id() {
   std::string out = mdstream::detail::hex_digits(mdstream::detail::random_bits()) +
                     mdstream::detail::hex_digits(mdstream::detail::random_bits());
-  for (const std::size_t at : {20, 16, 12, 8}) out.insert(at, 1, '-');
+  for (const std::size_t at : {20U, 16U, 12U, 8U}) out.insert(at, 1, '-');
   return out;
 }
 

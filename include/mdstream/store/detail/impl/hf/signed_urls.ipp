@@ -56,8 +56,8 @@ MDSTREAM_INLINE std::optional<net::wall_clock::time_point> end_of_signature(std:
   if (const auto lasts = number("X-Amz-Expires")) {
     std::string at = parameter_of(url, "X-Amz-Date");  // 20130524T000000Z
     if (at.size() != 16 || *lasts < 0 || *lasts > 7 * 86'400) return std::nullopt;
-    for (const std::size_t place : {13, 11}) at.insert(place, ":");
-    for (const std::size_t place : {6, 4}) at.insert(place, "-");
+    for (const std::size_t place : {13U, 11U}) at.insert(place, ":");
+    for (const std::size_t place : {6U, 4U}) at.insert(place, "-");
     const auto since = net::parse_iso_time(at);
     if (!since) return std::nullopt;
     return *since + std::chrono::seconds(*lasts);
