@@ -263,7 +263,8 @@ TEST_CASE("a state belongs to the files that it was saved with") {
   changed[changed.find("299") + 2] = '8';
   at.put("a.jsonl", changed);
   loader other = open();
-  support::expect_error([&] { other.load_state(state); }, mds::errc::state_mismatch, {"source"});
+  support::expect_error([&] { other.load_state(state); }, mds::errc::state_mismatch,
+                        {"foreign files", "accept::dataset"});
 }
 
 TEST_CASE("streams of foreign files need a remote and a directory of their own") {
