@@ -209,7 +209,8 @@ void go_on(const two_streams& data, const conditions& now, std::size_t batches, 
       loader.load_state(from);
       // What is left behind the last full batch need not be the same number on all ranks.
       digests rest;
-      if (mds::parse_state(from).at.sample_in_epoch >= full_batches * 24)
+      const mds::resume_point at = mds::parse_state(from).at;
+      if (at.sample_in_epoch >= full_batches * 24 && loader.next_epoch() == at.epoch)
         add<Policies>(loader.epoch(), 1000, rest);
     }
     add<Policies>(loader.epoch(), batches, out);

@@ -70,4 +70,5 @@ TEST_CASE("shards of one size, as many and as large as there can be") {
                          << found.shard);
     }
   }
+  SUCCEED("all samples were found");
 }

@@ -77,7 +77,9 @@ MDSTREAM_INLINE void plain_bytes::decode() {
     made = decoder_->decode(packed_, mutable_bytes(buffer_).subspan(before));
   } catch (const error& e) {
     diagnostics where = e.where();
-    fail(std::move(where.what), std::move(where.cause));
+    where.url = reader_.object().key;
+    where.byte = packed_read_ - packed_.size();
+    throw error(e.code(), std::move(where));
   }
   buffer_.resize(before + made);
   if (made != 0 || !packed_.empty() || packed_read_ < reader_.object().bytes) return;
