@@ -210,7 +210,7 @@ void go_on(const two_streams& data, const conditions& now, std::size_t batches, 
       // What is left behind the last full batch need not be the same number on all ranks.
       digests rest;
       const mds::resume_point at = mds::parse_state(from).at;
-      if (at.sample_in_epoch >= full_batches * 24 && loader.next_epoch() == at.epoch)
+      if (at.sample_in_epoch >= full_batches * 24 && std::cmp_equal(loader.next_epoch(), at.epoch))
         add<Policies>(loader.epoch(), 1000, rest);
     }
     add<Policies>(loader.epoch(), batches, out);
