@@ -1,7 +1,7 @@
 #pragma once
 
 /// The directory in which the processes of a node share one copy of each shard: which
-/// process may fetch one, what goes to make room, what is pinned.
+/// process may fetch one, what is evicted, what is pinned.
 
 #include <mdstream/cache/detail/cache_ledger.hpp>
 #include <mdstream/cache/detail/catalog.hpp>

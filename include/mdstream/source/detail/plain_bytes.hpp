@@ -57,7 +57,8 @@ class plain_bytes {
 
   void decode();
 
-  [[noreturn]] void fail(std::string what, std::string cause) const;
+  /// Names the object and the byte.
+  [[noreturn]] void fail(std::error_code code, diagnostics where) const;
 
   block_reader reader_;
   const std::unique_ptr<stream_decoder> decoder_;

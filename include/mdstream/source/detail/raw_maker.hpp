@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -72,7 +73,8 @@ class raw_making final : public shard_making {
   [[nodiscard]] object_range range_of(std::size_t part) const;
   [[nodiscard]] bytes_view made();
   void decode(bytes_view packed);
-  [[noreturn]] void fail_packed(std::string what, std::string cause, std::size_t left) const;
+  /// Names the object, and the byte before the last `left` that were read.
+  [[noreturn]] void fail_packed(std::error_code code, diagnostics where, std::size_t left) const;
 
   const raw_maker& of_;
   const raw::detail::indexed_object& object_;

@@ -76,22 +76,18 @@ MDSTREAM_INLINE void plain_bytes::decode() {
   try {
     made = decoder_->decode(packed_, mutable_bytes(buffer_).subspan(before));
   } catch (const error& e) {
-    diagnostics where = e.where();
-    where.url = reader_.object().key;
-    where.byte = packed_read_ - packed_.size();
-    throw error(e.code(), std::move(where));
+    fail(e.code(), e.where());
   }
   buffer_.resize(before + made);
   if (made != 0 || !packed_.empty() || packed_read_ < reader_.object().bytes) return;
-  if (!decoder_->may_end()) fail("the compressed data are cut short", {});
+  if (!decoder_->may_end()) fail(errc::corrupt, {.what = "the compressed data are cut short"});
   ended_ = true;
 }
 
-MDSTREAM_INLINE void plain_bytes::fail(std::string what, std::string cause) const {
-  throw error(errc::corrupt, {.what = std::move(what),
-                              .url = reader_.object().key,
-                              .byte = packed_read_ - packed_.size(),
-                              .cause = std::move(cause)});
+MDSTREAM_INLINE void plain_bytes::fail(std::error_code code, diagnostics where) const {
+  where.url = reader_.object().key;
+  where.byte = packed_read_ - packed_.size();
+  throw error(code, std::move(where));
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -164,23 +164,23 @@ MDSTREAM_INLINE void raw_making::decode(bytes_view packed) {
     try {
       made = decoder_->decode(packed, into);
     } catch (const error& e) {
-      fail_packed(e.where().what, e.where().cause, packed.size());
+      fail_packed(e.code(), e.where(), packed.size());
     }
     plain_at_ += made;
     if (made != 0 || !packed.empty()) continue;
     if (packed_read_ < object_.file.bytes) return;
-    fail_packed(decoder_->may_end() ? "the object ends before the shard that the index has"
-                                    : "the compressed data are cut short",
-                {}, 0);
+    fail_packed(errc::corrupt,
+                {.what = decoder_->may_end() ? "the object ends before the shard that the index has"
+                                             : "the compressed data are cut short"},
+                0);
   }
 }
 
-MDSTREAM_INLINE void raw_making::fail_packed(std::string what, std::string cause,
+MDSTREAM_INLINE void raw_making::fail_packed(std::error_code code, diagnostics where,
                                              std::size_t left) const {
-  throw error(errc::corrupt, {.what = std::move(what),
-                              .url = of_.store_.url(object_.file.key),
-                              .byte = packed_read_ - left,
-                              .cause = std::move(cause)});
+  where.url = of_.store_.url(object_.file.key);
+  where.byte = packed_read_ - left;
+  throw error(code, std::move(where));
 }
 
 MDSTREAM_INLINE void raw_making::check(const object_range& asked, const object_version& now) const {
