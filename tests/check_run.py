@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""check_run.py BUILD [--whole|--part|--all|--update|--times]: whether a green run of ctest in BUILD means that everything ran.
+"""check_run.py BUILD [--configured] [--whole|--part|--all|--update|--times]: whether a green run of ctest in BUILD means that everything ran.
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
 needs it; that is printed. --all, of CI: only a device may be missing, and what the long form has more. --part, of a
-selection of tests: only what was skipped counts. --update writes the list anew. --times only tells what the build and the tests
-took, by groups and the dearest ones.
+selection of tests: only what was skipped counts. --configured: before anything is built, only what the configuration shows.
+--update writes the list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
 """
 
 import collections
@@ -146,43 +146,52 @@ def finish(failures, summary):
     print(f"mdstream: {summary}")
 
 
-def main():
-    build = pathlib.Path(sys.argv[1]).resolve()
-    names = tests_of(build)
-    if "--times" in sys.argv[2:]:
-        return times(build)
-    if "--update" in sys.argv[2:]:
-        return write_list(sorted({*names, *(name for name, words in listed().items() if "long" in words)}))
-    everything = "--all" in sys.argv[2:]
-    skipped, expected = skipped_in(build), listed()
-    failures = []
+def missing(name, why, everything):
+    """The failure of a test that did not run; none, where the machine lacks what the test needs: that is printed."""
+    lacking = [need for need in listed().get(name, []) if not needs[need][0]()]
+    if not lacking or (everything and lacking != ["device"] and "long" not in lacking):
+        return [f"{name} {why}"]
+    print(f"mdstream: {name} did not run, it needs {needs[lacking[0]][1]}")
+    return []
 
-    def missing(name, why):
-        lacking = [need for need in expected.get(name, []) if not needs[need][0]()]
-        if not lacking or (everything and lacking != ["device"] and "long" not in lacking):
-            failures.append(f"{name} {why}")
-        else:
-            print(f"mdstream: {name} did not run, it needs {needs[lacking[0]][1]}")
 
-    for name, why in sorted(skipped.items()):
-        missing(name, f"was skipped: {why}")
-    if "--part" in sys.argv[2:]:
-        return finish(failures, f"of {len(expected)} tests a part ran")
+def wrong_in_configuration(build, names, everything):
+    """What is wrong before anything runs."""
+    expected = listed()
     for name in sorted(expected.keys() - set(names)):
-        missing(name, "is in tests/list.txt, but the build has no such test")
+        yield from missing(name, "is in tests/list.txt, but the build has no such test", everything)
     for name in sorted(set(names) - expected.keys()):
-        failures.append(f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it")
-    failures += passes_by_words(build)
+        yield f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it"
+    yield from passes_by_words(build)
+    for file in sorted(tests.rglob("*_test.cpp")):
+        if re.search(r"\bWARN\(", file.read_text(encoding="utf-8")):
+            yield f"tests/{file.relative_to(tests)} warns, which nobody sees: assert, or say SUCCEED"
+
+
+def not_compiled(build):
     compiled = compiled_in(build)
     conditional = ("cuda", "image", "rmm") if not needs["nvcc"][0]() or not needs["nvidia"][0]() else ()
     conditional += () if needs["arrow"][0]() else ("parquet",)
     for file in sorted(tests.rglob("*_test.cpp")):
-        module = file.relative_to(tests).parts[0]
-        if file not in compiled and module not in conditional:
-            failures.append(f"tests/{file.relative_to(tests)} is compiled by no target")
-        if re.search(r"\bWARN\(", file.read_text(encoding="utf-8")):
-            failures.append(f"tests/{file.relative_to(tests)} warns, which nobody sees: assert, or say SUCCEED")
-    finish(failures, f"{len(names) - len(skipped)} of {len(expected)} tests ran")
+        if file not in compiled and file.relative_to(tests).parts[0] not in conditional:
+            yield f"tests/{file.relative_to(tests)} is compiled by no target"
+
+
+def main():
+    build, options = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
+    names, everything = tests_of(build), "--all" in options
+    if "--times" in options:
+        return times(build)
+    if "--update" in options:
+        return write_list(sorted({*names, *(name for name, words in listed().items() if "long" in words)}))
+    if "--configured" in options:
+        return finish([*wrong_in_configuration(build, names, everything)], f"{len(names)} tests are configured")
+    skipped = skipped_in(build)
+    failures = [failure for name, why in sorted(skipped.items()) for failure in missing(name, f"was skipped: {why}", everything)]
+    if "--part" in options:
+        return finish(failures, f"of {len(listed())} tests a part ran")
+    failures += [*wrong_in_configuration(build, names, everything), *not_compiled(build)]
+    finish(failures, f"{len(names) - len(skipped)} of {len(listed())} tests ran")
 
 
 if __name__ == "__main__":

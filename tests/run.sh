@@ -74,6 +74,7 @@ run_tests() {
 }
 
 if [ $# -eq 0 ]; then
+  tests/check_run.py "$build" --configured "${MDSTREAM_TESTS_CHECK:---whole}"  # said now, not after an hour
   cmake --build "$build" -j "$jobs"
   run_tests "${MDSTREAM_TESTS_CHECK:---whole}"
 fi
