@@ -15,7 +15,7 @@ place of BLOCK. A comment may also say why a block is not built:
 
 A source file of its target is the program that follows the block on the page, else examples/short/FILE, else examples/short/write.cpp.
 The folder `mdstream` is SOURCE, and so is what FetchContent would download. Projects that call find_package are built with the package of
-INSTALLED, and once more with that of VCPKG.
+INSTALLED, and configured once more with that of VCPKG, of which tests/consumer builds a project.
 """
 import pathlib
 import re
@@ -37,9 +37,10 @@ def program_for(name, text, place):
     return (example if example.exists() else source / "examples/short/write.cpp").read_text(encoding="utf-8")
 
 
-def build(work, target, prefix):
+def build(work, target, prefix, only_configure):
     words = [*options, f"-DFETCHCONTENT_SOURCE_DIR_MDSTREAM={source}", *([f"-DCMAKE_PREFIX_PATH={prefix}"] if prefix else [])]
-    for command in (["cmake", "-S", work, "-B", work / "build", *words], ["cmake", "--build", work / "build", "--target", target]):
+    commands = [["cmake", "-S", work, "-B", work / "build", *words], ["cmake", "--build", work / "build", "--target", target]]
+    for command in commands[:1] if only_configure else commands:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             sys.exit(f"{work / 'CMakeLists.txt'} is not built:\n{done.stdout}")
@@ -63,9 +64,9 @@ for page in pages:
                 (work / "mdstream").symlink_to(source)
             target, file = re.search(r"add_executable\((\w+) ([\w.]+)\)", lines).groups()
             (work / file).write_text(program_for(file, text, block.end()), encoding="utf-8")
-            build(work, target, prefix)
-            print(f"{work.name} is built", flush=True)
-            built += 1
+            build(work, target, prefix, way == "vcpkg")
+            print(f"{work.name} is {'configured' if way == 'vcpkg' else 'built'}", flush=True)
+            built += way != "vcpkg"
 if not built:
     sys.exit("projects.py: there is no project on these pages")
 print(f"mdstream: built {built} projects")
