@@ -51,8 +51,9 @@ void bench_write(const std::string& root, std::size_t size, const std::string& n
   constexpr std::size_t total = std::size_t{256} << 20;
   const std::vector<std::byte> payload = payload_in(root);
   const auto write = [&](unsigned workers) {
-    mds::writer<policies<one_column>> out(
-        {.out = cached_directory(scratch + "/write"), .max_workers = workers, .exist_ok = true});
+    mds::writer<policies<one_column>> out({.out = cached_directory(scratch + "/write"),
+                                           .max_workers = workers,
+                                           .existing = mds::existing_dataset::replace});
     return write_samples(out, payload, size, total);
   };
   const mds::store::memory memory;
@@ -93,7 +94,7 @@ void bench_write_zstd(const std::string& root) {
                                            .compression = "zstd",
                                            .size_limit = std::uint64_t{8} << 20,
                                            .max_workers = threads,
-                                           .exist_ok = true});
+                                           .existing = mds::existing_dataset::replace});
     return write_samples(out, payload, size, total);
   };
   const auto compress = [&] {

@@ -84,7 +84,8 @@ std::vector<std::string> write_dataset(const std::string& where, const std::stri
   for (const auto& each : fs::directory_iterator(folder))
     if (each.is_directory()) classes.push_back(each.path().filename());
   std::ranges::sort(classes);
-  mds::writer<policies> out({.out = where, .size_limit = 1_MiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = where, .size_limit = 1_MiB, .existing = mds::existing_dataset::replace});
   for (std::size_t label = 0; label < classes.size(); ++label) {
     std::vector<fs::path> pictures;
     for (const auto& each : fs::directory_iterator(fs::path(folder) / classes[label]))

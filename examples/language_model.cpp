@@ -32,7 +32,8 @@ using policies = mds::policies<
         .row = 256, .group = 8, .longer = mds::collate::truncation::split, .pad_value = 0}>>;
 
 void write_dataset(const std::string& where, std::span<char*> files) {
-  mds::writer<policies> out({.out = where, .size_limit = 64_KiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = where, .size_limit = 64_KiB, .existing = mds::existing_dataset::replace});
   std::vector<std::uint16_t> document;
   const auto end_document = [&] {
     if (document.size() > 1) out.write(document);

@@ -42,7 +42,8 @@ using device_policies = policies::with<mds::stage::cuda<3>>;
 #endif
 
 void write_dataset(const std::string& where) {
-  mds::writer<policies> out({.out = where, .size_limit = 16_KiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = where, .size_limit = 16_KiB, .existing = mds::existing_dataset::replace});
   std::mt19937 random(5);
   for (int i = 0; i < 2000; ++i) {
     const int label = i % 2;

@@ -69,7 +69,8 @@ std::string read_file(const std::string& path) {
 }
 
 void write_dataset(const std::string& where, const std::string& folder) {
-  mds::writer<policies> out({.out = where, .size_limit = 1_MiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = where, .size_limit = 1_MiB, .existing = mds::existing_dataset::replace});
   std::ifstream lines(folder + "/annotations.jsonl");
   for (std::string line; std::getline(lines, line);) {
     const mds::json::value about = mds::json::parse(line);

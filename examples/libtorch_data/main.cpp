@@ -37,7 +37,8 @@ using dataset = libtorch_data::stream_dataset<policies, "x", "y">;
 
 /// y = 3 x0 - 2 x1 + 1.
 static void write_dataset(const std::string& where) {
-  mds::writer<policies> out({.out = where, .size_limit = 16_KiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = where, .size_limit = 16_KiB, .existing = mds::existing_dataset::replace});
   std::mt19937 random(5);
   const auto draw = [&] { return static_cast<float>(random() % 2001) / 1000 - 1; };
   for (int i = 0; i < 1920; ++i) {

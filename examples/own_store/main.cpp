@@ -16,7 +16,8 @@ using policies = mds::policies<mds::schema<mds::column<"text", mds::str>>,
 
 int main(int count, char** words) try {
   const std::string url = std::string("tape://") + (count > 1 ? words[1] : "dataset.tape");
-  mds::writer<policies> out({.out = url, .size_limit = 1024, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = url, .size_limit = 1024, .existing = mds::existing_dataset::replace});
   for (int i = 0; i < 100; ++i) out.write("sample " + std::to_string(i));
   out.finish();
 

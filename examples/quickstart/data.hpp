@@ -31,8 +31,10 @@ using policies = mds::policies<
 
 /// Writes rows as one dataset, in place of one that is there; returns the number of rows.
 inline std::size_t write_dataset(const std::string& where, const std::vector<std::uint8_t>& rows) {
-  mds::writer<policies> out(
-      {.out = where, .compression = "zstd:3", .size_limit = 256_KiB, .exist_ok = true});
+  mds::writer<policies> out({.out = where,
+                             .compression = "zstd:3",
+                             .size_limit = 256_KiB,
+                             .existing = mds::existing_dataset::replace});
   const std::size_t count = rows.size() / row_bytes;
   for (std::size_t i = 0; i < count; ++i) out.write(corpus::row(rows, i));
   out.finish();

@@ -31,7 +31,7 @@ struct encrypted {
 int main() {
   const encrypted store{mds::store::local("secret")};
   mds::writer<mds::policies<mds::schema<mds::column<"x", std::int64_t>>>> out(
-      {.out = store, .exist_ok = true});
+      {.out = store, .existing = mds::existing_dataset::replace});
   for (std::int64_t i = 0; i < 1'000; ++i) out.write(i);
   out.finish();
   mds::dataset<> data({.streams = {{.store = store}}});

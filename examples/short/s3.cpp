@@ -15,7 +15,8 @@ using policies = mds::policies<mds::schema<mds::column<"x", std::int64_t>>, mds:
 
 int main(int count, char** words) {
   const std::string url = count > 1 ? words[1] : "s3://bucket/numbers";
-  mds::writer<policies> out({.out = url, .size_limit = 16_KiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = url, .size_limit = 16_KiB, .existing = mds::existing_dataset::replace});
   for (std::int64_t i = 0; i < 10'000; ++i) out.write(i);
   out.finish();
 

@@ -14,7 +14,8 @@ using policies = mds::policies<
                 mds::column<"label", std::int64_t>>>;
 
 void write(const std::string& name, std::int64_t count) {
-  mds::writer<policies> out({.out = name, .size_limit = 64_KiB, .exist_ok = true});
+  mds::writer<policies> out(
+      {.out = name, .size_limit = 64_KiB, .existing = mds::existing_dataset::replace});
   for (std::int64_t i = 0; i < count; ++i) {
     const std::string text = name + " number " + std::to_string(i);
     const std::vector<std::uint16_t> tokens(text.begin(), text.end());

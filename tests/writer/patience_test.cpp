@@ -65,7 +65,7 @@ void write_dataset(const throttling& store) {
   options.out = store;
   options.columns = {{"x", "int"}};
   options.max_workers = 0;
-  options.exist_ok = true;
+  options.existing = mds::existing_dataset::replace;
   mds::writer<policies> out(std::move(options));
   out.write({{"x", std::int64_t{1}}});
   out.finish();

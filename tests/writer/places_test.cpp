@@ -542,9 +542,6 @@ TEST_CASE("parts that are none, and what a part cannot do, are refused", "[write
   for (const auto mode : {existing_dataset::replace, existing_dataset::append})
     support::expect_error([&] { writer out(part(store, 0, 3, mode)); }, errc::invalid_argument,
                           {"part", "resume"});
-  auto same = part(store, 0, 3);
-  same.exist_ok = true;
-  support::expect_error([&] { writer out(same); }, errc::invalid_argument, {"part", "resume"});
   // One part is the whole, in the directory itself.
   write_all(part(store, 0, 1), 0, 10);
   CHECK(mdstream::exists(store, "shard.00000.mds"));

@@ -308,11 +308,6 @@ TEST_CASE("a writer does not go on with other options, and removes nothing", "[w
   other.hashes = {};
   refused(other, "\"hashes\"");
   refused(mds(store, compression.empty() ? "zstd" : ""), "shard.00000.mds");
-  auto twice = mds(store, compression);
-  twice.exist_ok = true;
-  twice.existing = existing_dataset::resume;
-  support::expect_error([&] { mds_writer out(std::move(twice)); }, errc::invalid_argument,
-                        {"exist_ok", "resume"});
 }
 
 TEST_CASE("a finished dataset has nothing left to write, and appending goes on, too",

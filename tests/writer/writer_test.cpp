@@ -326,23 +326,25 @@ TEST_CASE("finishing again after the store recovered writes the whole index", "[
 
 TEST_CASE("a dataset that is there is kept unless it may be replaced", "[writer]") {
   using namespace writer_test;
+  using mdstream::existing_dataset;
   const memory store;
-  const auto open = [&](bool replace) {
+  const auto open = [&](existing_dataset existing) {
     return mdstream::writer_options{
-        .out = store, .columns = {{"x", "int"}}, .size_limit = 300, .exist_ok = replace};
+        .out = store, .columns = {{"x", "int"}}, .size_limit = 300, .existing = existing};
   };
   {
-    mdstream::writer<dynamic_policies> out(open(false));
+    mdstream::writer<dynamic_policies> out(open(existing_dataset::error));
     for (int i = 0; i < 100; ++i) out.write({{"x", i}});
     out.finish();
   }
   store.write("notes.txt", mdstream::as_bytes("mine"));
   const auto before = objects(store);
-  support::expect_error([&] { mdstream::writer<dynamic_policies> out(open(false)); },
-                        errc::invalid_argument, {"already there", "existing"});
+  support::expect_error(
+      [&] { mdstream::writer<dynamic_policies> out(open(existing_dataset::error)); },
+      errc::invalid_argument, {"already there", "existing"});
   CHECK(objects(store) == before);
   {
-    mdstream::writer<dynamic_policies> out(open(true));
+    mdstream::writer<dynamic_policies> out(open(existing_dataset::replace));
     CHECK(store.list("").size() == 1);
     out.write({{"x", 1}});
     out.finish();

@@ -71,7 +71,8 @@ struct writer_progress {
 /// the writer throws as the failure of that shard.
 using progress_function = std::function<void(const writer_progress&)>;
 
-/// Options of a writer; the names and defaults are those of Python's MDSWriter.
+/// Options of a writer; names and defaults are those of Python's MDSWriter. Its `exist_ok` is one
+/// choice of `existing`.
 struct writer_options {
   /// The directory of the dataset. For a split, `<root>/<split>`.
   store_target out{};
@@ -87,8 +88,6 @@ struct writer_options {
   /// Threads that hash, compress and store finished shards during the next one; 0: the calling
   /// thread does. Each has a shard in memory. The output does not depend on the number.
   unsigned max_workers = 2;
-  /// Replaces a dataset that exists: short for `existing = existing_dataset::replace`.
-  bool exist_ok = false;
   /// What happens to a dataset that exists: `error`, `replace`, `append` or `resume`.
   existing_dataset existing = existing_dataset::error;
   /// This process's part, where several write one dataset. Each part goes into a directory of its
@@ -125,7 +124,6 @@ struct row_writer_options {
   /// count.
   byte_size size_limit{std::uint64_t{1} << 26};
   unsigned max_workers = 2;
-  bool exist_ok = false;
   existing_dataset existing = existing_dataset::error;
   writer_part part{};
   std::string keep_local{};

@@ -59,7 +59,7 @@ class dataset_sink {
                                                   storage.codecs, storage.hashes,
                                                   upload_extras{place_.copy(), opts.progress})),
         shard_(make_()) {
-    prepare(opts.exist_ok, opts.existing, layout, check);
+    prepare(opts.existing, layout, check);
   }
 
   /// The shard that is being written.
@@ -95,8 +95,7 @@ class dataset_sink {
             {retry_budget(), tells_of_trouble(opts.warn, {}, opts.patience)}};
   }
 
-  void prepare(bool exist_ok, existing_dataset existing, const sample_layout& layout,
-               const stored_shard_check& check);
+  void prepare(existing_dataset mode, const sample_layout& layout, const stored_shard_check& check);
 
   /// Takes over the entries of the index that is there; shards are numbered on from its last.
   dataset_index read_entries(const std::string& text, const sample_layout& layout,

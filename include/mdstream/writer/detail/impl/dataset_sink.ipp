@@ -109,14 +109,8 @@ MDSTREAM_INLINE void dataset_sink::finish() {
   finished_ = true;
 }
 
-MDSTREAM_INLINE void dataset_sink::prepare(bool exist_ok, existing_dataset existing,
-                                           const sample_layout& layout,
+MDSTREAM_INLINE void dataset_sink::prepare(existing_dataset mode, const sample_layout& layout,
                                            const stored_shard_check& check) {
-  if (exist_ok && existing != existing_dataset::error && existing != existing_dataset::replace)
-    throw error(errc::invalid_argument,
-                "exist_ok replaces the dataset that is there, existing = append or resume keeps "
-                "it: give one");
-  const existing_dataset mode = exist_ok ? existing_dataset::replace : existing;
   place_.require_free(mode);
   if (mode == existing_dataset::append || mode == existing_dataset::resume) {
     const std::optional<std::string> index = index_of(uploader_->store());
