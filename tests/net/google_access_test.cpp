@@ -51,7 +51,7 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
     CHECK(said.text().find("hush") == std::string::npos);
   };
   refused("{}", "\"type\"");
-  refused(R"({"type": "hush"})", "its type is none of");
+  refused(R"({"type": "hush"})", "its type is not one of");
   refused("{\"type\":\n hush", "line 2");
   refused(R"({"type": "authorized_user", "client_id": "c"})", "\"client_secret\"");
   const std::string federated =
@@ -76,7 +76,7 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
           "quota_project_id");
   refused(R"({"type": "impersonated_service_account"})", "source_credentials");
   refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": "hush"}})",
-          "its type is none of");
+          "its type is not one of");
   refused(R"({"type": "impersonated_service_account", "source_credentials": {"type": )"
           R"("external_account", "service_account_impersonation_url": "hush"}})",
           "use delegates");

@@ -185,7 +185,7 @@ MDSTREAM_INLINE decltype(google_file::who) google_identity_of(const google_membe
   if (kind == "authorized_user") return google_user_of(in);
   if (kind == "external_account") return google_federation_of(in);
   in.refuse(
-      "its type is none of service_account, authorized_user, external_account and "
+      "its type is not one of service_account, authorized_user, external_account and "
       "impersonated_service_account");
 }
 

@@ -51,7 +51,7 @@ MDSTREAM_INLINE std::string google_aws_subject(const google_federation& of,
                                                const aws_credentials& keys,
                                                wall_clock::time_point now) {
   const std::string who = "the workload on AWS";
-  if (!is_aws_region(region)) throw no_token(who, "the region of this machine is none of AWS's");
+  if (!is_aws_region(region)) throw no_token(who, "the region of this machine is not one of AWS's");
   std::string url = source.identity_url;
   constexpr std::string_view place = "{region}";
   for (std::size_t at = 0; (at = url.find(place, at)) != std::string::npos; at += region.size()) {

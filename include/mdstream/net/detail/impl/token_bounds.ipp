@@ -57,7 +57,7 @@ MDSTREAM_INLINE void token_bounds::require(const std::string& source, std::strin
   }
   if (of_url && !is_of_service(to->host)) {
     throw token_refused(source, *to,
-                        "the dataset's URL names this host, which is none of " + service +
+                        "the dataset's URL names this host, which is not one of " + service +
                             "'s; if you trust it, name it by " + setting +
                             " or the store's option endpoint");
   }

@@ -33,7 +33,7 @@ MDSTREAM_INLINE dtype npy_dtype(std::string_view text) {
     const char letter = is_floating(each) ? 'f' : mdstream::to_string(each)[0] == 'u' ? 'u' : 'i';
     if (kind[0] == letter && kind[1] == static_cast<char>('0' + size_of(each))) return each;
   }
-  fail_npy("has elements that are none of the eleven number types");
+  fail_npy("has elements whose type is not one of the eleven number types");
 }
 
 MDSTREAM_INLINE npy_array parse_npy(bytes_view file) {

@@ -140,7 +140,7 @@ MDSTREAM_INLINE oci_settings resolve_oci(std::string_view url, const oci_options
     }
     region = detail::oci_region(region);
     if (!detail::oci::is_name(region) || region.find('.') != std::string::npos) {
-      throw detail::cloud::bad_url(url, "the region is none of OCI's");
+      throw detail::cloud::bad_url(url, "the region is not one of OCI's");
     }
     out.endpoint = "https://objectstorage." + region + '.' +
                    detail::oci_domain(
