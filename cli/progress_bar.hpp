@@ -1,6 +1,6 @@
 #pragma once
 
-/// A line on stderr that shows how far a copy is, where stderr is a terminal.
+/// A line on stderr that shows how far a command is, where stderr is a terminal.
 
 #include <unistd.h>
 

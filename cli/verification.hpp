@@ -6,9 +6,9 @@
 
 #include "command.hpp"
 #include "dataset_files.hpp"
+#include "progress_bar.hpp"
 
-#include <unistd.h>
-
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -40,9 +40,11 @@ class verification {
   /// Number of faults; each is a line on stdout.
   std::size_t run() {
     const mds::dataset_index& index = dataset_.index();
-    const bool shows = isatty(STDERR_FILENO) == 1;
-    for (std::size_t shard = 0; shard < index.shards(); ++shard) {
-      if (shows) std::fprintf(stderr, "\rshard %zu of %zu", shard + 1, index.shards());
+    std::atomic<std::size_t> done = 0;
+    const progress_bar bar([&](double) {
+      return std::to_string(done) + " of " + std::to_string(index.shards()) + " shards";
+    });
+    for (std::size_t shard = 0; shard < index.shards(); ++shard, ++done) {
       if (rules_.partial && !is_there(shard)) continue;
       ++checked_;
       lacks_hash_ = false;
@@ -53,7 +55,6 @@ class verification {
       if (lacks_hash_) ++uncheckable_;
       if (faults_ > before && rules_.on_fault) rules_.on_fault(shard);
     }
-    if (shows && index.shards() > 0) std::fputs("\n", stderr);
     return faults_;
   }
 

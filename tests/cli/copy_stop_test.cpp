@@ -1,4 +1,4 @@
-// mdstream copy that is killed or stopped, or shows how far it is.
+// mdstream copy that is killed or stopped, and how far copy and verify are on a terminal.
 
 #include <atomic>
 #include <chrono>
@@ -8,6 +8,7 @@
 #include "cli/copying.hpp"
 #include "cli/progress_bar.hpp"
 #include "support/catch.hpp"
+#include "support/plain_dataset.hpp"
 #include "support/scripted_server.hpp"
 
 namespace copy_stop_test {
@@ -102,6 +103,24 @@ TEST_CASE("a terminal shows how far a copy is", "[cli]") {
   CHECK(screen.shows("0 of 3 objects, 1"));  // 146 KiB, as soon as they came
   server.let_go();
   CHECK(copy.wait().status == 0);
+}
+
+TEST_CASE("a terminal shows how many shards were verified", "[cli]") {
+  const scratch data;
+  support::write_plain_dataset(data / "rows", {10, 10, 10});
+  std::atomic<bool> halts = true;
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    while (halts && request.target == "/rows/shard.00002.mds")
+      if (!to.wait(std::chrono::milliseconds(10))) return;
+    const std::string all = text_of(data.path() + request.target);
+    if (request.method != "HEAD") return void(to.answer("200 OK", all));
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(all.size()) + "\r\n\r\n");
+  });
+  terminal screen;
+  process verify({}, {server.url() + "/rows"}, screen.inside(), "verify");
+  CHECK(screen.shows("2 of 3 shards"));
+  halts = false;
+  CHECK(verify.wait().status == 0);
 }
 
 TEST_CASE("the time left is that of the bytes that are to be brought", "[cli]") {

@@ -113,15 +113,15 @@ class terminal {
   std::string shown_;
 };
 
-// `mdstream copy WORD...` under way, with some variables of the environment.
+// `mdstream copy WORD...`, or another command, under way, with some variables of the environment.
 class process {
  public:
   // Stderr goes to `err` where one is given.
   process(const std::vector<std::string>& environment, const std::vector<std::string>& words,
-          int err = -1) {
+          int err = -1, const std::string& command = "copy") {
     std::vector<std::string> all{"env"};
     all.insert(all.end(), environment.begin(), environment.end());
-    all.insert(all.end(), {MDSTREAM_CLI, "copy"});
+    all.insert(all.end(), {MDSTREAM_CLI, command});
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> argv;
     for (std::string& each : all) argv.push_back(each.data());
