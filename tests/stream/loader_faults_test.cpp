@@ -144,6 +144,10 @@ TEST_CASE("a batch counts when it is handed out, and one call is outstanding at 
   support::expect_error([&] { second.get(); }, mds::errc::invalid_argument, {"not completed"});
   CHECK(position(one.state()) ==
         10);  // the second batch is built by now, or will be; nobody has it
+  mds::run_state later = mds::parse_state(one.state());
+  later.at.epoch = 4;
+  support::expect_error([&] { one.load_state(mds::to_text(later)); }, mds::errc::invalid_argument,
+                        {"not completed"});
   mine.run();
   CHECK(arrived);
   CHECK(position(one.state()) == 20);

@@ -283,6 +283,7 @@ class loader {
   /// mix, order or global batch size that is not accepted. It throws that, too, for a state of an
   /// epoch that this loader has already begun: to go back, create a new loader.
   /// `errc::unsupported` if something else is accepted and differs, and the options have `phases`.
+  /// `errc::invalid_argument` while a call of `async_next` has not completed.
   void load_state(std::string_view text, accept accepted = accept::nothing) {
     engine_->load_state(parse_state(text), accepted);
   }

@@ -298,7 +298,7 @@ MDSTREAM_INLINE std::string batch_engine::python_state() const {
 }
 
 MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept accepted) {
-  made_.require_here("loader");
+  require_idle();
   resume_point at = saved.at;
   bool same_samples = true;
   std::uint64_t largest_batch = global_batch_size();
