@@ -39,15 +39,6 @@ namespace {
 using mdstream::as_bytes;
 using mdstream::as_text;
 
-/// The input's first part, whose size is a u32 in front of it; both are taken off.
-std::string_view take_part(std::string_view& input) {
-  if (input.size() < 4) return {};
-  const std::size_t size = mdstream::load<std::uint32_t>(as_bytes(input).data());
-  const std::string_view part = input.substr(4, size);
-  input.remove_prefix(4 + part.size());
-  return part;
-}
-
 /// Collates all samples of a shard into one batch on the heap, where a sanitizer sees its ends.
 /// Throws `bad_sample` for those that cannot be.
 void collate_shard(const mdstream::sample_layout& layout, const mdstream::mds_shard_view& shard) {

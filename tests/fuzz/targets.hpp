@@ -17,7 +17,9 @@ void json(std::string_view input);       ///< JSON text
 void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
 void collate(std::string_view input);    ///< u32 size of an index, its text, a raw MDS shard
-void state(std::string_view input);      ///< the text of a loader's state
+void join(
+    std::string_view input);  ///< two indexes, then the files of shards, each behind its u32 size
+void state(std::string_view input);  ///< the text of a loader's state
 void typed_json(
     std::string_view input);       ///< a line of `mdstream write`, for a column of every encoding
 void uri(std::string_view input);  ///< a URL
@@ -59,6 +61,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"pickle", &pickle},
                                      {"codec", &codec},
                                      {"collate", &collate},
+                                     {"join", &join},
                                      {"state", &state},
                                      {"typed_json", &typed_json},
                                      {"uri", &uri},

@@ -118,7 +118,7 @@ class joined_making final : public shard_making {
     joined_maker::fragment of;
     pages offsets{};  ///< of its samples, and the end; only where a range is read
     pages bytes{};
-    std::vector<std::byte> unzipped{};
+    pages unzipped{};
 
     [[nodiscard]] std::uint64_t offset(std::uint64_t i) const;  ///< `i`: of the fragment
   };

@@ -264,10 +264,11 @@ MDSTREAM_INLINE void joined_making::open_whole(piece& of) const {
                                   .url = url});
   }
   if (!index.zip(of.of.shard)) return;
-  of.unzipped.resize(static_cast<std::size_t>(index.raw(of.of.shard).bytes));
+  of.unzipped = room_for_object(index.raw(of.of.shard).bytes, url);
   diagnostics where{.url = url};
-  const std::error_code code = of_.request_.codecs.open(index.compression(of.of.shard))
-                                   ->decompress(stored, of.unzipped, where);
+  const std::error_code code =
+      of_.request_.codecs.open(index.compression(of.of.shard))
+          ->decompress(stored, {of.unzipped.data(), of.unzipped.size()}, where);
   if (where.url.empty()) where.url = url;
   if (code) throw error(code, std::move(where));
 }
@@ -285,8 +286,10 @@ MDSTREAM_INLINE std::vector<bytes_view> joined_making::samples_of(std::size_t da
     }
     const dataset_index& index = of_.sets_[dataset].index;
     try {
-      const mds_shard_view shard(each.unzipped.empty() ? read : bytes_view(each.unzipped),
-                                 index.shard_samples(each.of.shard));
+      const bool zipped = index.zip(each.of.shard).has_value();
+      const mds_shard_view shard(
+          zipped ? bytes_view(each.unzipped.data(), each.unzipped.size()) : read,
+          index.shard_samples(each.of.shard));
       for (std::uint64_t i = each.of.begin; i < each.of.end; ++i) out.push_back(shard[i]);
     } catch (const error& e) {
       diagnostics where = e.where();
