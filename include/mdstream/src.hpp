@@ -45,6 +45,7 @@
 #include <mdstream/net/detail/impl/fetch.ipp>
 #include <mdstream/net/detail/impl/http_client.ipp>
 #include <mdstream/net/detail/impl/oauth.ipp>
+#include <mdstream/net/detail/impl/program_access.ipp>
 #endif
 #if defined(MDSTREAM_WITH_CURL) && defined(MDSTREAM_WITH_OPENSSL)
 #include <mdstream/net/detail/impl/aws_profile.ipp>

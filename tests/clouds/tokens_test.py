@@ -224,7 +224,7 @@ class Tokens:
                       "print(json.dumps({'accessToken': json.load(answer)['access_token'], 'expires_on': int(time.time()) + 3600}))\n")
         az.chmod(0o700)
         asked = self.copy(url, **path)[0]
-        assert asked["words"] == "account get-access-token --resource https://storage.azure.com -o json".split(), asked
+        assert asked["words"] == "account get-access-token --resource https://storage.azure.com --output json".split(), asked
         az.write_text("#!/bin/sh\necho 'AADSTS50173: hush-cached; az login' >&2\nexit 1\n")
         said = self.copy(url, status=1, **path)
         assert "the login of Azure's command line" in said and "az account get-access-token" in said, said

@@ -2,6 +2,7 @@
 
 #include <mdstream/net/aws_key_texts.hpp>
 #include <mdstream/net/aws_sso.hpp>
+#include <mdstream/net/detail/program_access.hpp>
 #include <mdstream/net/http_url.hpp>
 #include <mdstream/net/ini.hpp>
 #include <mdstream/net/oauth.hpp>
@@ -13,7 +14,6 @@
 #include <mdstream/store/azure/options.hpp>
 #include <mdstream/store/detail/azure/api.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
-#include <mdstream/store/detail/dbfs/logins.hpp>
 #include <mdstream/store/detail/hf/messages.hpp>
 #include <mdstream/store/detail/hf/signed_urls.hpp>
 #include <mdstream/store/detail/s3/messages.hpp>
@@ -98,7 +98,7 @@ void cloud_answer(std::string_view input) {
     } else if (kind == "s3 session") {
       require(!net::parse_s3_session(input, "service").session_token.empty());
     } else if (kind == "printed token") {
-      require(!detail::dbfs::parse_printed_token(input, "program").secrets.empty());
+      require(!net::detail::parse_printed_token(input, "program", now).secrets.empty());
     } else if (kind == "sso keys") {
       require(!net::detail::parse_sso_keys(input, "service").anonymous());
     }

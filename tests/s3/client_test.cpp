@@ -20,15 +20,9 @@
 namespace s3_client_test {
 
 using namespace with_fake;
-using fake_s3::answer;
-using fake_s3::question;
 using fake_s3::refusal;
-using mds::errc;
-using mds::store::s3;
 using mds::store::s3_options;
 using mds::store::s3_payload;
-using support::error_of;
-using support::expect_error;
 
 /// A provider that gives other keys each time it is asked.
 class renewing {

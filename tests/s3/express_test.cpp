@@ -22,11 +22,6 @@ namespace s3_express_test {
 
 using namespace with_fake;
 using conformance::keys_of;
-using fake_s3::answer;
-using fake_s3::question;
-using mds::errc;
-using mds::store::s3;
-using support::expect_error;
 using support::scripted_request;
 
 std::string session_text(const std::string& id, const std::string& token,

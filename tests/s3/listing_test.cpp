@@ -18,11 +18,6 @@ namespace s3_listing_test {
 
 using namespace with_fake;
 using conformance::keys_of;
-using fake_s3::answer;
-using fake_s3::question;
-using mds::errc;
-using mds::store::s3;
-using support::expect_error;
 
 TEST_CASE("a listing goes through all pages, relative to the root", "[s3]") {
   mds::runtime threads(1);

@@ -18,9 +18,6 @@ namespace s3_presigned_test {
 
 using namespace with_fake;
 using namespace std::chrono_literals;
-using mds::errc;
-using mds::store::s3;
-using support::expect_error;
 
 int status_of(mds::runtime& threads, const std::string& method, const std::string& url,
               std::optional<std::string> body = {}) {

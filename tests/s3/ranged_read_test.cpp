@@ -23,11 +23,6 @@
 namespace s3_ranged_read_test {
 
 using namespace with_fake;
-using fake_s3::answer;
-using fake_s3::question;
-using mds::errc;
-using mds::store::s3;
-using support::expect_error;
 
 /// What a read of bytes 2 to 5 gives when the server answers so.
 std::string read_of(answer given) {

@@ -10,10 +10,17 @@
 
 #include "net/keys.hpp"
 #include "s3/fake_s3.hpp"
+#include "support/expect_error.hpp"
 
 namespace with_fake {
 
 namespace mds = mdstream;
+using fake_s3::answer;
+using fake_s3::question;
+using mds::errc;
+using mds::store::s3;
+using support::error_of;
+using support::expect_error;
 
 /// Variables of nobody: no profile, no keys of the machine that runs the tests.
 inline mds::net::environment no_variables() {

@@ -147,18 +147,34 @@ class shards {
     return ids;
   }
 
-  /// Takes the first batches, with no page in memory before each, nor after. The seventeenth is one
-  /// that counts for sixteen: what was read around its samples is more than memory holds.
-  void take_from_disk(mds::detail::batch_engine& from, std::uint64_t ticket) {
-    for (int i = 0; i < 17; ++i) {
-      REQUIRE(take(from, ticket).size() == batch_size);
-      REQUIRE(drop() == 0);
-    }
-  }
-
  private:
   std::unique_ptr<scratch_directory::scratch> dir_ = support::disk_directory();
   std::vector<std::string> files_;
+};
+
+/// The first epoch of a loader of such shards, where memory is said to hold so many bytes of them.
+template <class Kind>
+struct first_epoch {
+  explicit first_epoch(std::uint64_t bytes) {
+    memory = bytes;
+    loader = data.open();
+    ticket = loader->begin_epoch();
+  }
+
+  std::vector<std::int64_t> take() { return data.take(*loader, ticket); }
+
+  /// Takes the first batches, with no page in memory before each, nor after. The seventeenth is one
+  /// that counts for sixteen: what was read around its samples is more than memory holds.
+  void take_from_disk() {
+    for (int i = 0; i < 17; ++i) {
+      REQUIRE(take().size() == batch_size);
+      REQUIRE(data.drop() == 0);
+    }
+  }
+
+  shards<Kind> data{};
+  decltype(data.open()) loader{};
+  std::uint64_t ticket = 0;
 };
 
 }  // namespace disk_watch_test
@@ -166,24 +182,22 @@ class shards {
 TEMPLATE_TEST_CASE("a batch that memory does not hold is read before it is asked for", "",
                    disk_watch_test::fixed, disk_watch_test::varying) {
   using namespace disk_watch_test;
-  shards<TestType> data;
-  memory = 2 << 20;
-  const auto loader = data.open();
-  const std::uint64_t ticket = loader->begin_epoch();
-  data.take_from_disk(*loader, ticket);
-  REQUIRE(data.random_mappings().first == 0);
+  first_epoch<TestType> epoch(2 << 20);
+  epoch.take_from_disk();
+  REQUIRE(epoch.data.random_mappings().first == 0);
   std::size_t taken = 0;
   for (; taken < 6; ++taken) {
-    REQUIRE(data.take(*loader, ticket).size() == batch_size);
+    REQUIRE(epoch.take().size() == batch_size);
     // With it those of the next one were asked for, and are there some time.
-    while (data.resident() < (taken + 2) * batch_size * (sample_bytes - 99))
+    while (epoch.data.resident() < (taken + 2) * batch_size * (sample_bytes - 99))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  const auto [random, mappings] = data.random_mappings();
+  const auto [random, mappings] = epoch.data.random_mappings();
   CHECK(random > mappings / 2);  // these batches need most of them
   // Seven batches of samples that begin and end within pages, and what says where they are.
-  CHECK(data.resident() <= 7 * batch_size * (sample_bytes + 2 * support::page_bytes()) + (1 << 20));
-  CHECK(data.resident() < samples * sample_bytes / 4);
+  CHECK(epoch.data.resident() <=
+        7 * batch_size * (sample_bytes + 2 * support::page_bytes()) + (1 << 20));
+  CHECK(epoch.data.resident() < samples * sample_bytes / 4);
 }
 
 TEMPLATE_TEST_CASE("the same where batches are prefetched, to the end of two epochs", "",
@@ -210,38 +224,29 @@ TEMPLATE_TEST_CASE("the same where batches are prefetched, to the end of two epo
 
 TEST_CASE("once memory holds the shards they are no longer asked for") {
   using namespace disk_watch_test;
-  shards<fixed> data;
-  memory = 2 << 20;
-  const auto loader = data.open();
-  const std::uint64_t ticket = loader->begin_epoch();
-  data.take_from_disk(*loader, ticket);
-  REQUIRE(data.take(*loader, ticket).size() == batch_size);
-  CHECK(data.random_mappings().first > 0);
-  data.warm();
-  while (!data.take(*loader, ticket).empty()) {
+  first_epoch<fixed> epoch(2 << 20);
+  epoch.take_from_disk();
+  REQUIRE(epoch.take().size() == batch_size);
+  CHECK(epoch.data.random_mappings().first > 0);
+  epoch.data.warm();
+  while (!epoch.take().empty()) {
   }
-  CHECK(data.random_mappings().first == 0);
+  CHECK(epoch.data.random_mappings().first == 0);
 }
 
 TEST_CASE("where memory is enough for all shards the kernel reads as it likes") {
   using namespace disk_watch_test;
-  shards<fixed> data;
-  memory = 1 << 30;
-  const auto loader = data.open();
-  const std::uint64_t ticket = loader->begin_epoch();
-  while (!data.take(*loader, ticket).empty()) CHECK(data.random_mappings().first == 0);
-  CHECK(data.random_mappings().second > 0);
+  first_epoch<fixed> epoch(1 << 30);
+  while (!epoch.take().empty()) CHECK(epoch.data.random_mappings().first == 0);
+  CHECK(epoch.data.random_mappings().second > 0);
 }
 
 TEST_CASE("batches of more than a quarter of the memory are left to the kernel") {
   using namespace disk_watch_test;
-  shards<fixed> data;
-  memory = 4 * batch_size * sample_bytes - 1;
-  const auto loader = data.open();
-  const std::uint64_t ticket = loader->begin_epoch();
-  data.take_from_disk(*loader, ticket);
+  first_epoch<fixed> epoch(4 * batch_size * sample_bytes - 1);
+  epoch.take_from_disk();
   for (int i = 0; i < 4; ++i) {
-    REQUIRE(data.take(*loader, ticket).size() == batch_size);
-    CHECK(data.random_mappings().first == 0);
+    REQUIRE(epoch.take().size() == batch_size);
+    CHECK(epoch.data.random_mappings().first == 0);
   }
 }

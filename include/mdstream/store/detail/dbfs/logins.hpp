@@ -52,10 +52,6 @@ inline constexpr std::string_view entra_resource = "2ff814a6-3304-4ab8-85cb-cd0e
 /// proves what it may do there.
 [[nodiscard]] std::string management_scope(const store::dbfs_settings& settings);
 
-/// A token as the command lines of Azure and Databricks print it. Throws `errc::permission_denied`,
-/// naming `source`, for anything else.
-[[nodiscard]] net::access parse_printed_token(std::string_view text, const std::string& source);
-
 /// A workflow of GitHub: it gives out a token, which is exchanged.
 class github_access {
  public:
@@ -86,35 +82,8 @@ class entra_access {
   std::string resource_id_;
 };
 
-/// A program that prints a token. It runs on the pool, for half a minute at most. If it is not
-/// there, or fails and is not `required`, there are no credentials.
-class program_access {
- public:
-  /// The words of the command; nothing if it is not to be run. What it throws is the failure.
-  using function = std::function<std::optional<std::vector<std::string>>()>;
-
-  program_access(runtime& threads, std::string source, bool required, function make)
-      : threads_(&threads),
-        source_(std::move(source)),
-        required_(required),
-        make_(std::move(make)) {}
-
-  void async_find(std::stop_token stop, diagnostics& where, net::access_handler done) const;
-
- private:
-  [[nodiscard]] static std::optional<net::access> token_of(const std::vector<std::string>& words,
-                                                           const std::string& source, bool required,
-                                                           const std::stop_token& stop);
-
-  runtime* threads_;
-  std::string source_;
-  bool required_;
-  function make_;
-};
-
 static_assert(net::keys_provider<github_access, net::access> &&
-              net::keys_provider<entra_access, net::access> &&
-              net::keys_provider<program_access, net::access>);
+              net::keys_provider<entra_access, net::access>);
 
 }  // namespace mdstream::inline v0::detail::dbfs
 

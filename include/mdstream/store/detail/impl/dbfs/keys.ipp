@@ -1,7 +1,7 @@
 #pragma once
 
 #include <mdstream/core/detail/base64.hpp>
-#include <mdstream/net/detail/program.hpp>
+#include <mdstream/net/detail/program_access.hpp>
 #include <mdstream/net/oauth.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/store/detail/dbfs/keys.hpp>
@@ -36,28 +36,24 @@ MDSTREAM_INLINE std::optional<net::token_request> principal_question(
       .form = net::form_of({{"grant_type", "client_credentials"}, {"scope", "all-apis"}})};
 }
 
-MDSTREAM_INLINE std::optional<std::vector<std::string>> azure_command(
+MDSTREAM_INLINE std::optional<net::detail::program> azure_command(
     const store::dbfs_settings& settings, const net::environment& variables) {
-  const auto program = net::detail::find_program("az", variables("PATH").value_or(""));
-  if (!program) return std::nullopt;
-  std::vector<std::string> words{
-      *program,   "account", "get-access-token", "--resource", std::string(entra_resource),
-      "--output", "json"};
-  if (!settings.azure_tenant_id.empty()) {
-    words.insert(words.end(), {"--tenant", settings.azure_tenant_id});
+  auto out = net::detail::azure_token_program(variables, entra_resource);
+  if (out && !settings.azure_tenant_id.empty()) {
+    out->words.insert(out->words.end(), {"--tenant", settings.azure_tenant_id});
   }
-  return words;
+  return out;
 }
 
-MDSTREAM_INLINE std::optional<std::vector<std::string>> databricks_command(
+MDSTREAM_INLINE std::optional<net::detail::program> databricks_command(
     const store::dbfs_settings& settings, const net::environment& variables) {
   const std::string name = settings.cli_path.empty() ? "databricks" : settings.cli_path;
-  const auto program = net::detail::find_program(name, variables("PATH").value_or(""));
-  if (!program) return std::nullopt;
+  const auto path = net::detail::find_program(name, variables("PATH").value_or(""));
+  if (!path) return std::nullopt;
   bounds(settings).require("Databricks' command line", settings.host);
   const bool named = !settings.profile.empty();
-  return std::vector<std::string>{*program, "auth", "token", named ? "--profile" : "--host",
-                                  named ? settings.profile : settings.host};
+  return net::detail::program{.words = {*path, "auth", "token", named ? "--profile" : "--host",
+                                        named ? settings.profile : settings.host}};
 }
 
 MDSTREAM_INLINE std::vector<net::any_access> ways_in(runtime& threads,
@@ -100,13 +96,17 @@ MDSTREAM_INLINE std::vector<net::any_access> ways_in(runtime& threads,
                                "the machine's managed identity",
                                [=] { return machine_question(settings, variables); });
   });
+  // One that fails leaves the other ways, unless it is the one that is named.
+  const auto no_login = [all](const net::detail::program_result&) { return all; };
   add("azure-cli", is_azure, [&]() -> net::any_access {
-    return program_access(threads, "Azure's command line (az)", !all,
-                          [=] { return azure_command(settings, variables); });
+    return net::detail::program_access(
+        threads, "Azure's command line (az)", [=] { return azure_command(settings, variables); },
+        no_login);
   });
   add("databricks-cli", true, [&]() -> net::any_access {
-    return program_access(threads, "Databricks' command line", !all,
-                          [=] { return databricks_command(settings, variables); });
+    return net::detail::program_access(
+        threads, "Databricks' command line",
+        [=] { return databricks_command(settings, variables); }, no_login);
   });
   if (!all) {
     out.push_back(net::computed_access([type = settings.auth_type]() -> std::optional<net::access> {

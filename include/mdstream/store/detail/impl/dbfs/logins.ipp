@@ -1,7 +1,6 @@
 #pragma once
 
 #include <mdstream/core/json/value.hpp>
-#include <mdstream/net/detail/program.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/settings_file.hpp>
 #include <mdstream/net/uri.hpp>
@@ -125,31 +124,6 @@ MDSTREAM_INLINE std::string management_scope(const store::dbfs_settings& setting
   return std::string(cloud_of(settings).management) + "/.default";
 }
 
-MDSTREAM_INLINE net::access parse_printed_token(std::string_view text, const std::string& source) {
-  json::value said;
-  try {
-    said = json::parse(text);
-  } catch (const error&) {
-    throw net::detail::no_token(source, "it prints no JSON");
-  }
-  const auto text_of = [&](const char* name) -> std::string {
-    const json::value* const found = said.find(name);
-    const bool is_text = found != nullptr && found->type() == json::kind::string;
-    return is_text ? found->as<std::string>() : std::string();
-  };
-  std::string token = text_of("access_token");
-  if (token.empty()) token = text_of("accessToken");
-  if (token.empty()) throw net::detail::no_token(source, "what it prints has none");
-  std::optional<net::wall_clock::time_point> expires = net::parse_iso_time(text_of("expiry"));
-  // Azure's: seconds since 1970, beside a local time of no zone, which is left alone.
-  if (const auto at = net::detail::seconds_of(said.find("expires_on"))) {
-    expires = net::detail::time_of_seconds(*at);
-  }
-  if (!expires) expires = net::web_token_expiry(token);
-  return net::bearer_access(net::detail::token_of_file(token, source), source,
-                            expires.value_or(net::wall_clock::now() + net::unsaid_lifetime));
-}
-
 MDSTREAM_INLINE github_access::github_access(net::fetcher from, store::dbfs_settings settings,
                                              net::environment variables)
     : from_(std::move(from)), settings_(std::move(settings)), variables_(std::move(variables)) {}
@@ -233,34 +207,6 @@ MDSTREAM_INLINE void entra_access::async_find(std::stop_token stop, diagnostics&
               done({}, with_management(std::move(keys), *second, resource_id));
             });
       });
-}
-
-MDSTREAM_INLINE std::optional<net::access> program_access::token_of(
-    const std::vector<std::string>& words, const std::string& source, bool required,
-    const std::stop_token& stop) {
-  const net::detail::program_result said = net::detail::run_program({.words = words}, source, stop);
-  if (said.status == 0) return parse_printed_token(said.output, source);
-  if (!required) return std::nullopt;
-  std::string command;
-  for (const std::string& each : words) command += (command.empty() ? "" : " ") + each;
-  throw net::detail::no_token(source, "it ends with status " + std::to_string(said.status) +
-                                          "; run it to see why: " + command);
-}
-
-MDSTREAM_INLINE void program_access::async_find(std::stop_token stop, diagnostics& where,
-                                                net::access_handler done) const {
-  threads_->post([make = make_, source = source_, required = required_, stop = std::move(stop),
-                  &where, done = std::move(done)]() mutable {
-    std::error_code code;
-    std::optional<net::access> keys;
-    try {
-      if (const auto words = make()) keys = token_of(*words, source, required, stop);
-    } catch (const error& e) {
-      where = e.where();
-      code = e.code();
-    }
-    done(code, std::move(keys));
-  });
 }
 
 }  // namespace mdstream::inline v0::detail::dbfs
