@@ -298,7 +298,6 @@
 #include <mdstream/stream/detail/impl/state.ipp>
 #include <mdstream/stream/detail/impl/subset.ipp>
 #include <mdstream/stream/detail/impl/substitutions.ipp>
-#include <mdstream/stream/detail/impl/waiting_call.ipp>
 #include <mdstream/stream/detail/impl/watch.ipp>
 #endif
 
@@ -309,6 +308,7 @@
 #include <mdstream/async/detail/impl/socket_watch.ipp>
 #include <mdstream/async/detail/impl/start_thread.ipp>
 #include <mdstream/async/detail/impl/strand.ipp>
+#include <mdstream/async/detail/impl/waiting_call.ipp>
 #include <mdstream/async/detail/impl/work_count.ipp>
 #include <mdstream/codec/detail/impl/codec.ipp>
 #include <mdstream/codec/detail/impl/codec_set.ipp>

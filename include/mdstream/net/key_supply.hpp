@@ -3,6 +3,7 @@
 /// The credentials of requests, of whatever kind: providers, asked one after
 /// another, and keys kept until they are about to expire.
 
+#include <mdstream/async/detail/waiting_call.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/net/time_text.hpp>
@@ -142,7 +143,9 @@ class cached_keys {
       ask = !fresh && !std::exchange(shared_->asking, true);
     }
     // Outside the lock: with a stop that came meanwhile it runs at once.
-    if (waits) waits->on_stop.emplace(std::move(stop), stopper{shared_, waits});
+    if (waits) {
+      mdstream::detail::waiting_call::wait_for_stop(std::move(stop), std::weak_ptr(shared_), waits);
+    }
     if (ask) ask_provider(shared_);
     if (kept) done({}, std::move(kept));
   }
@@ -156,29 +159,10 @@ class cached_keys {
   }
 
  private:
-  struct shared;
-  struct waiter;
-
-  struct stopper {
-    std::weak_ptr<shared> common;
-    std::weak_ptr<waiter> who;
-    void operator()() const {
-      const auto all = common.lock();
-      const auto one = who.lock();
-      if (!all || !one) return;
-      {
-        const std::lock_guard lock(all->mutex);
-        if (std::erase(all->waiting, one) == 0) return;  // it has its answer
-      }
-      one->done(errc::canceled, std::nullopt);
-    }
-  };
-
-  struct waiter {
+  struct waiter : mdstream::detail::waiting_call {
     waiter(diagnostics* w, keys_handler<Keys> d) : where(w), done(std::move(d)) {}
     diagnostics* where;
     keys_handler<Keys> done;
-    std::optional<std::stop_callback<stopper>> on_stop{};
   };
 
   struct shared {
@@ -193,6 +177,14 @@ class cached_keys {
     }
     [[nodiscard]] bool still_good() const {
       return keys && (!keys->expires || *keys->expires > now());
+    }
+
+    void cancel(const std::shared_ptr<waiter>& one) {
+      {
+        const std::lock_guard lock(mutex);
+        if (std::erase(waiting, one) == 0) return;  // it has its answer
+      }
+      one->done(errc::canceled, std::nullopt);
     }
 
     const any_keys<Keys> provider;

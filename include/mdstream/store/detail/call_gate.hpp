@@ -2,6 +2,7 @@
 
 /// Holds calls back until they may be under way.
 
+#include <mdstream/async/detail/waiting_call.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/schedule/detail/adaptive_limit.hpp>
 #include <mdstream/schedule/detail/line_limit.hpp>
@@ -59,14 +60,8 @@ class call_gate : public std::enable_shared_from_this<call_gate> {
   [[nodiscard]] std::size_t most() const;
 
  private:
+  friend class waiting_call;
   struct waiter;
-
-  struct stopper {
-    std::weak_ptr<call_gate> gate;
-    std::weak_ptr<waiter> who;
-    void operator()() const;
-  };
-
   using waiters = std::list<std::shared_ptr<waiter>>;
 
   /// The caller holds the lock, of these as well.
@@ -74,6 +69,8 @@ class call_gate : public std::enable_shared_from_this<call_gate> {
   /// Calls without a place may be many, and none is needed now.
   [[nodiscard]] std::shared_ptr<waiter> take_first();
   void forget(waiters::iterator at, const waiter& one);
+  /// Without the lock.
+  void cancel(const std::shared_ptr<waiter>& one);
   /// A thread starts calls in a loop: a store whose calls complete at once would otherwise start
   /// each one from within the one before.
   void start_waiting(std::unique_lock<std::mutex>& lock);

@@ -2,6 +2,7 @@
 
 /// Batches ahead of the loop: prepared and put together on the pool, handed out in order.
 
+#include <mdstream/async/detail/waiting_call.hpp>
 #include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/detail/shard_ref.hpp>
@@ -10,7 +11,6 @@
 #include <mdstream/stream/detail/batch_reader.hpp>
 #include <mdstream/stream/detail/copied_samples.hpp>
 #include <mdstream/stream/detail/prepared_samples.hpp>
-#include <mdstream/stream/detail/waiting_call.hpp>
 
 #include <atomic>
 #include <chrono>

@@ -3,6 +3,7 @@
 /// One epoch on one rank, carried out: says when the next batch can be built, and what is done
 /// about shards that cannot be read.
 
+#include <mdstream/async/detail/waiting_call.hpp>
 #include <mdstream/async/detail/work_count.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
@@ -12,7 +13,6 @@
 #include <mdstream/stream/detail/lookahead.hpp>
 #include <mdstream/stream/detail/recovery.hpp>
 #include <mdstream/stream/detail/shard_supply.hpp>
-#include <mdstream/stream/detail/waiting_call.hpp>
 
 #include <atomic>
 #include <chrono>

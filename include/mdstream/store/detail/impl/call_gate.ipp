@@ -8,7 +8,7 @@
 
 namespace mdstream::inline v0::detail {
 
-struct call_gate::waiter {
+struct call_gate::waiter : waiting_call {
   waiter(call s, std::shared_ptr<const call_place> p) : start(std::move(s)), place(std::move(p)) {}
   [[nodiscard]] std::uint64_t ticket() const noexcept { return place ? place->ticket : 0; }
   [[nodiscard]] bool is_needed_now() const noexcept {
@@ -19,17 +19,13 @@ struct call_gate::waiter {
   const std::shared_ptr<const call_place> place;
   bool waits = true;
   waiters::iterator at{};
-  std::optional<std::stop_callback<stopper>> on_stop{};
 };
 
-MDSTREAM_INLINE void call_gate::stopper::operator()() const {
-  const auto all = gate.lock();
-  const auto one = who.lock();  // goes first, and this with it
-  if (!all || !one) return;
+MDSTREAM_INLINE void call_gate::cancel(const std::shared_ptr<waiter>& one) {
   {
-    const std::lock_guard lock(all->mutex_);
+    const std::lock_guard lock(mutex_);
     if (!std::exchange(one->waits, false)) return;
-    all->forget(one->at, *one);
+    forget(one->at, *one);
   }
   one->start(std::nullopt);
 }
@@ -47,9 +43,7 @@ MDSTREAM_INLINE void call_gate::begin(std::stop_token stop, call start,
     if (!one->waits) return;
   }
   // Outside the lock: with a stop that came meanwhile it runs at once.
-  if (stop.stop_possible()) {
-    one->on_stop.emplace(std::move(stop), stopper{weak_from_this(), one});
-  }
+  waiting_call::wait_for_stop(std::move(stop), weak_from_this(), one);
 }
 
 MDSTREAM_INLINE void call_gate::end(ticket begun, const std::error_code& failure) {

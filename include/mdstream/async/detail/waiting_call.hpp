@@ -4,8 +4,10 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -16,6 +18,19 @@ class waiting_call {
   /// `cancel` is called on the thread that requests the stop, or here where it was requested
   /// before.
   void wait_for_stop(std::stop_token stop, std::function<void()> cancel);
+  /// The same for one of the calls that wait in a queue: `queue->cancel(call)` is called where
+  /// neither is gone.
+  template <class Queue, class Call>
+  static void wait_for_stop(std::stop_token stop, std::weak_ptr<Queue> queue,
+                            const std::shared_ptr<Call>& call) {
+    if (!stop.stop_possible()) return;
+    call->wait_for_stop(std::move(stop),
+                        [queue = std::move(queue), weak_call = std::weak_ptr(call)] {
+                          const auto all = queue.lock();
+                          const auto one = weak_call.lock();  // goes first, and this with it
+                          if (all && one) all->cancel(one);
+                        });
+  }
   [[nodiscard]] bool stop_requested() const noexcept { return stop_.stop_requested(); }
   void forget_stop() noexcept { on_stop_.reset(); }
 
@@ -29,5 +44,5 @@ class waiting_call {
 }  // namespace mdstream::inline v0::detail
 
 #ifndef MDSTREAM_SEPARATE_COMPILATION
-#include <mdstream/stream/detail/impl/waiting_call.ipp>
+#include <mdstream/async/detail/impl/waiting_call.ipp>
 #endif

@@ -1,10 +1,8 @@
 #pragma once
 
+#include <mdstream/async/detail/waiting_call.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/stream/detail/waiting_call.hpp>
 #include <mdstream/version.hpp>
-
-#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -16,7 +14,7 @@ MDSTREAM_INLINE void waiting_call::wait_for_stop(std::stop_token stop,
 
 MDSTREAM_INLINE std::exception_ptr waiting_call::canceled() {
   return std::make_exception_ptr(
-      error(errc::canceled, "the call was canceled before its batch was ready"));
+      error(errc::canceled, "the call was canceled before it was answered"));
 }
 
 }  // namespace mdstream::inline v0::detail
