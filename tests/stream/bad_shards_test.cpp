@@ -70,6 +70,13 @@ ids_list rest_of(Loader& loader) {
 
 using texts = mds::policies<mds::schema<mds::column<"text", mds::str>>>;
 
+/// Streams of so many shards.
+mds::detail::shard_numbers numbered(const std::vector<std::uint32_t>& streams) {
+  mds::detail::shard_numbers out;
+  for (const std::uint32_t shards : streams) out.add_stream(shards);
+  return out;
+}
+
 /// Sixty samples, some ten in each shard.
 void write_texts(const std::string& where) {
   mds::writer<texts> out({.out = where, .size_limit = 400});
@@ -93,7 +100,8 @@ TEST_CASE(
     std::vector<std::uint32_t> bad;
     for (std::uint32_t shard = 0; shard < sizes.size(); ++shard)
       if (shard != 0 && shard != streams[0] && random() % 2 == 0) bad.push_back(shard);
-    mds::detail::substitutions at_once(streams), one_by_one(streams);
+    mds::detail::substitutions at_once(bad_shards_test::numbered(streams));
+    mds::detail::substitutions one_by_one = at_once;
     for (const auto shard : bad) at_once.add(shard);
     std::vector<mds::detail::sample_location> places, original;
     for (std::uint64_t i = 0; i < locate.samples(); ++i) original.push_back(locate(i));
@@ -113,7 +121,7 @@ TEST_CASE(
       CHECK(now.index < sizes[now.shard]);
     }
   }
-  mds::detail::substitutions last({2, 1});
+  mds::detail::substitutions last(bad_shards_test::numbered({2, 1}));
   last.add(0);
   support::expect_error([&] { last.add(1); }, mds::errc::corrupt, {"no shard of the stream"});
   support::expect_error([&] { last.add(2); }, mds::errc::corrupt, {"no shard of the stream"});

@@ -167,7 +167,8 @@ class dataset {
   /// Throws `errc::out_of_range`.
   [[nodiscard]] sample_subset shard(std::uint64_t number) const {
     lookup_->require_shard(number);
-    return lookup_->part({number, number + 1});
+    const auto first = static_cast<std::uint32_t>(number);
+    return lookup_->part({first, first + 1});
   }
   /// Number of shards of all streams.
   [[nodiscard]] std::uint64_t shards() const noexcept { return from().shards(); }

@@ -3,6 +3,7 @@
 /// The shards of all streams of a cache under one numbering, and where their files lie.
 
 #include <mdstream/cache/detail/shard_facts.hpp>
+#include <mdstream/core/detail/shard_numbers.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/fnv.hpp>
 
@@ -75,10 +76,12 @@ class shard_catalog {
   shard_catalog(std::string_view root, std::vector<catalog_stream> streams,
                 const boot_identity& boot = boot_identity::present());
 
-  [[nodiscard]] std::uint32_t shards() const noexcept { return shards_; }
+  [[nodiscard]] std::uint32_t shards() const noexcept { return numbers_.shards(); }
   [[nodiscard]] const std::vector<catalog_stream>& streams() const noexcept { return streams_; }
 
-  [[nodiscard]] std::size_t stream_number(std::uint32_t shard) const noexcept;
+  [[nodiscard]] std::size_t stream_number(std::uint32_t shard) const noexcept {
+    return numbers_.stream_of(shard);
+  }
   [[nodiscard]] const catalog_stream& stream_of(std::uint32_t shard) const noexcept {
     return streams_[stream_number(shard)];
   }
@@ -122,7 +125,7 @@ class shard_catalog {
  private:
   std::vector<catalog_stream> streams_;
   boot_identity boot_;
-  std::uint32_t shards_ = 0;
+  shard_numbers numbers_;
   std::uint64_t largest_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -2,6 +2,7 @@
 
 /// The shards of all streams, their sizes and their first sample ids.
 
+#include <mdstream/core/detail/shard_numbers.hpp>
 #include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/keyed_permutation.hpp>
 #include <mdstream/order/order_options.hpp>
@@ -20,17 +21,12 @@ class shard_table {
  public:
   /// Throws `errc::invalid_argument` where the samples exceed 2^63.
   explicit shard_table(std::span<const stream_shards> streams) {
-    std::size_t shards = 0;
-    for (const stream_shards& s : streams) shards += s.samples.size();
-    begin_.reserve(shards + 1);
-    first_.reserve(streams.size() + 1);
+    for (const stream_shards& s : streams) numbers_.add_stream(s.samples.size());
+    begin_.reserve(std::size_t{numbers_.shards()} + 1);
     begin_.push_back(0);
-    first_.push_back(0);
-    for (const stream_shards& s : streams) {
+    for (const stream_shards& s : streams)
       for (const std::uint64_t samples : s.samples)
         begin_.push_back(detail::checked_add(begin_.back(), samples, "number of samples"));
-      first_.push_back(begin_.size() - 1);
-    }
     group_sums_ = sum_groups(0, this->shards());
     has_empty_shard_ = find_empty_shard(0, this->shards());
   }
@@ -58,11 +54,11 @@ class shard_table {
     return first == 0 && last == shards() ? group_sums_ : sum_groups(first, last);
   }
 
-  [[nodiscard]] std::size_t streams() const noexcept { return first_.size() - 1; }
+  [[nodiscard]] std::size_t streams() const noexcept { return numbers_.streams(); }
   [[nodiscard]] std::size_t shards() const noexcept { return begin_.size() - 1; }
   [[nodiscard]] std::uint64_t samples() const noexcept { return begin_.back(); }
   /// First shard of a stream; `first_shard(streams())` is the number of all.
-  [[nodiscard]] std::size_t first_shard(std::size_t stream) const { return first_[stream]; }
+  [[nodiscard]] std::size_t first_shard(std::size_t stream) const { return numbers_.first(stream); }
   /// First sample id of a shard; `begin(shards())` is the number of all samples.
   [[nodiscard]] std::uint64_t begin(std::size_t shard) const { return begin_[shard]; }
   [[nodiscard]] std::uint64_t size(std::size_t shard) const {
@@ -70,13 +66,14 @@ class shard_table {
   }
   /// Samples of a stream.
   [[nodiscard]] std::uint64_t stream_samples(std::size_t stream) const {
-    return begin_[first_[stream + 1]] - begin_[first_[stream]];
+    return begin_[first_shard(stream + 1)] - begin_[first_shard(stream)];
   }
   /// Shard sizes of a stream.
   [[nodiscard]] std::vector<std::uint64_t> sizes(std::size_t stream) const {
+    const auto [first, end] = numbers_.of_stream(stream);
     std::vector<std::uint64_t> out;
-    out.reserve(first_[stream + 1] - first_[stream]);
-    for (std::size_t k = first_[stream]; k < first_[stream + 1]; ++k) out.push_back(size(k));
+    out.reserve(end - first);
+    for (std::size_t k = first; k < end; ++k) out.push_back(size(k));
     return out;
   }
   /// The shard that holds a sample. O(log shards).
@@ -100,24 +97,21 @@ class shard_table {
   }
 
   /// The stream that a shard belongs to. O(log streams).
-  [[nodiscard]] std::size_t stream_of(std::size_t shard) const {
-    const auto after = std::upper_bound(first_.begin(), first_.end(), shard);
-    return static_cast<std::size_t>(after - first_.begin()) - 1;
-  }
+  [[nodiscard]] std::size_t stream_of(std::size_t shard) const { return numbers_.stream_of(shard); }
 
  private:
   [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const {
     return sum_of_groups(last - first, [&](std::size_t unit) { return size(first + unit); });
   }
 
-  std::vector<std::uint64_t> begin_;
-  std::vector<std::size_t> first_;
   [[nodiscard]] bool find_empty_shard(std::size_t first, std::size_t last) const {
     const auto begin = begin_.begin() + static_cast<std::ptrdiff_t>(first);
     const auto end = begin_.begin() + static_cast<std::ptrdiff_t>(last) + 1;
     return std::adjacent_find(begin, end) != end;
   }
 
+  shard_numbers numbers_;
+  std::vector<std::uint64_t> begin_;
   std::vector<std::uint64_t> group_sums_;
   bool has_empty_shard_ = false;
 };

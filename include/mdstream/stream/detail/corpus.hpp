@@ -6,6 +6,7 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/cache/detail/shard_cache.hpp>
 #include <mdstream/core/detail/mapped_files.hpp>
+#include <mdstream/core/detail/shard_numbers.hpp>
 #include <mdstream/format/detail/sample_form.hpp>
 #include <mdstream/format/index.hpp>
 #include <mdstream/format/mds_shard.hpp>
@@ -49,11 +50,6 @@ struct corpus_policies {
     else
       return Schema::layout();
   }
-};
-
-/// Shards that follow one another, numbered over all streams.
-struct shard_span {
-  std::uint64_t begin = 0, end = 0;
 };
 
 /// Immutable after it was opened, apart from the cache; thread-safe.
@@ -101,8 +97,7 @@ class corpus final : public detail::shard_supply {
   [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& stream_shards() const noexcept {
     return stream_shards_;
   }
-  /// Number of shards of each stream.
-  [[nodiscard]] std::vector<std::uint32_t> shards_of_streams() const;
+  [[nodiscard]] const shard_numbers& numbers() const noexcept { return numbers_; }
   /// The columns that samples of a shard have in the end.
   [[nodiscard]] const sample_layout& layout(std::uint32_t shard) const noexcept;
   /// How samples of a shard become those that are used.
@@ -263,11 +258,14 @@ class corpus final : public detail::shard_supply {
   /// Bytes from one sample of the stream to the next; 0 where that is no one number.
   [[nodiscard]] static std::uint64_t step_of(const stream_part& part);
 
-  [[nodiscard]] const stream_part& stream_of(std::uint32_t shard) const noexcept;
+  [[nodiscard]] const stream_part& stream_of(std::uint32_t shard) const noexcept {
+    return parts_[numbers_.stream_of(shard)];
+  }
 
   std::unique_ptr<runtime> own_runtime_;
   runtime& threads_;
   std::vector<stream_part> parts_;
+  shard_numbers numbers_;
   std::vector<std::vector<std::uint64_t>> stream_shards_;
   std::vector<std::uint64_t> sources_;  // by stream: 0 where its files are no foreign ones
   std::string cache_root_;
@@ -281,8 +279,7 @@ class corpus final : public detail::shard_supply {
   bool has_schema_ = false;
   bool some_in_place_ = false;
   const sample_layout* only_layout_ = nullptr;
-  std::uint64_t uniform_samples_ = 0;  // all, or none
-  std::uint32_t next_shard_ = 0;
+  std::uint64_t uniform_samples_ = 0;   // all, or none
   std::unique_ptr<shard_cache> cache_;  // last: its shards go before the indexes and the threads
 };
 

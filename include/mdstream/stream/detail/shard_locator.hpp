@@ -22,7 +22,8 @@ struct sample_location {
 };
 
 /// Built once from the shards' sample counts; lookups are const and thread-safe. About 12 bytes a
-/// shard.
+/// shard. It is asked for each sample; the order, which looks for a shard once in many samples, has
+/// first samples of its own (`shard_table`), without the buckets.
 class shard_locator {
  public:
   shard_locator() = default;
@@ -39,6 +40,7 @@ class shard_locator {
   [[nodiscard]] std::uint64_t shard_samples(std::uint32_t shard) const noexcept {
     return begin_[shard + 1] - begin_[shard];
   }
+  /// `first_sample(shards())` is the number of all.
   [[nodiscard]] std::uint64_t first_sample(std::uint32_t shard) const noexcept {
     return begin_[shard];
   }

@@ -2,6 +2,7 @@
 
 /// What is read in place of shards that cannot be read. Pure.
 
+#include <mdstream/core/detail/shard_numbers.hpp>
 #include <mdstream/stream/detail/shard_locator.hpp>
 
 #include <algorithm>
@@ -18,8 +19,7 @@ namespace mdstream::inline v0::detail {
 class substitutions {
  public:
   substitutions() = default;
-  /// `streams`: the number of shards of each, in order.
-  explicit substitutions(const std::vector<std::uint32_t>& streams);
+  explicit substitutions(shard_numbers numbers) : numbers_(std::move(numbers)) {}
 
   [[nodiscard]] bool empty() const noexcept { return bad_.empty(); }
   /// The bad shards, ascending.
@@ -40,12 +40,14 @@ class substitutions {
                                            const shard_locator& locate) const noexcept;
 
  private:
-  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> stream_of(
-      std::uint32_t shard) const noexcept;
+  /// The shards of its stream.
+  [[nodiscard]] shard_span around(std::uint32_t shard) const noexcept {
+    return numbers_.of_stream(numbers_.stream_of(shard));
+  }
 
   [[nodiscard]] std::uint32_t following(std::uint32_t shard) const noexcept;
 
-  std::vector<std::uint32_t> begin_{0};  // first shard of each stream, and the end
+  shard_numbers numbers_;
   std::vector<std::uint32_t> bad_;
 };
 

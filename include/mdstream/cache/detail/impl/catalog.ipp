@@ -17,28 +17,16 @@ MDSTREAM_INLINE shard_catalog::shard_catalog(std::string_view root,
                                              std::vector<catalog_stream> streams,
                                              const boot_identity& boot)
     : streams_(std::move(streams)), boot_(boot) {
-  std::uint64_t total = 0;
   for (catalog_stream& stream : streams_) {
-    stream.first = static_cast<std::uint32_t>(total);
+    stream.first = numbers_.shards();
     stream.key = key_of(relative_to(root, stream.directory));
-    total += stream.shards;
+    numbers_.add_stream(stream.shards);
     for (std::uint32_t i = 0; stream.has_remote && i < stream.shards; ++i) {
       const std::uint64_t bytes = footprint(stream, i);
       largest_ = std::max(largest_, bytes);
       bytes_ += bytes;
     }
-    if (total > 0xffffffffU) {
-      throw error(errc::invalid_argument, "the streams have more than 2^32 shards together");
-    }
   }
-  shards_ = static_cast<std::uint32_t>(total);
-}
-
-MDSTREAM_INLINE std::size_t shard_catalog::stream_number(std::uint32_t shard) const noexcept {
-  const auto after = std::upper_bound(
-      streams_.begin(), streams_.end(), shard,
-      [](std::uint32_t value, const catalog_stream& s) { return value < s.first; });
-  return static_cast<std::size_t>(after - streams_.begin()) - 1;
 }
 
 MDSTREAM_INLINE shard_files shard_catalog::files(std::uint32_t shard) const {

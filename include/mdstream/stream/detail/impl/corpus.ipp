@@ -51,13 +51,6 @@ MDSTREAM_INLINE corpus::~corpus() {
   cache->async_end([cache, indexes = std::move(indexes)] { delete cache; });
 }
 
-MDSTREAM_INLINE std::vector<std::uint32_t> corpus::shards_of_streams() const {
-  std::vector<std::uint32_t> out;
-  for (const auto& shards : stream_shards_)
-    out.push_back(static_cast<std::uint32_t>(shards.size()));
-  return out;
-}
-
 MDSTREAM_INLINE std::uint64_t corpus::shard_bytes() const {
   std::uint64_t out = 0;
   for (std::size_t i = 0; i < shards(); ++i)
@@ -237,7 +230,7 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened,
   const std::shared_ptr<const dataset_index> index = std::move(opened.index);
   const stream_place& place = opened.place;
   parts_.push_back(
-      {place.name, place.directory, index, next_shard_, forms_of(*index, place, schema)});
+      {place.name, place.directory, index, numbers_.shards(), forms_of(*index, place, schema)});
   for (const sample_form& form : parts_.back().forms) has_rows_ = has_rows_ || form.is_row();
   if (!opened.in_place.empty()) {
     parts_.back().in_place = opened.in_place;
@@ -246,7 +239,7 @@ MDSTREAM_INLINE cache_stream corpus::take(opened_stream opened,
   }
   parts_.back().remote = opened.remote;
   sources_.push_back(opened.source);
-  next_shard_ += static_cast<std::uint32_t>(index->shards());
+  numbers_.add_stream(index->shards());
   return {.name = place.name,
           .directory = place.directory,
           .remote = std::move(opened.remote),
@@ -320,18 +313,15 @@ MDSTREAM_INLINE std::uint64_t corpus::step_of(const stream_part& part) {
 
 MDSTREAM_INLINE sample_origin corpus::origin(std::uint64_t sample) const noexcept {
   const sample_location at = locate_(sample);
-  const stream_part& part = stream_of(at.shard);
-  return {.stream = static_cast<std::size_t>(&part - parts_.data()),
-          .shard = at.shard - part.first_shard,
-          .index = at.index};
+  const std::size_t stream = numbers_.stream_of(at.shard);
+  return {.stream = stream, .shard = at.shard - numbers_.first(stream), .index = at.index};
 }
 
 MDSTREAM_INLINE shard_span corpus::shards_of_stream(std::size_t number) const {
   if (number >= parts_.size())
     throw error(errc::out_of_range,
                 "stream " + std::to_string(number) + " of " + std::to_string(parts_.size()));
-  const std::uint64_t begin = parts_[number].first_shard;
-  return {begin, begin + stream_shards_[number].size()};
+  return numbers_.of_stream(number);
 }
 
 MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
@@ -349,10 +339,6 @@ MDSTREAM_INLINE std::vector<stream_info> corpus::streams() const {
     }
   }
   return out;
-}
-
-MDSTREAM_INLINE const corpus::stream_part& corpus::stream_of(std::uint32_t shard) const noexcept {
-  return *std::prev(std::ranges::upper_bound(parts_, shard, {}, &stream_part::first_shard));
 }
 
 }  // namespace mdstream::inline v0::detail

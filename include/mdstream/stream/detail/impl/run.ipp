@@ -69,7 +69,7 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
              given.drop_last),
       plans_(corpus_.cache_root().empty() ? "" : corpus_.cache_root() + "/.mdstream/plans"),
       progress_(order_.begin_run()),
-      bad_(corpus_.shards_of_streams()),
+      bad_(corpus_.numbers()),
       substitute_(given.on_bad_shard == bad_shards::substitute),
       substitute_samples_(given.on_bad_sample == mdstream::bad_samples::substitute),
       given_predownload_(given.predownload),

@@ -25,13 +25,9 @@ MDSTREAM_INLINE void sample_lookup::require_shard(std::uint64_t number) const {
 }
 
 MDSTREAM_INLINE sample_subset sample_lookup::part(shard_span of) const {
-  const auto first_of = [this](std::uint64_t shard) {
-    return shard == corpus_.shards()
-               ? corpus_.samples()
-               : corpus_.locate().first_sample(static_cast<std::uint32_t>(shard));
-  };
-  std::vector<std::uint64_t> ids(first_of(of.end) - first_of(of.begin));
-  std::iota(ids.begin(), ids.end(), first_of(of.begin));
+  const std::uint64_t first = corpus_.locate().first_sample(of.begin);
+  std::vector<std::uint64_t> ids(corpus_.locate().first_sample(of.end) - first);
+  std::iota(ids.begin(), ids.end(), first);
   return {std::move(ids), corpus_.samples()};
 }
 

@@ -8,17 +8,12 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE substitutions::substitutions(const std::vector<std::uint32_t>& streams) {
-  begin_.reserve(streams.size() + 1);
-  for (const std::uint32_t shards : streams) begin_.push_back(begin_.back() + shards);
-}
-
 MDSTREAM_INLINE void substitutions::add(std::uint32_t shard) {
   if (is_bad(shard)) return;
-  if (shard >= begin_.back())
+  if (shard >= numbers_.shards())
     throw error(errc::out_of_range,
-                "bad shard " + std::to_string(shard) + " of " + std::to_string(begin_.back()));
-  const auto [first, end] = stream_of(shard);
+                "bad shard " + std::to_string(shard) + " of " + std::to_string(numbers_.shards()));
+  const auto [first, end] = around(shard);
   const auto bad_here = std::ranges::lower_bound(bad_, end) - std::ranges::lower_bound(bad_, first);
   if (static_cast<std::uint32_t>(bad_here) + 1 == end - first)
     throw error(errc::corrupt,
@@ -41,14 +36,8 @@ substitutions::operator()(sample_location at, const shard_locator& locate) const
   return at;
 }
 
-MDSTREAM_INLINE std::pair<std::uint32_t, std::uint32_t> substitutions::stream_of(
-    std::uint32_t shard) const noexcept {
-  const auto after = std::ranges::upper_bound(begin_, shard);
-  return {*(after - 1), *after};
-}
-
 MDSTREAM_INLINE std::uint32_t substitutions::following(std::uint32_t shard) const noexcept {
-  const auto [first, end] = stream_of(shard);
+  const auto [first, end] = around(shard);
   return shard + 1 == end ? first : shard + 1;
 }
 
