@@ -303,6 +303,7 @@
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 6
 #include <mdstream/async/detail/impl/event.ipp>
+#include <mdstream/async/detail/impl/in_parallel.ipp>
 #include <mdstream/async/detail/impl/pool.ipp>
 #include <mdstream/async/detail/impl/runtime.ipp>
 #include <mdstream/async/detail/impl/socket_watch.ipp>
@@ -366,7 +367,6 @@
 #include <mdstream/source/detail/impl/kept_scans.ipp>
 #include <mdstream/source/detail/impl/list_source.ipp>
 #include <mdstream/source/detail/impl/open_source.ipp>
-#include <mdstream/source/detail/impl/parallel.ipp>
 #include <mdstream/source/detail/impl/plain_bytes.ipp>
 #include <mdstream/source/detail/impl/raw_maker.ipp>
 #include <mdstream/source/detail/impl/raw_rows.ipp>

@@ -10,7 +10,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <span>
 #include <string>
@@ -78,6 +82,45 @@ class failing {
 };
 
 using failing_policies = dynamic_policies::with<failing>;
+
+/// A store that holds the first removal of a shard behind the first one until another has come.
+class removing_together {
+ public:
+  explicit removing_together(memory inner) : inner_(std::move(inner)) {}
+  std::uint64_t size(std::string_view key) const { return inner_.size(key); }
+  std::size_t read(std::string_view key, std::uint64_t at, mdstream::mutable_bytes into) const {
+    return inner_.read(key, at, into);
+  }
+  void write(std::string_view key, mdstream::bytes_view bytes) const { inner_.write(key, bytes); }
+  std::vector<mdstream::object_info> list(std::string_view prefix) const {
+    return inner_.list(prefix);
+  }
+  void remove(std::string_view key) const {
+    if (key.starts_with("shard.") && key != "shard.00000.mds") {
+      std::unique_lock lock(seen_->mutex);
+      if (!inner_.list("shard.00000").empty()) seen_->first_goes_first = false;
+      ++seen_->removals;
+      seen_->changed.notify_all();
+      const auto met = [&] { return seen_->removals > 1; };
+      if (!seen_->changed.wait_for(lock, std::chrono::seconds(30), met)) seen_->alone = true;
+    }
+    inner_.remove(key);
+  }
+  std::string url(std::string_view key) const { return inner_.url(key); }
+
+  struct observed {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int removals = 0;
+    bool first_goes_first = true;
+    bool alone = false;
+  };
+  [[nodiscard]] const observed& seen() const { return *seen_; }
+
+ private:
+  memory inner_;
+  std::shared_ptr<observed> seen_ = std::make_shared<observed>();
+};
 
 }  // namespace writer_test
 
@@ -351,6 +394,30 @@ TEST_CASE("a dataset that is there is kept unless it may be replaced", "[writer]
   }
   CHECK(index_of(store).samples() == 1);
   CHECK(text_of(store, "notes.txt") == "mine");
+}
+
+TEST_CASE("shards are removed several at a time, but for the first, which goes before",
+          "[writer]") {
+  using namespace writer_test;
+  using policies = dynamic_policies::with<removing_together>;
+  const memory inner;
+  const removing_together store(inner);
+  const auto options = [&] {
+    return mdstream::writer_options{
+        .out = store, .columns = {{"x", "int"}}, .size_limit = 300, .exist_ok = true};
+  };
+  {
+    mdstream::writer<policies> out(options());
+    for (int i = 0; i < 100; ++i) out.write({{"x", i}});
+    out.finish();
+  }
+  const int shards = static_cast<int>(index_of(inner).shards());
+  REQUIRE(shards > 3);
+  const mdstream::writer<policies> again(options());
+  CHECK(inner.list("").empty());
+  CHECK(store.seen().removals == shards - 1);
+  CHECK(store.seen().first_goes_first);
+  CHECK_FALSE(store.seen().alone);
 }
 
 TEST_CASE("samples that are encoded already are checked and copied", "[writer]") {

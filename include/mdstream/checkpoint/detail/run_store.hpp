@@ -2,6 +2,7 @@
 
 /// The stores of a run, which carry out the requests of protocols.
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/checkpoint/detail/protocol.hpp>
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
@@ -27,11 +28,6 @@
 #include <vector>
 
 namespace mdstream::inline v0::detail {
-
-/// Calls `one(i)` for each i below `count`, on up to `threads` threads, this one among them. Throws
-/// the first failure once all have ended; after it none is begun.
-void in_parallel(std::size_t count, std::size_t threads,
-                 const std::function<void(std::size_t)>& one);
 
 /// A run's place and its mirrors, in the order in which they are read.
 [[nodiscard]] std::vector<opened_store> places_of(opened_store run,

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <mdstream/async/detail/start_thread.hpp>
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/checkpoint/detail/run_store.hpp>
 #include <mdstream/checkpoint/detail/sealed_json.hpp>
@@ -13,32 +12,6 @@
 #include <tuple>
 
 namespace mdstream::inline v0::detail {
-
-MDSTREAM_INLINE void in_parallel(std::size_t count, std::size_t threads,
-                                 const std::function<void(std::size_t)>& one) {
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-      try {
-        one(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!failure) failure = std::current_exception();
-        next.store(count, std::memory_order_relaxed);
-      }
-    }
-  };
-  std::vector<std::thread> others;
-  try {
-    while (others.size() + 1 < std::min(count, threads)) others.push_back(start_thread(work));
-  } catch (...) {  // with those that there are
-  }
-  work();
-  for (std::thread& each : others) each.join();
-  if (failure) std::rethrow_exception(failure);
-}
 
 MDSTREAM_INLINE std::vector<opened_store> places_of(opened_store run,
                                                     const std::vector<opened_store>& mirrors) {

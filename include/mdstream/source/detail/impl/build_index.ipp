@@ -1,7 +1,7 @@
 #pragma once
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/source/build_index.hpp>
-#include <mdstream/source/detail/parallel.hpp>
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/version.hpp>
 
@@ -126,7 +126,7 @@ MDSTREAM_INLINE void row_index_run::take_known() {
 MDSTREAM_INLINE std::vector<column> row_index_run::infer_all() const {
   column_inference all;
   std::mutex mutex;
-  mdstream::detail::for_each_parallel(
+  mdstream::detail::in_parallel(
       units_.size(), jobs_, settings_.stop, [&](std::size_t i, const std::stop_token& stop) {
         if (units_[i].what.number != 0) return;
         const scan_record found = mdstream::detail::scan_stretch(
@@ -162,7 +162,7 @@ MDSTREAM_INLINE void row_index_run::scan_all(mdstream::detail::kept_scans& kept)
     take(*left[i], std::move(found));
   };
   try {
-    mdstream::detail::for_each_parallel(left.size(), jobs_, settings_.stop, scan);
+    mdstream::detail::in_parallel(left.size(), jobs_, settings_.stop, scan);
   } catch (...) {
     try {
       kept.flush();

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/source/detail/each_shard.hpp>
-#include <mdstream/source/detail/parallel.hpp>
 #include <mdstream/source/raw_rows.hpp>
 #include <mdstream/version.hpp>
 
@@ -67,18 +67,17 @@ MDSTREAM_INLINE void for_each_shard(const any_async_store& store, const stream_d
   const unsigned jobs =
       settings.jobs != 0 ? settings.jobs : std::thread::hardware_concurrency() + 2;
   shards_in_order order;
-  for_each_parallel(
-      runs.size(), jobs, settings.stop, [&](std::size_t i, const std::stop_token& stop) {
-        raw_rows rows(format, shared, store, decoders, 1);
-        for (std::size_t k = runs[i].first; k < runs[i].first + runs[i].count; ++k) {
-          const raw::detail::transcoded made = rows.shard(k, stop);
-          order.wait(k, stop);
-          use(made);
-          order.pass();
-          if (settings.plain_bytes != nullptr)
-            *settings.plain_bytes += shared->objects[places[k].object].cuts[places[k].cut].bytes;
-        }
-      });
+  in_parallel(runs.size(), jobs, settings.stop, [&](std::size_t i, const std::stop_token& stop) {
+    raw_rows rows(format, shared, store, decoders, 1);
+    for (std::size_t k = runs[i].first; k < runs[i].first + runs[i].count; ++k) {
+      const raw::detail::transcoded made = rows.shard(k, stop);
+      order.wait(k, stop);
+      use(made);
+      order.pass();
+      if (settings.plain_bytes != nullptr)
+        *settings.plain_bytes += shared->objects[places[k].object].cuts[places[k].cut].bytes;
+    }
+  });
 }
 
 }  // namespace mdstream::inline v0::detail

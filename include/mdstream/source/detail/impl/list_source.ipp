@@ -1,7 +1,7 @@
 #pragma once
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/raw/detail/keys.hpp>
-#include <mdstream/source/detail/parallel.hpp>
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/version.hpp>
@@ -64,7 +64,7 @@ MDSTREAM_INLINE void find_versions(const any_async_store& store,
                                    std::vector<detail::listed_object>& listing, unsigned jobs,
                                    const std::stop_token& stop) {
   std::vector<char> gone(listing.size(), 0);
-  mdstream::detail::for_each_parallel(
+  mdstream::detail::in_parallel(
       listing.size(), jobs, stop, [&](std::size_t i, const std::stop_token& ended) {
         detail::listed_object& each = listing[i];
         if (!each.tag.empty()) return;

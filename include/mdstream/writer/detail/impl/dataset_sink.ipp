@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/core/error.hpp>
 #include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/store/operations.hpp>
@@ -11,6 +12,7 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -53,11 +55,19 @@ MDSTREAM_INLINE std::vector<std::string> shard_keys(const patient_store& store) 
   return out;
 }
 
-/// Removes those of the shards' files whose number is `first` or larger.
-MDSTREAM_INLINE void remove_shards(const patient_store& store, const std::vector<std::string>& keys,
+/// Removes those of the shards' files whose number is `first` or larger. That shard goes before the
+/// others: those behind a gap are taken over by no writer that goes on, should this one be killed.
+MDSTREAM_INLINE void remove_shards(const patient_store& store, std::vector<std::string> keys,
                                    std::uint64_t first) {
-  for (const std::string& key : keys)
-    if (shard_number(key).value_or(0) >= first) store_remove(store, key);
+  constexpr std::size_t requests_at_once = 16;
+  const auto number = [](const std::string& key) { return shard_number(key).value_or(0); };
+  std::erase_if(keys, [&](const std::string& key) { return number(key) < first; });
+  const std::span<std::string> others =
+      std::ranges::partition(keys, [&](const std::string& key) { return number(key) == first; });
+  for (const std::string& key : std::span(keys).first(keys.size() - others.size()))
+    store_remove(store, key);
+  in_parallel(others.size(), requests_at_once,
+              [&](std::size_t i) { store_remove(store, others[i]); });
 }
 
 MDSTREAM_INLINE void remove_dataset(const patient_store& store) {

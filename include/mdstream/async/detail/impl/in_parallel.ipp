@@ -1,8 +1,8 @@
 #pragma once
 
+#include <mdstream/async/detail/in_parallel.hpp>
 #include <mdstream/async/detail/start_thread.hpp>
 #include <mdstream/core/error.hpp>
-#include <mdstream/source/detail/parallel.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE void for_each_parallel(
-    std::size_t count, unsigned jobs, const std::stop_token& stop,
-    const std::function<void(std::size_t, std::stop_token)>& work) {
+MDSTREAM_INLINE void in_parallel(std::size_t count, std::size_t threads,
+                                 const std::stop_token& stop,
+                                 const std::function<void(std::size_t, std::stop_token)>& work) {
   std::stop_source ended;
   const std::stop_callback passes(stop, [&ended] { ended.request_stop(); });
   std::atomic<std::size_t> next = 0;
@@ -33,17 +33,14 @@ MDSTREAM_INLINE void for_each_parallel(
       }
     }
   };
-  std::vector<std::thread> threads;
-  threads.reserve(jobs);
-  for (std::size_t i = 1; i < std::min<std::size_t>(jobs, count); ++i) {
-    try {
-      threads.push_back(start_thread(run));
-    } catch (const error&) {
-      break;  // fewer do as well
-    }
+  std::vector<std::thread> others;
+  others.reserve(std::min(count, threads));
+  try {
+    while (others.size() + 1 < std::min(count, threads)) others.push_back(start_thread(run));
+  } catch (...) {  // fewer do as well
   }
   run();
-  for (std::thread& each : threads) each.join();
+  for (std::thread& each : others) each.join();
   if (stop.stop_requested()) throw error(errc::canceled, "the work was cancelled");
   if (failure) std::rethrow_exception(failure);
 }
