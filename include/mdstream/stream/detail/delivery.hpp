@@ -92,7 +92,7 @@ class delivery {
   [[nodiscard]] const upcoming_batch* upcoming(std::size_t after = 0) const noexcept;
   /// The samples of the announced batch where they were copied, because its shards cannot be held;
   /// null where these are. Until `pop`; may be moved from before.
-  [[nodiscard]] copied_samples* copied() noexcept { return copies_ ? &copied_ : nullptr; }
+  [[nodiscard]] copied_samples* copied() noexcept { return copies() ? &copied_ : nullptr; }
   /// Whether that was so of any batch. Any thread.
   [[nodiscard]] bool has_copied() const noexcept {
     return has_copied_.load(std::memory_order_relaxed);
@@ -134,6 +134,13 @@ class delivery {
   [[nodiscard]] std::uint64_t next_use(std::uint32_t shard, std::uint64_t from) const;
 
  private:
+  /// What is kept of the first batch until it is complete.
+  enum class keeping : std::uint8_t {
+    shards,
+    samples_next,  ///< shards, for which there was no room: samples from the next try on
+    samples        ///< copies of them, because its shards cannot all be held
+  };
+
   /// What `async_next` was given.
   struct pending : waiting_call {
     pending(unique_function<bool()> first, unique_function<void(std::exception_ptr)> last)
@@ -159,8 +166,10 @@ class delivery {
   /// Whether the first batch's shards can be held until all of them are there.
   void decide_to_copy(std::unique_lock<std::mutex>& lock);
 
+  [[nodiscard]] bool copies() const noexcept { return keeping_ == keeping::samples; }
+
   [[nodiscard]] bool has(std::uint32_t shard) const noexcept {
-    return copies_ ? copied_.has(shard) : ahead_.holds(shard);
+    return copies() ? copied_.has(shard) : ahead_.holds(shard);
   }
 
   /// Holds a shard of the first batch, or copies what that needs of it.
@@ -216,9 +225,8 @@ class delivery {
   std::shared_ptr<pending> waiting_;
   std::size_t missing_ = 0;  // shards of the first batch that are on their way
   std::chrono::nanoseconds stalled_{0};
-  copied_samples copied_;     // of the first batch, if `copies_`
-  bool copies_ = false;       // its shards can not all be held
-  bool had_no_room_ = false;  // they could not, though it was allowed
+  copied_samples copied_;  // of the first batch, if it `copies`
+  keeping keeping_ = keeping::shards;
   std::atomic<bool> has_copied_{false};
   bool gathered_ = false;   // the first batch's shards were asked for
   bool held_back_ = false;  // until `others_gone_` calls, nothing more is asked for or announced

@@ -91,7 +91,7 @@ MDSTREAM_INLINE const upcoming_batch* delivery::upcoming(std::size_t after) cons
 
 MDSTREAM_INLINE void delivery::share_front(std::vector<shard_ref>& out) const {
   const upcoming_batch& batch = ahead_.front();
-  for (std::size_t i = 0; i < batch.own_needs && !copies_; ++i)
+  for (std::size_t i = 0; i < batch.own_needs && !copies(); ++i)
     out.push_back(ahead_.ref(batch.needs[i].shard));
 }
 
@@ -118,7 +118,8 @@ MDSTREAM_INLINE std::optional<delivery::awaited> delivery::waits_for() const {
 MDSTREAM_INLINE void delivery::pop() {
   std::vector<shard_ref> released;  // goes after the lock
   std::unique_lock lock(mutex_);
-  gathered_ = copies_ = had_no_room_ = false;
+  gathered_ = false;
+  keeping_ = keeping::shards;
   copied_.clear();
   ahead_.pop(released);
   ahead_.fetch(lock);
@@ -154,7 +155,7 @@ MDSTREAM_INLINE void delivery::gather_front(std::unique_lock<std::mutex>& lock) 
 }
 
 MDSTREAM_INLINE void delivery::decide_to_copy(std::unique_lock<std::mutex>& lock) {
-  if (copies_ || !supply_.limited()) return;
+  if (copies() || !supply_.limited()) return;
   const upcoming_batch& batch = ahead_.front();
   std::uint64_t bytes = 0;
   for (std::size_t i = 0; i < batch.own_needs; ++i)
@@ -162,14 +163,14 @@ MDSTREAM_INLINE void delivery::decide_to_copy(std::unique_lock<std::mutex>& lock
   lock.unlock();
   bool may_hold = false;
   try {
-    may_hold = supply_.may_hold(bytes) && !had_no_room_;
+    may_hold = supply_.may_hold(bytes) && keeping_ == keeping::shards;
   } catch (...) {
     lock.lock();
     throw;
   }
   lock.lock();
   if (may_hold) return;
-  copies_ = true;
+  keeping_ = keeping::samples;
   has_copied_.store(true, std::memory_order_relaxed);
   copied_.begin(batch);
 }
@@ -178,7 +179,7 @@ MDSTREAM_INLINE void delivery::take(std::uint32_t shard, shard_ref ref,
                                     std::unique_lock<std::mutex>& lock) noexcept {
   if (has(shard)) return;
   try {
-    if (!copies_) return ahead_.hold(shard, std::move(ref));
+    if (!copies()) return ahead_.hold(shard, std::move(ref));
     copied_.copy(ahead_.front(), shard, supply_.view(ref, shard));
   } catch (...) {
     recovery_.failed(shard, true, std::current_exception());
@@ -233,8 +234,8 @@ MDSTREAM_INLINE std::exception_ptr delivery::take_failure() noexcept {
 MDSTREAM_INLINE bool delivery::recover_failure(std::unique_lock<std::mutex>& lock) {
   const std::uint32_t shard = recovery_.shard();
   const std::error_code why = recovery_.code();
-  if (why == errc::cache_too_small && !copies_) {
-    had_no_room_ = true;
+  if (why == errc::cache_too_small && !copies()) {
+    keeping_ = keeping::samples_next;
     release_held(lock);
     static_cast<void>(take_failure());
     return true;
@@ -265,7 +266,8 @@ MDSTREAM_INLINE bool delivery::drop(std::uint32_t shard, std::unique_lock<std::m
 
 MDSTREAM_INLINE bool delivery::substitute(std::uint32_t shard, std::error_code why) {
   if (!recovery_.may_substitute(why)) return false;
-  gathered_ = copies_ = false;
+  gathered_ = false;
+  if (copies()) keeping_ = keeping::samples_next;
   copied_.clear();
   return ahead_.exclude(shard);
 }
