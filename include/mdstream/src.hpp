@@ -277,6 +277,7 @@
 #include <mdstream/stream/detail/impl/epoch_feed.ipp>
 #include <mdstream/stream/detail/impl/epoch_states.ipp>
 #include <mdstream/stream/detail/impl/fetch_ahead.ipp>
+#include <mdstream/stream/detail/impl/hand_out.ipp>
 #include <mdstream/stream/detail/impl/held_shards.ipp>
 #include <mdstream/stream/detail/impl/joined_source.ipp>
 #include <mdstream/stream/detail/impl/loader.ipp>

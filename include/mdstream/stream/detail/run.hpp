@@ -12,6 +12,7 @@
 #include <mdstream/stream/detail/disk_watch.hpp>
 #include <mdstream/stream/detail/epoch_controller.hpp>
 #include <mdstream/stream/detail/epoch_feed.hpp>
+#include <mdstream/stream/detail/hand_out.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
 #include <mdstream/stream/detail/run_order.hpp>
 #include <mdstream/stream/detail/watch.hpp>
@@ -19,7 +20,6 @@
 #include <mdstream/stream/state.hpp>
 #include <mdstream/stream/stream_info.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -46,34 +46,6 @@ struct run_policies {
 
 /// Not thread-safe, as the loader.
 class batch_engine {
-  /// What the consumer has had of the epoch at hand. Handlers share it, because they may run when
-  /// the loader is gone.
-  struct hand_out {
-    explicit hand_out(std::unique_ptr<detail::watch> observer) : watched(std::move(observer)) {}
-
-    [[nodiscard]] bool hears_warnings() const noexcept {
-      return watched && watched->hears_warnings();
-    }
-    void count(const detail::untyped_batch& got);
-    /// What to tell in place of the end of the epoch: that its samples were all vetoed. Null where
-    /// they were not.
-    [[nodiscard]] std::exception_ptr all_vetoed() const;
-    /// Precondition: it is watched.
-    void tell(const detail::watch::call& began, const detail::untyped_batch& got,
-              const observe::totals& sum, std::uint64_t queued);
-
-    std::unique_ptr<detail::watch> watched;  // null: nobody is told
-    std::uint64_t samples = 0;               // on this rank; touched where batches are handed out
-    std::uint64_t batches = 0;               // likewise
-    result_counts made{};                    // likewise; since the loader was made
-    result_counts made_of_epoch{};           // likewise
-    std::uint64_t epoch = 0;
-    std::uint64_t ranks = 1;
-    bool is_whole = false;                 // the epoch was not resumed in the middle
-    replaced_samples bad{};                // likewise; since the run began
-    std::atomic<bool> outstanding{false};  // an async call has not completed yet
-  };
-
  public:
   using options = loader_options;
   using batch_pointer = epoch_feed::batch_pointer;
@@ -220,10 +192,6 @@ class batch_engine {
 
   /// The whole of the epoch at hand, or of the next one if none is or a state was loaded.
   [[nodiscard]] epoch_start whole_epoch() const;
-
-  /// Where a state continues that another run has saved, of which the user accepts what differs:
-  /// in its epoch where that has the same samples in the same order, otherwise with the next one.
-  [[nodiscard]] resume_point place_here(const run_state& saved, const run_identity& here) const;
 
   detail::maker made_;
   world position_;

@@ -6,6 +6,7 @@
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/progress.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
+#include <mdstream/stream/state.hpp>
 #include <mdstream/stream/subset.hpp>
 
 #include <cstddef>
@@ -45,6 +46,11 @@ class run_order {
   /// world. What a world repeats to deal all ranks the same is less than a few global batches, of
   /// `largest_batch` samples at the most.
   [[nodiscard]] bool is_finished(const resume_point& at, std::uint64_t largest_batch) const;
+
+  /// Where a state continues that another run has saved, of which the user accepts what differs
+  /// from `here`: in its epoch where that has the same samples in the same order, otherwise with
+  /// the next one. Throws `errc::unsupported` for phases, which end with a batch of their own size.
+  [[nodiscard]] resume_point place_of(const run_state& saved, const run_identity& here) const;
 
   /// Throws `errc::invalid_argument` where the world is none for what `run` does next, the epoch
   /// at hand or the first one of a later phase, and where `drop_last` leaves nothing of an epoch.

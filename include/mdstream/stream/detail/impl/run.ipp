@@ -1,50 +1,16 @@
 #pragma once
 
-#include <mdstream/stream/detail/bad_samples.hpp>
 #include <mdstream/stream/detail/order_warnings.hpp>
 #include <mdstream/stream/detail/run.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
-#include <mdstream/stream/detail/vetoed.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 
 namespace mdstream::inline v0::detail {
-
-MDSTREAM_INLINE void batch_engine::hand_out::tell(const detail::watch::call& began,
-                                                  const detail::untyped_batch& got,
-                                                  const observe::totals& sum,
-                                                  std::uint64_t queued) {
-  watched->end(began,
-               {.epoch = got.epoch,
-                .batch = got.number,
-                .samples = got.made.samples,
-                .results = got.made.results,
-                .vetoed = got.made.vetoed,
-                .queued = queued},
-               sum);
-}
-
-MDSTREAM_INLINE void batch_engine::hand_out::count(const detail::untyped_batch& got) {
-  samples += got.samples;
-  ++batches;
-  add(made, got.made);
-  add(made_of_epoch, got.made);
-  add_bad_samples(bad, got.bad_samples);
-}
-
-MDSTREAM_INLINE std::exception_ptr batch_engine::hand_out::all_vetoed() const {
-  if (!is_whole || !vetoes_all(made_of_epoch, ranks)) return nullptr;
-  return std::make_exception_ptr(error(
-      errc::transform_failed, "the transform vetoed all " + std::to_string(made_of_epoch.vetoed) +
-                                  " samples of epoch " + std::to_string(epoch) +
-                                  (ranks == 1 ? "" : " on this rank") +
-                                  ", so the epoch has no results"));
-}
 
 MDSTREAM_INLINE dataset_options batch_engine::streams_of(const options& given,
                                                          bool hears_warnings) {
@@ -305,7 +271,7 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
   if (saved.identity) {
     const run_identity here = identity(saved.at);
     require_same_run(*saved.identity, here, accepted);
-    at = place_here(saved, here);
+    at = order_.place_of(saved, here);
     same_samples = detail::same_samples(*saved.identity, here);
     largest_batch = std::max(largest_batch, saved.identity->global_batch_size);
     require_same("seed", saved.at.shuffle_seed, engine().options().shuffle_seed);
@@ -335,24 +301,6 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
                  std::to_string(saved.at.sample_in_epoch) +
                  " samples were read in an order that this run does not have: epoch " +
                  std::to_string(at.epoch) + " begins, and what was left of that one is not read");
-}
-
-MDSTREAM_INLINE resume_point batch_engine::place_here(const run_state& saved,
-                                                      const run_identity& here) const {
-  resume_point at = saved.at;
-  at.epoch = std::max<std::int64_t>(at.epoch, 0);  // -1: saved before the first batch
-  const run_identity& before = *saved.identity;
-  const bool same_batches = before.global_batch_size == here.global_batch_size;
-  const bool same_epochs = detail::same_epochs(before, here);
-  if (same_batches && same_epochs) return at;
-  if (order_.has_phases())
-    throw error(errc::unsupported,
-                "phases begin with a global batch, so a state cannot go on with other batches, "
-                "samples or weights under phases: begin a run without them");
-  if (at.sample_in_epoch == 0 || (same_epochs && order_.suits_any_batch_size())) return at;
-  at.sample_in_epoch = 0;
-  if (at.epoch != std::numeric_limits<std::int64_t>::max()) ++at.epoch;
-  return at;
 }
 
 MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uint64_t saved,

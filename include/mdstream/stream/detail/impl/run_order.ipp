@@ -133,6 +133,24 @@ MDSTREAM_INLINE void run_order::prepare(const plan_keeper& plans, runtime& threa
   if (single_ && threads.threads() > 1) plans.prepare(threads, *single_, parallel, batch_size, run);
 }
 
+MDSTREAM_INLINE resume_point run_order::place_of(const run_state& saved,
+                                                 const run_identity& here) const {
+  resume_point at = saved.at;
+  at.epoch = std::max<std::int64_t>(at.epoch, 0);  // -1: saved before the first batch
+  const run_identity& before = *saved.identity;
+  const bool same_batches = before.global_batch_size == here.global_batch_size;
+  const bool same_epochs = detail::same_epochs(before, here);
+  if (same_batches && same_epochs) return at;
+  if (has_phases())
+    throw error(errc::unsupported,
+                "phases begin with a global batch, so a state cannot go on with other batches, "
+                "samples or weights under phases: begin a run without them");
+  if (at.sample_in_epoch == 0 || (same_epochs && suits_any_batch_size())) return at;
+  at.sample_in_epoch = 0;
+  if (at.epoch != std::numeric_limits<std::int64_t>::max()) ++at.epoch;
+  return at;
+}
+
 MDSTREAM_INLINE void run_order::note(const engine_type& first) {
   dataset_ = fingerprint(first.shards());
   first_mix_ = fingerprint(first.mix());
