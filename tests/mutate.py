@@ -2,9 +2,10 @@
 """mutate.py MODULE [--mutants 200] [--seed N] [--seconds S]: how many small faults in include/mdstream/MODULE its tests do not notice.
 
 Draws lines of the module and puts a fault into each: another comparison, operator or number, a condition turned round, a call or
-assignment left out. All go into one program of the module's tests, where the environment variable MUTANT switches one of them on. The program
-then runs once for each fault. Faults that no test notices are printed; look at each: either the code means the same, or a
-test is missing. A program that the tests start has none. Works in build/mutate. MODULE: order, format or cache.
+assignment left out. All go into one program of the module's tests, where the environment variable MUTANT switches one of them on, in the
+processes that it starts as well. Every case runs once without a fault, to see which faults it comes by; then, for each fault, those cases run
+one after the other, the quickest first, until one fails. Faults that no test notices are printed; look at each: either the code means the
+same, or a test is missing. Works in build/mutate. MODULE: order, format or cache.
 """
 
 import argparse
@@ -15,31 +16,29 @@ import random
 import re
 import shutil
 import subprocess
+import tempfile
 import time
 
 root = pathlib.Path(__file__).resolve().parent.parent
 libraries = {"order": [], "format": [], "cache": ["-lzstd", "-lxxhash"]}
 
 head = """#pragma once
-#include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <type_traits>
 namespace mutants {
 inline const int active = std::getenv("MUTANT") ? std::atoi(std::getenv("MUTANT")) : -1;
-inline unsigned char reached[%d];
-// Writes which faults a test came by.
-inline const struct at_exit {
-  ~at_exit() {
-    const char* const path = std::getenv("MUTANTS_REACHED");
-    std::FILE* const file = path ? std::fopen(path, "w") : nullptr;
-    for (int n = 0; file && n < %d; ++n)
-      if (reached[n]) std::fprintf(file, "%%d\\n", n);
-    if (file) std::fclose(file);
-  }
-} writer;
+// A byte for each fault that a test came by, in a file that all processes of the test share.
+inline unsigned char* const reached = [] {
+  const char* const path = std::getenv("MUTANTS_REACHED");
+  const int file = path ? ::open(path, O_RDWR | O_CLOEXEC) : -1;
+  void* const bytes = ::mmap(nullptr, %d, PROT_READ | PROT_WRITE, MAP_SHARED | (file < 0 ? MAP_ANONYMOUS : 0), file, 0);
+  return bytes == MAP_FAILED ? nullptr : static_cast<unsigned char*>(bytes);
+}();
 constexpr bool is(int n) {
   if (std::is_constant_evaluated()) return false;
-  reached[n] = 1;
+  if (reached) reached[n] = 1;
   return active == n;
 }
 }
@@ -121,7 +120,7 @@ class Program:
         self.work = root / "build" / "mutate" / module
         shutil.rmtree(self.work, ignore_errors=True)
         shutil.copytree(root / "include", self.work / "include")
-        (self.work / "mutants.hpp").write_text(head % (len(mutants), len(mutants)))
+        (self.work / "mutants.hpp").write_text(head % len(mutants))
         tests = sorted((root / "tests" / module).glob("*_test.cpp"))
         (self.work / "tests.cpp").write_text("".join(f'#include "{path}"\n' for path in tests))
         self.flags = ["g++", "-std=c++20", "-w", "-O1", "-DASIO_STANDALONE", f'-DMDSTREAM_TEST_DATA="{root}/tests"',
@@ -160,22 +159,40 @@ class Program:
         subprocess.run(["g++", *objects, "-o", self.work / "tests", *libraries[self.module], "-lpthread"], check=True)
         worker = root / "tests" / self.module / "worker.cpp"
         if worker.exists():
-            subprocess.run(["g++", "-std=c++20", "-w", "-O1", "-DASIO_STANDALONE", f"-I{root}/include", f"-I{root}/tests", worker, "-o", self.work / "worker",
-                            *libraries[self.module], "-lpthread"], check=True)
+            subprocess.run([*self.flags, worker, "-o", self.work / "worker", *libraries[self.module], "-lpthread"], check=True)
 
-    def run(self, mutant, seconds, reached=None):
-        """Whether the tests pass."""
+    def cases(self):
+        names = subprocess.run([self.work / "tests", "--list-test-names-only"], capture_output=True, text=True).stdout.splitlines()
+        return [Case(name) for name in names if name]
+
+    def run(self, case, mutant, limit, reached=None):
+        """Whether the case passes."""
         environment = {**os.environ, "MUTANT": str(mutant), "MDSTREAM_TEST_SEED": "1"}
         if reached:
             environment["MUTANTS_REACHED"] = str(reached)
-        process = subprocess.Popen([self.work / "tests", "--abort"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                   cwd=self.work, env=environment, start_new_session=True)
+        process = subprocess.Popen([self.work / "tests", re.sub(r'([\\,"\[\]*])', r"\\\1", case.name), "--abort"], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL, cwd=self.work, env=environment, start_new_session=True)
         try:
-            return process.wait(seconds) == 0
+            return process.wait(limit) == 0
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)  # its children as well
             process.wait()
             return False
+
+    def look(self, case):
+        """Runs the case without a fault, and keeps how long it takes and which faults it comes by."""
+        with tempfile.NamedTemporaryFile(dir=self.work) as reached:
+            reached.truncate(max(self.mutants) + 1)
+            began = time.monotonic()
+            if not self.run(case, -1, 3600, reached.name):
+                raise SystemExit(f"mutate.py: fails without any fault: {case.name}")
+            case.seconds = time.monotonic() - began
+            case.reaches = {n for n, byte in enumerate(reached.read()) if byte}
+
+
+class Case:
+    def __init__(self, name):
+        self.name, self.seconds, self.reaches = name, 0.0, set()
 
 
 def main():
@@ -184,30 +201,38 @@ def main():
     arguments.add_argument("--mutants", type=int, default=200)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--seconds", type=int, default=10**6, help="begin no further one after so long")
+    arguments.add_argument("--quick", type=float, default=10**6, help="leave out cases that take longer, in seconds")
     args = arguments.parse_args()
     program = Program(args.module, draw(args.module, args.mutants, random.Random(args.seed)))
     program.drop_those_that_do_not_compile()
     program.build()
     began = time.monotonic()
-    reached_file = program.work / "reached"
-    if not program.run(-1, 3600, reached_file):
-        raise SystemExit("mutate.py: the tests fail without any fault")
-    limit = 20 + 4 * (time.monotonic() - began)  # what hangs is noticed, too
-    reached = {int(n) for n in reached_file.read_text().split()}
-
-    def passes(n):
-        if time.monotonic() - began > args.seconds:
-            return None
-        return n not in reached or program.run(n, limit)
-
+    all_cases = program.cases()
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("MDSTREAM_JOBS", os.cpu_count()))) as pool:
+        list(pool.map(program.look, all_cases))
+        cases = sorted((case for case in all_cases if case.seconds <= args.quick), key=lambda case: case.seconds)
+        reached = set().union(*(case.reaches for case in all_cases))
+
+        def passes(n):
+            for case in cases:
+                if n not in case.reaches:
+                    continue
+                if time.monotonic() - began > args.seconds:
+                    return None
+                if not program.run(case, n, 10 + 10 * case.seconds):  # what hangs is noticed, too
+                    return False
+            return True
+
         results = dict(zip(program.mutants, pool.map(passes, program.mutants)))
     ran = [n for n, passed in results.items() if passed is not None]
-    survivors = sorted(n for n in ran if results[n])
-    for n in sorted(survivors, key=lambda n: program.mutants[n][:2]):
+    survivors = sorted((n for n in ran if results[n]), key=lambda n: program.mutants[n][:2])
+    for n in survivors:
         path, number, _, shown = program.mutants[n]
         why = "" if n in reached else "  (no test comes by)"
         print(f"{path}:{number + 1}:{why}\n  - {(root / 'include' / path).read_text().splitlines()[number].strip()}\n  + {shown.strip()}")
+    for case in all_cases:
+        if case not in cases:
+            print(f"left out, {case.seconds:.0f} s: {case.name}")
     print(f"{args.module}, seed {args.seed}: {len(ran)} faults, {len(ran) - len(survivors)} noticed, {len(survivors)} not, "
           f"of which {sum(n not in reached for n in survivors)} where no test comes by")
 
