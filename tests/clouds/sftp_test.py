@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sftp_test.py MDSTREAM, under tests/servers/with.sh sshd: keys with a passphrase and keys of an agent, and what is said where
-a passphrase is missing or wrong, and where the server takes no key. No output may hold a passphrase."""
+a passphrase is missing or wrong, where the server takes no key, and where it does not rename. No output may hold a passphrase."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,8 @@ plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
 with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     (work / "object").write_bytes(b"an object")
-    tool.said("copy", work / "object", f"{place}/object", **plain | {"COMPOSER_SFTP_KEY_FILE": str(plain_key)})
+    by_plain = plain | {"COMPOSER_SFTP_KEY_FILE": str(plain_key)}
+    tool.said("copy", work / "object", f"{place}/object", **by_plain)
 
     def fetched(status=0, **variables):
         return tool.fetched(f"{place}/object", work / "fetched", b"an object", status, **plain | variables)
@@ -40,6 +42,17 @@ with tempfile.TemporaryDirectory() as name:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", other], check=True)
     said = fetched(status=1, COMPOSER_SFTP_KEY_FILE=str(other))
     assert f"does not take the key {other}" in said, said
+
+    # A server that lets this key remove an object, but not put the new one in its place: the error names the file that has the new one.
+    with open(plain_key.with_name("authorized_keys"), "a") as known:
+        known.write('command="internal-sftp -P rename" ' + other.with_suffix(".pub").read_text())
+    (work / "newer").write_bytes(b"a newer object")
+    tool.said("copy", work / "object", f"{place}/replaced", **by_plain)
+    said = tool.said("copy", work / "newer", f"{place}/replaced", status=1, **plain | {"COMPOSER_SFTP_KEY_FILE": str(other)})
+    assert "an object that it was to replace is gone, and this file has the new one" in said, said
+    left = re.search(r"/(\.mdstream-\w+\.tmp)\)", said)
+    tool.fetched(f"{place}/{left[1]}", work / "fetched", b"a newer object", **by_plain)
+    tool.said("copy", f"{place}/replaced", work / "fetched", status=1, **by_plain)
 
     # The agent, which has the key; and none.
     socket = work / "agent"
