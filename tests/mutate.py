@@ -163,7 +163,7 @@ class Program:
 
     def cases(self):
         names = subprocess.run([self.work / "tests", "--list-test-names-only"], capture_output=True, text=True).stdout.splitlines()
-        return [Case(name) for name in names if name]
+        return [Case(name) for name in names if not name.startswith("MDSTREAM_TEST_SEED=")]
 
     def run(self, case, mutant, limit, reached=None):
         """Whether the case passes."""

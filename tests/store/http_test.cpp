@@ -241,6 +241,21 @@ TEST_CASE("a range is refused where it is another", "[store]") {
   expect_error([&] { without_end.read(5, 5); }, errc::unavailable);
 }
 
+TEST_CASE("where a refused range comes without a size, the server is asked for it", "[store]") {
+  std::string size = "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n";
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    to.send(request.method == "HEAD" ? size : "HTTP/1.1 416 No\r\nContent-Length: 0\r\n\r\n");
+  });
+  mds::runtime threads(1);
+  const http store(threads, server.url());
+  std::vector<std::byte> into(5);
+  CHECK(mds::store_read(store, "key", 10, into) == 0);
+  expect_error([&] { (void)mds::store_read(store, "key", 9, into); }, errc::corrupt,
+               {"refuses a range that the object has", "/key"});
+  size = "HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n";
+  expect_error([&] { (void)mds::store_read(store, "key", 10, into); }, errc::not_found, {"/key"});
+}
+
 TEST_CASE("sizes come from a length, or are not told", "[store]") {
   CHECK(one_answer("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n").size() == 17);
   CHECK(one_answer(partial("bytes 0-0/18446744073709551615", "0", "")).size() == 1);
