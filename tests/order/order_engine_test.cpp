@@ -8,6 +8,7 @@
 #include "support/expect_error.hpp"
 #include "support/reference_errors.hpp"
 
+#include <set>
 #include <vector>
 
 namespace order_engine_test {
@@ -114,6 +115,27 @@ TEST_CASE("epochs hold the same samples at the same places as the reference's", 
         },
         given["error"]);
   }
+}
+
+TEST_CASE("what is said to be left out is what no batch of the epoch has", "[order]") {
+  using enum mdstream::batching_method;
+  const auto batching = GENERATE(random, once, stratified, per_stream, device_per_stream);
+  INFO(to_string(batching));
+  // The ranks divide both streams: nothing is repeated to deal them out.
+  const std::vector<mdstream::stream_shards> streams{{.samples = {130, 50}}, {.samples = {100}}};
+  const engine e(streams, {.batching = batching});
+  const mdstream::world w{.nodes = 2, .ranks_per_node = 2};
+  const mdstream::epoch_start start{.num_canonical_nodes = 2};
+  const mdstream::epoch_order order = e.epoch(w, 6, start);
+  std::vector<std::int64_t> ids(order.positions());
+  order.ids(0, ids);
+  std::set<std::int64_t> first, second;
+  for (const std::int64_t id : ids)
+    if (id >= 0) (id < 180 ? first : second).insert(id);
+  const std::vector<std::uint64_t> missing{180 - first.size(), 100 - second.size()};
+  CHECK(e.left_out(w, 6, start) == missing);
+  const bool leaves_none = batching == random || batching == once;
+  CHECK((missing[0] + missing[1] == 0) == leaves_none);
 }
 
 }  // namespace order_engine_test

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace py1e_plan_test {
@@ -153,6 +154,15 @@ TEST_CASE("a plan whose checksum is right and that names other samples is comput
     --of.all[2];
     of.all.erase(of.all.begin() + 5 + 1);
   });
+}
+
+TEST_CASE("a sequence that was moved from takes another", "[order]") {
+  auto one = mdstream::shuffle::py1e{}.open(task_of(nullptr, 3));
+  const auto moved = std::move(one);
+  one = moved;
+  ids out(one.size());
+  one.read(0, out);
+  CHECK(out == order_of(task_of(nullptr, 3)));
 }
 
 }  // namespace py1e_plan_test

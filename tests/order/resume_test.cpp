@@ -128,6 +128,16 @@ TEST_CASE("a mix schedule changes its mix at the batch that it says", "[order]")
   CHECK(schedule.at(25).phase == 1);
   CHECK(schedule.at(25).epoch == 3);
   CHECK(schedule.at(9).batches_left == 1);
+  for (const std::uint64_t t : {0, 9, 10, 24, 25, 59}) {
+    INFO("batch " << t);
+    const auto at = schedule.at(t);
+    const auto whole = schedule.engine(at.phase).epoch({}, global_batch, {.epoch = at.epoch});
+    CHECK(read(t, {}) == sorted_batch(whole, at.batch_in_epoch));
+    const auto again = schedule.in_epoch(at.epoch, at.batch_in_epoch);
+    CHECK(again.phase == at.phase);
+    CHECK(again.batches_left == at.batches_left);
+    CHECK(schedule.in_epoch(at.epoch, at.batch_in_epoch + at.batches_left).batches_left == 0);
+  }
 }
 
 TEST_CASE("mix schedules that cannot be are refused", "[order]") {
