@@ -88,6 +88,8 @@ def faults(line):
         return
     if re.match(r"\s+[\w:<>,*& ]+ \w+_ = [\w']+;$", line):  # what a member begins with is mostly set anew
         return
+    if re.search(r"\b(reserve|shrink\w*)\(", line):  # costs more or less, and means the same
+        return
     if match := value.match(line):
         before, expression, after = match.groups()
         for new in faulty(expression):
