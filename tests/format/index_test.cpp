@@ -1,10 +1,14 @@
 #include <mdstream/core/detail/hex.hpp>
 #include <mdstream/format/index.hpp>
 
+#include <mdstream/format/detail/shard_template.hpp>
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "format/golden.hpp"
@@ -186,6 +190,11 @@ TEST_CASE("what an index may have", "[index]") {
   const auto upper =
       parse(changed([](json& s) { s["raw_data"]["hashes"] = {{"xxh32", "DEADBEEF"}}; }));
   CHECK(*upper.raw(0).hash("xxh32") == "deadbeef");
+  const auto largest = [](std::uint64_t bytes) {
+    return changed([bytes](json& s) { s["raw_data"]["bytes"] = bytes; });
+  };
+  CHECK(parse(largest(0xffff'ffff)).raw(0).bytes == 0xffff'ffff);
+  expect_corrupt(largest(0x1'0000'0000), {"4294967296", "4 GiB"});
 }
 
 TEST_CASE("encodings that MDS does not define are read as bytes", "[index]") {
@@ -296,6 +305,47 @@ TEST_CASE("a large index of usual names takes few bytes a shard", "[index]") {
   CHECK(index.zip(shards - 1)->name == "shard.19999.mds.zstd");
   CHECK(*index.zip(17)->hash("xxh64") == "fedcba9876543210");
   CHECK(index.file_bytes(17, mdstream::file_role::zip_data) == 500'017);
+}
+
+TEST_CASE("an entry is taken without parsing where only numbers and digests differ", "[index]") {
+  using mdstream::detail::shard_template;
+  using kind = shard_template::kind;
+  constexpr auto raw = mdstream::file_role::raw_data;
+  shard_template learned;
+  const auto learn = [&](const std::string& whole, std::size_t begin) {
+    learned.clear();
+    for (const auto& [what, text] : {std::pair(kind::shard_number, "00009"),
+                                     {kind::bytes, "673"},
+                                     {kind::digest, "abcd"},
+                                     {kind::samples, "41"}}) {
+      const std::size_t at = whole.find(text);
+      learned.add_hole(what, raw, at, at + std::string_view(text).size());
+    }
+    learned.complete(whole, begin, whole.size());
+  };
+  learn("[{\"name\": 00009, \"bytes\": 673, \"digest\": \"abcd\", \"samples\": 41}", 1);
+  learned.spoil();
+  learn("[{..}, {\"00009\", 673, \"abcd\", 41}", 7);
+
+  const std::string entry = "{\"00010\", 70000, \"00Ff\", 5}";
+  const auto match = [&](const std::string& text, shard_template::values& found,
+                         std::vector<std::byte>& digests) {
+    return learned.match(text, "00010", found, digests);
+  };
+  shard_template::values found;
+  std::vector<std::byte> digests{std::byte{1}};
+  CHECK(match(entry + ", {}", found, digests) == entry.size());
+  CHECK(found.samples == 5);
+  CHECK(found.bytes[static_cast<std::size_t>(raw)] == 70000);
+  CHECK(digests == std::vector{std::byte{1}, std::byte{0}, std::byte{0xff}});
+  for (const char* const other :
+       {"", "{\"00011\", 70000, \"00ff\", 5}", "{\"00010\", 070, \"00ff\", 5}",
+        "{\"00010\", -7, \"00ff\", 5}", "{\"00010\", 7, \"00fg\", 5}", "{\"00010\", 7, \"00ff\", 5",
+        "{\"00010\", 7, \"00ff\", 5 }", "{\"00010\", 1000000000000000000, \"00ff\", 5}"}) {
+    INFO(other);
+    CHECK(match(other, found, digests) == 0);
+    CHECK(digests.size() == 3);
+  }
 }
 
 TEST_CASE("entries like the one before are read as carefully as the first", "[index]") {

@@ -95,6 +95,12 @@ TEST_CASE("samples of one size are found without their offsets, which are checke
   CHECK(mdstream::as_text(shard[2]) == "nine");
   support::expect_error([&] { (void)shard[3]; }, errc::out_of_range, {"sample 3"});
 
+  SECTION("where there is no header, there are none to check") {
+    const mdstream::bytes_view samples = mdstream::as_bytes("fourfivenine");
+    const auto in_place = mds_shard_view::in_place(samples, 3, 4, 4);
+    CHECK_NOTHROW(in_place.check_offsets());
+    CHECK(mdstream::as_text(in_place[1]) == "five");
+  }
   SECTION("other sizes, also such that would overflow") {
     for (const std::uint64_t size :
          {std::uint64_t{3}, std::uint64_t{5}, ~std::uint64_t{0}, std::uint64_t{1} << 63})

@@ -173,6 +173,16 @@ TEST_CASE("NumPy arrays come out of pickles in C order", "[pickle]") {
   CHECK(repr(read(scalar_pickle)) == "[float32:0000c03f, int64:fdffffffffffffff]");
 }
 
+TEST_CASE("an array whose shape wraps around to the size of its elements is refused", "[pickle]") {
+  using namespace pickle_test;
+  const std::string_view shape = "4b024b0386";  // (2, 3), of two bytes each
+  std::string wraps(arr_pickle);
+  const std::size_t at = wraps.find(shape);
+  REQUIRE(at != wraps.npos);
+  wraps.replace(at, shape.size(), "4b028a08030000000000004086");  // (2, 2^62 + 3)
+  support::expect_error([&] { (void)read(wraps); }, errc::unsupported, {"too few elements"});
+}
+
 TEST_CASE("pickles that are programs are refused, with what they ask for", "[pickle]") {
   using namespace pickle_test;
   for (const char* hex : {evil_pickle, evil2_pickle})

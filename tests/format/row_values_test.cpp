@@ -102,6 +102,11 @@ TEST_CASE("rows are made as the reference makes them", "[row_values]") {
         "inf,9223372036854775808,a b\n");
   CHECK(row_of(csv_config, {{"s", ""}, {"f", 1e16}, {"n", mdstream::json::big_integer{"-0012"}}}) ==
         "1e+16,-12,\n");
+  mdstream::row_encoder encoder(csv_config);
+  for (const char* const text : {"one", "two"}) {
+    const named_value values[] = {{"s", text}, {"f", 0.5}, {"n", 5}};
+    CHECK(encoder.encode(values, 3) == "0.5,5," + std::string(text) + "\n");
+  }
   CHECK(mdstream::row_encoder(csv_config).head() == "f,n,s\n");
   CHECK(mdstream::row_encoder(json_config).head().empty());
 }

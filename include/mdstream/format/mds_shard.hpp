@@ -58,7 +58,7 @@ class mds_shard_view {
   /// Checks at once all offsets that `operator[]` does not look at: those of a shard whose samples
   /// have one size. Throws errc::corrupt naming sample and byte. O(size()).
   void check_offsets() const {
-    if (sample_size_ == 0 || first_ == 0) return;
+    if (first_ == 0) return;
     std::uint64_t differ = 0;
     for (std::uint64_t i = 0; i <= samples_; ++i) differ |= offset(i) ^ (first_ + i * sample_size_);
     if (differ == 0) return;
@@ -158,8 +158,8 @@ class mds_shard_view {
   bytes_view shard_;
   std::uint64_t samples_ = 0;
   std::uint64_t sample_size_ = 0;
-  // Where samples have one size: bytes from one to the next, and the offset of the first, which is
-  // 0 where there is no header.
+  // Where samples have one size: bytes from one to the next, and the offset of the first. Else, and
+  // where there is no header, that is 0.
   std::uint64_t step_ = 0;
   std::uint64_t first_ = 0;
 };

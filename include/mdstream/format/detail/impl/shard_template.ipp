@@ -7,7 +7,6 @@ namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE void shard_template::clear() {
   holes_.clear();
-  text_.clear();
   usable_ = true;
 }
 
