@@ -319,6 +319,7 @@
 #include <mdstream/core/detail/impl/base64.ipp>
 #include <mdstream/core/detail/impl/chance.ipp>
 #include <mdstream/core/detail/impl/descriptors.ipp>
+#include <mdstream/core/detail/impl/directory_reader.ipp>
 #include <mdstream/core/detail/impl/error.ipp>
 #include <mdstream/core/detail/impl/hex.ipp>
 #include <mdstream/core/detail/impl/json/number.ipp>

@@ -3,13 +3,15 @@
 /// What lies in the directories of a cache's streams.
 
 #include <mdstream/cache/detail/catalog.hpp>
+#include <mdstream/core/detail/directory_reader.hpp>
+
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -20,25 +22,26 @@ namespace mdstream::inline v0::detail {
 template <class Visit>
 void for_each_file(const std::string& directory, const std::vector<std::string>& elsewhere,
                    Visit visit) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  fs::recursive_directory_iterator at(directory, fs::directory_options::skip_permission_denied,
-                                      failure);
-  for (; !failure && at != fs::recursive_directory_iterator(); at.increment(failure)) {
-    const std::string& path = at->path().native();
-    std::error_code ignored;
-    if (at->is_directory(ignored)) {
-      if (at->path().filename() == ".mdstream" ||
-          std::binary_search(elsewhere.begin(), elsewhere.end(), path)) {
-        at.disable_recursion_pending();
+  std::vector<std::string> directories{directory};
+  while (!directories.empty()) {
+    const std::string within = std::move(directories.back());
+    directories.pop_back();
+    directory_reader entries(within);
+    while (const char* const entry = entries.next()) {
+      const std::string_view name = entry;
+      std::string path = within + '/' + entry;
+      struct stat info{};
+      if (::lstat(path.c_str(), &info) != 0) continue;
+      if (S_ISDIR(info.st_mode)) {
+        if (name != ".mdstream" && !std::binary_search(elsewhere.begin(), elsewhere.end(), path))
+          directories.push_back(std::move(path));
+        continue;
       }
-      continue;
+      if (S_ISLNK(info.st_mode) && ::stat(path.c_str(), &info) != 0) continue;
+      if (S_ISREG(info.st_mode) && !name.starts_with(".mdstream-"))  // else in the making
+        visit(std::string_view(path).substr(directory.size() + 1),
+              static_cast<std::uint64_t>(info.st_size));
     }
-    if (!at->is_regular_file(ignored) || at->path().filename().native().starts_with(".mdstream-")) {
-      continue;  // in the making
-    }
-    const std::uint64_t bytes = at->file_size(ignored);
-    if (!ignored) visit(std::string_view(path).substr(directory.size() + 1), bytes);
   }
 }
 

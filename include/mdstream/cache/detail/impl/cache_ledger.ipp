@@ -4,11 +4,11 @@
 #include <mdstream/cache/detail/disk_scan.hpp>
 #include <mdstream/cache/detail/file_lock.hpp>
 #include <mdstream/cache/detail/registered_streams.hpp>
+#include <mdstream/core/detail/directory_reader.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -284,11 +284,9 @@ MDSTREAM_INLINE void cache_ledger::forget(std::string_view id) const {
 
 MDSTREAM_INLINE void cache_ledger::unlink_names(const std::string& directory,
                                                 const std::string& prefix) {
-  std::error_code failure;
-  std::filesystem::directory_iterator at(directory, failure);
-  for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-    if (at->path().filename().native().starts_with(prefix)) ::unlink(at->path().c_str());
-  }
+  directory_reader entries(directory);
+  while (const char* const name = entries.next())
+    if (std::string_view(name).starts_with(prefix)) ::unlink((directory + '/' + name).c_str());
 }
 
 MDSTREAM_INLINE bool cache_ledger::same_file_system(const std::string& directory) const {

@@ -7,6 +7,7 @@
 #include <mdstream/cache/detail/load_index.hpp>
 #include <mdstream/cache/detail/shard_facts.hpp>
 #include <mdstream/core/detail/descriptors.hpp>
+#include <mdstream/core/detail/directory_reader.hpp>
 #include <mdstream/store/detail/bounded_calls.hpp>
 #include <mdstream/store/detail/file.hpp>
 #include <mdstream/store/detail/streamed_read.hpp>
@@ -30,11 +31,10 @@ MDSTREAM_INLINE dataset_index parse_index(std::string_view text, const index_sou
 /// Deletes what processes left that were killed while they put an index there: files in the making
 /// that nobody holds locked.
 MDSTREAM_INLINE void drop_dead_indexes(const std::string& directory) {
-  std::error_code failure;
-  std::filesystem::directory_iterator at(directory, failure);
-  for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-    if (!at->path().filename().native().starts_with(index_in_the_making)) continue;
-    const std::string& path = at->path().native();
+  directory_reader entries(directory);
+  while (const char* const name = entries.next()) {
+    if (!std::string_view(name).starts_with(index_in_the_making)) continue;
+    const std::string path = directory + '/' + name;
     const unique_fd fd = try_open(path, O_RDWR);
     if (fd && try_lock_file(fd.get(), lock_kind::exclusive, path)) ::unlink(path.c_str());
   }

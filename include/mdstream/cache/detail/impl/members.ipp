@@ -1,12 +1,11 @@
 #pragma once
 
 #include <mdstream/cache/detail/members.hpp>
+#include <mdstream/core/detail/directory_reader.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 namespace mdstream::inline v0::detail {
@@ -85,17 +84,16 @@ void cache_members::read_items(int fd, const std::string& path, std::uint64_t at
 MDSTREAM_INLINE void cache_members::for_each_other(
     const std::function<void(const std::string& name, const std::string& path, int fd)>& visit)
     const {
-  std::error_code failure;
-  std::filesystem::directory_iterator at(directory_, failure);
-  for (; !failure && at != std::filesystem::directory_iterator(); at.increment(failure)) {
-    const std::string name = at->path().filename().native();
+  directory_reader entries(directory_);
+  while (const char* const entry = entries.next()) {
+    const std::string name = entry;
     if (name == id_) continue;
     const std::string path = directory_ + '/' + name;
     const unique_fd fd = detail::try_open(path, O_RDWR);
     if (fd) visit(name, path, fd.get());  // gone meanwhile: it left
     if (!fd && detail::lacks_descriptors(errno)) throw system_failure(errno, "cannot open", path);
   }
-  if (failure) throw system_failure(failure.value(), "cannot list", directory_);
+  entries.check(directory_);
 }
 
 MDSTREAM_INLINE std::vector<std::uint64_t> cache_members::streams_of_others() const {

@@ -1,12 +1,12 @@
 #pragma once
 
+#include <mdstream/core/detail/directory_reader.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/version.hpp>
 
 #include <sys/stat.h>
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -109,43 +109,33 @@ MDSTREAM_INLINE std::size_t local::read_state(const detail::unique_fd& fd,
 MDSTREAM_INLINE void local::list_into(const std::string& key, std::string_view prefix,
                                       const std::stop_token& stop, std::vector<directory_id>& above,
                                       std::vector<object_info>& found) const {
-  namespace fs = std::filesystem;
   if (stop.stop_requested()) throw error(errc::canceled, {.what = "stopped", .url = root_});
   const std::string path = key.empty() ? root_ : join_path(root_, key);
   struct stat info{};
-  std::error_code failure;
-  fs::directory_iterator at;
-  const bool is_open = ::stat(path.c_str(), &info) == 0;
-  if (is_open) {
-    const directory_id own(info.st_dev, info.st_ino);
-    if (std::find(above.begin(), above.end(), own) != above.end()) return;
-    above.push_back(own);
-    at = fs::directory_iterator(path, failure);
-  } else {
-    failure.assign(errno, std::generic_category());
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return;  // it went meanwhile
+    throw system_failure(errno, "cannot list", path);
   }
-  for (; !failure && at != fs::directory_iterator(); at.increment(failure)) {
-    std::error_code entry_failure;
-    const std::string name = key + at->path().filename().native();
+  const directory_id own(info.st_dev, info.st_ino);
+  if (std::find(above.begin(), above.end(), own) != above.end()) return;
+  above.push_back(own);
+  detail::directory_reader entries(path);
+  while (const char* const entry = entries.next()) {
+    const std::string name = key + entry;
     const std::size_t common = std::min(name.size(), prefix.size());
     if (std::string_view(name).substr(0, common) != prefix.substr(0, common)) continue;
-    if (at->is_directory(entry_failure)) {
+    struct stat file{};
+    if (::stat(join_path(root_, name).c_str(), &file) != 0) continue;
+    if (S_ISDIR(file.st_mode)) {
       list_into(name + '/', prefix, stop, above, found);
       continue;
     }
-    if (name.size() < prefix.size() || !at->is_regular_file(entry_failure) ||
-        is_temporary(at->path().filename().native())) {
-      continue;
-    }
-    struct stat file{};
-    if (::stat(at->path().c_str(), &file) != 0) continue;  // it went meanwhile
+    if (name.size() < prefix.size() || !S_ISREG(file.st_mode) || is_temporary(entry)) continue;
     const detail::file_state now(file);
     found.push_back({.key = name, .bytes = now.bytes(), .tag = now.tag()});
   }
-  if (failure && failure != std::errc::no_such_file_or_directory) {  // else it went meanwhile
-    throw system_failure(failure.value(), "cannot list", path);
-  }
-  if (is_open) above.pop_back();
+  if (entries.failure() != ENOENT) entries.check(path);
+  above.pop_back();
 }
 
 MDSTREAM_INLINE std::string local::join_path(const std::string& root, std::string_view key) {
@@ -203,20 +193,18 @@ MDSTREAM_INLINE void local::remove_directories(std::string path) const {
 }
 
 MDSTREAM_INLINE bool local::remove_left_behind(const std::string& directory) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
+  detail::directory_reader entries(directory);
   std::vector<std::string> found;
-  for (fs::directory_iterator at(directory, failure); !failure && at != fs::directory_iterator();
-       at.increment(failure)) {
-    if (!is_temporary(at->path().filename().native())) return false;
-    found.push_back(at->path().native());
+  while (const char* const name = entries.next()) {
+    if (!is_temporary(name)) return false;
+    found.push_back(join_path(directory, name));
   }
   for (const std::string& path : found) {
     const detail::unique_fd fd = detail::open_if_there(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (!fd || detail::lock_descriptor(fd.get(), LOCK_EX | LOCK_NB) != 0) return false;
     ::unlink(path.c_str());
   }
-  return !failure;
+  return entries.failure() == 0;
 }
 
 }  // namespace mdstream::inline v0::store

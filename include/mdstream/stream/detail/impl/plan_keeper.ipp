@@ -1,15 +1,20 @@
 #pragma once
 
+#include <mdstream/core/detail/directory_reader.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/stream/detail/plan_keeper.hpp>
 #include <mdstream/version.hpp>
 
+#include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
+#include <ctime>
 #include <exception>
-#include <filesystem>
+#include <string>
 #include <string_view>
-#include <system_error>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -64,16 +69,17 @@ MDSTREAM_INLINE plan_store plan_keeper::files() const {
 }
 
 MDSTREAM_INLINE void plan_keeper::make_room(const std::string& directory) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  std::vector<std::pair<fs::file_time_type, fs::path>> found;
-  for (fs::directory_iterator at(directory, failure), end; !failure && at != end;
-       at.increment(failure)) {
-    if (at->path().filename().native().starts_with("py1e-"))
-      found.emplace_back(fs::last_write_time(at->path(), failure), at->path());
+  std::vector<std::tuple<std::time_t, long, std::string>> found;
+  directory_reader entries(directory);
+  while (const char* const name = entries.next()) {
+    std::string path = directory + '/' + name;
+    struct stat info{};
+    if (std::string_view(name).starts_with("py1e-") && ::stat(path.c_str(), &info) == 0)
+      found.emplace_back(info.st_mtim.tv_sec, info.st_mtim.tv_nsec, std::move(path));
   }
   std::sort(found.begin(), found.end());
-  for (std::size_t i = 0; i + most_files <= found.size(); ++i) fs::remove(found[i].second, failure);
+  for (std::size_t i = 0; i + most_files <= found.size(); ++i)
+    ::unlink(std::get<std::string>(found[i]).c_str());
 }
 
 }  // namespace mdstream::inline v0::detail
