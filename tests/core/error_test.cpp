@@ -26,12 +26,14 @@ TEST_CASE("system failures keep their meaning") {
   CHECK(mds::system_failure(EDQUOT, "cannot write", "/x").code() == mds::errc::no_space);
   CHECK(mds::system_failure(ENOENT, "cannot open", "/x").code() == mds::errc::not_found);
   CHECK(mds::system_failure(EACCES, "cannot open", "/x").code() == mds::errc::permission_denied);
+  CHECK(mds::system_failure(ENOMEM, "cannot open", "/x").code() == mds::errc::out_of_memory);
   CHECK(mds::system_failure(EIO, "cannot read", "/x").code() == mds::errc::io_error);
 }
 
 TEST_CASE("the code of any exception can be had") {
   CHECK(mds::code_of(std::make_exception_ptr(mds::error(mds::errc::canceled, "stopped"))) ==
         mds::errc::canceled);
+  CHECK(mds::code_of(std::make_exception_ptr(std::bad_alloc())) == mds::errc::out_of_memory);
   CHECK(mds::code_of(std::make_exception_ptr(42)) == mds::errc::io_error);
   CHECK_FALSE(mds::code_of(nullptr));
 }

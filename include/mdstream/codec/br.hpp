@@ -34,6 +34,11 @@ class br {
                                            diagnostics& where) const;
 
  private:
+  struct release {
+    void operator()(BrotliDecoderState* state) const noexcept;
+  };
+
+  static bool is_out_of_memory(const BrotliDecoderState& state) noexcept;
   static const std::uint8_t* octets(const std::byte* bytes) noexcept;
 
   int level_;

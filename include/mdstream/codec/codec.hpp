@@ -37,7 +37,8 @@ struct compression_name {
 /// - `codec.extension()`: what file names end with, without the point; empty if not compressed.
 /// - `codec.compress(raw)`: the whole compressed file.
 /// - `codec.decompress(zip, raw, where)`: fills `raw` exactly; what does not fit exactly is
-///   errc::corrupt, with `where.what` saying why. Never writes outside `raw`.
+///   errc::corrupt, with `where.what` saying why. Never writes outside `raw`. Throws
+///   std::bad_alloc where memory runs out, which tells nothing of the data.
 template <class C>
 concept codec_policy =
     std::copyable<C> && requires(const C codec, std::string_view text, bytes_view in,
@@ -53,9 +54,9 @@ concept codec_policy =
 using block_taker = std::function<void(bytes_view)>;
 
 /// A codec that needs no room for all that it makes: `codec.decompress_blocks(zip, size, take,
-/// where)` gives `take` exactly `size` bytes, or fails as `decompress` does, or for want of memory
-/// that a frame asks for and that all its bytes at once would not need; what was taken by then may
-/// be damaged, and is no more than `size`. What `take` throws ends it.
+/// where)` gives `take` exactly `size` bytes, or fails as `decompress` does, also for want of
+/// memory that a frame asks for and that all its bytes at once would not need; what was taken by
+/// then may be damaged, and is no more than `size`. What `take` throws ends it.
 template <class C>
 concept block_codec = codec_policy<C> && requires(const C codec, bytes_view zip, std::size_t size,
                                                   const block_taker& take, diagnostics& where) {

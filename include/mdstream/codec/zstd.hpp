@@ -51,6 +51,8 @@ class zstd {
 
   static bool begins_with_frame(bytes_view zip) noexcept;
   static std::error_code no_frame(diagnostics& where);
+  /// For what libzstd returned as an error. Throws `std::bad_alloc` where memory ran out.
+  static std::error_code failed(diagnostics& where, std::size_t result, std::size_t expected);
   static std::error_code damaged(diagnostics& where, const char* cause, std::size_t expected);
   static int largest_window_log(std::size_t size) noexcept;
 

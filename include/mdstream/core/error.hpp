@@ -29,10 +29,11 @@ enum class errc {
   permission_denied,  ///< the store or file system refuses
   io_error,           ///< the store or file system failed; a retry may not help
   unavailable,        ///< a transient error of the store; a retry may help
-  transform_failed,   ///< the program's own transform threw something else than `mdstream::error`,
-                      ///< or vetoed all samples of an epoch
+  transform_failed,   ///< the program's own transform threw something else than `mdstream::error`
+                      ///< and `std::bad_alloc`, or vetoed all samples of an epoch
   device_error,       ///< a GPU, its driver or its memory failed, or there is no GPU
   superseded,         ///< a later start of the same job has taken over; this one may save no more
+  out_of_memory,  ///< the process or the machine has no memory left for it; the data may be good
 };
 
 }  // namespace mdstream::inline v0
@@ -62,6 +63,7 @@ namespace mdstream::inline v0 {
     case errc::transform_failed: return "transform failed";
     case errc::device_error: return "device error";
     case errc::superseded: return "superseded by a later start";
+    case errc::out_of_memory: return "out of memory";
   }
   return "unknown error";
 }
@@ -115,7 +117,7 @@ class error : public std::exception {
 };
 
 /// The code of an exception of any kind: that of `mdstream::error` and `std::system_error` as it
-/// is, `errc::io_error` for all others.
+/// is, `errc::out_of_memory` for `std::bad_alloc`, `errc::io_error` for all others.
 [[nodiscard]] std::error_code code_of(const std::exception_ptr& failure) noexcept;
 
 /// Maps what the operating system reported (an `errno` value) to the library's codes.

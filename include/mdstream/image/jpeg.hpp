@@ -28,7 +28,8 @@ struct jpeg_errors {
 
   /// What a state gets before it is created. Warnings are counted, not printed.
   [[nodiscard]] jpeg_error_mgr* use();
-  [[nodiscard]] bool is_out_of_memory() const noexcept;
+  /// After a jump: false, or `std::bad_alloc` where memory ran out.
+  [[nodiscard]] bool failed() const;
 };
 
 /// libjpeg's state for reading.
@@ -39,7 +40,8 @@ class jpeg_decoder {
   jpeg_decoder& operator=(const jpeg_decoder&) = delete;
   ~jpeg_decoder();
 
-  /// Reads the header and decides on the output: gray stays gray, YCbCr becomes RGB.
+  /// Reads the header and decides on the output: gray stays gray, YCbCr becomes RGB. False for
+  /// what is damaged; `read` as well.
   [[nodiscard]] bool begin(bytes_view file);
 
   /// Gray files become RGB as well. Call after `begin`, for files of up to 3 channels.
@@ -116,7 +118,8 @@ struct jpeg_options {
                                                  const jpeg_options& options = {});
 
 /// Decodes a JPEG file: the pixels that Pillow gives with the same libjpeg.
-/// Throws errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow.
+/// Throws errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow;
+/// std::bad_alloc where memory runs out.
 [[nodiscard]] decoded_image decode_jpeg(bytes_view file, const image_limits& limits = {});
 
 }  // namespace mdstream::inline v0

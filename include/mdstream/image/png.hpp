@@ -22,6 +22,9 @@ struct png_errors {
   char text[128] = {};
   bool is_out_of_memory = false;
 
+  /// After a jump: false, or `std::bad_alloc` where memory ran out.
+  [[nodiscard]] bool failed() const;
+
   // Of a state whose pointers for errors and memory are to a png_errors.
   [[noreturn]] static void on_error(png_structp state, png_const_charp text);
   static void on_warning(png_structp, png_const_charp);
@@ -99,7 +102,7 @@ struct png_options {
 
 /// Decodes a PNG file. Palettes become RGB or RGBA, grays of less than 8 bits become 8; 16 bits
 /// stay. Colours are not converted. Throws errc::corrupt if it is none, is damaged or cut short, or
-/// larger than the limits allow.
+/// larger than the limits allow; std::bad_alloc where memory runs out.
 [[nodiscard]] decoded_image decode_png(bytes_view file, const image_limits& limits = {});
 
 }  // namespace mdstream::inline v0

@@ -118,7 +118,8 @@ void publish(const S& store, std::string_view key, bytes_view bytes) {
 namespace detail {
 
 /// Memory for an object that is said to have so many bytes, which takes none before they come: what
-/// a server says may be anything. Throws `errc::corrupt` where there cannot be so much.
+/// a server says may be anything. Throws `errc::out_of_memory` where there is not so much,
+/// `errc::corrupt` where there cannot be.
 [[nodiscard]] pages room_for_object(std::uint64_t bytes, const std::string& url);
 
 }  // namespace detail

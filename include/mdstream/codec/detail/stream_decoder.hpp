@@ -18,7 +18,7 @@ class stream_decoder {
 
   /// Decompresses from the front of `in`, which it shortens by what it has used, into `out`, and
   /// returns how many bytes it made. It stops where `in` is empty or `out` is full. Throws
-  /// errc::corrupt for data that cannot be decompressed.
+  /// errc::corrupt for data that cannot be decompressed, std::bad_alloc where memory runs out.
   virtual std::size_t decode(bytes_view& in, mutable_bytes out) = 0;
 
   /// Whether the data may end after what was decoded so far.

@@ -3,6 +3,7 @@
 #include <mdstream/codec/br.hpp>
 #include <mdstream/version.hpp>
 
+#include <memory>
 #include <new>
 
 namespace mdstream::inline v0::codec {
@@ -32,17 +33,33 @@ MDSTREAM_INLINE std::vector<std::byte> br::compress(bytes_view raw) const {
 
 MDSTREAM_INLINE std::error_code br::decompress(bytes_view zip, mutable_bytes raw,
                                                diagnostics& where) const {
+  const std::unique_ptr<BrotliDecoderState, release> state(
+      BrotliDecoderCreateInstance(nullptr, nullptr, nullptr));
+  if (state == nullptr) throw std::bad_alloc();
   std::byte none{};
-  std::size_t size = raw.size();
+  std::size_t left = zip.size(), room = raw.size(), size = 0;
+  const std::uint8_t* in = octets(zip.data());
   auto* out = reinterpret_cast<std::uint8_t*>(raw.empty() ? &none : raw.data());
-  if (BrotliDecoderDecompress(zip.size(), octets(zip.data()), &size, out) !=
-      BROTLI_DECODER_RESULT_SUCCESS)
+  const BrotliDecoderResult result =
+      BrotliDecoderDecompressStream(state.get(), &left, &in, &room, &out, &size);
+  if (result == BROTLI_DECODER_RESULT_ERROR && is_out_of_memory(*state)) throw std::bad_alloc();
+  if (result != BROTLI_DECODER_RESULT_SUCCESS)
     return detail::corrupt_stream(where,
                                   "the Brotli data are damaged, cut short, or hold more than the " +
                                       std::to_string(raw.size()) + " bytes that the index says");
   if (size != raw.size())
     return detail::wrong_raw_size(where, "Brotli", std::to_string(size), raw.size());
   return {};
+}
+
+MDSTREAM_INLINE void br::release::operator()(BrotliDecoderState* state) const noexcept {
+  BrotliDecoderDestroyInstance(state);
+}
+
+MDSTREAM_INLINE bool br::is_out_of_memory(const BrotliDecoderState& state) noexcept {
+  const BrotliDecoderErrorCode code = BrotliDecoderGetErrorCode(&state);
+  return code <= BROTLI_DECODER_ERROR_ALLOC_CONTEXT_MODES &&
+         code >= BROTLI_DECODER_ERROR_ALLOC_BLOCK_TYPE_TREES;
 }
 
 MDSTREAM_INLINE const std::uint8_t* br::octets(const std::byte* bytes) noexcept {

@@ -58,6 +58,7 @@ MDSTREAM_INLINE std::error_code bz2::decompress(bytes_view zip, mutable_bytes ra
       if (full && room.empty()) return detail::wrong_raw_size(where, "bzip2", "more", expected);
       if (!full) raw = room;
       if (result == BZ_STREAM_END) break;
+      if (result == BZ_MEM_ERROR) throw std::bad_alloc();
       if (result != BZ_OK) return detail::corrupt_stream(where, "the bzip2 data are damaged");
       if (zip.size() + room.size() == before)
         return detail::corrupt_stream(where, "the bzip2 data are cut short");

@@ -58,6 +58,7 @@ MDSTREAM_INLINE std::error_code gz::decompress(bytes_view zip, mutable_bytes raw
       if (full && room.empty()) return detail::wrong_raw_size(where, "gzip", "more", expected);
       if (!full) raw = room;
     }
+    if (result == Z_MEM_ERROR) throw std::bad_alloc();
     if (result != Z_STREAM_END) {
       if (stream.msg != nullptr) where.cause = stream.msg;
       return detail::corrupt_stream(where, result == Z_BUF_ERROR ? "the gzip data are cut short"

@@ -3,6 +3,7 @@
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/version.hpp>
 
+#include <zstd_errors.h>
 #include <algorithm>
 #include <bit>
 #include <memory>
@@ -36,7 +37,7 @@ MDSTREAM_INLINE std::error_code zstd::decompress(bytes_view zip, mutable_bytes r
                                                  diagnostics& where) const {
   if (!begins_with_frame(zip)) return no_frame(where);
   const std::size_t size = ZSTD_decompress(raw.data(), raw.size(), zip.data(), zip.size());
-  if (ZSTD_isError(size)) return damaged(where, ZSTD_getErrorName(size), raw.size());
+  if (ZSTD_isError(size)) return failed(where, size, raw.size());
   if (size != raw.size())
     return detail::wrong_raw_size(where, "zstd", std::to_string(size), raw.size());
   return {};
@@ -55,7 +56,7 @@ MDSTREAM_INLINE std::error_code zstd::decompress_blocks(bytes_view zip, std::siz
   while (true) {
     ZSTD_outBuffer out{block.data(), block.size(), 0};
     const std::size_t left = ZSTD_decompressStream(context.get(), &out, &in);
-    if (ZSTD_isError(left)) return damaged(where, ZSTD_getErrorName(left), size);
+    if (ZSTD_isError(left)) return failed(where, left, size);
     if (out.pos > size - made) return detail::wrong_raw_size(where, "zstd", "more", size);
     made += out.pos;
     if (out.pos != 0) take(bytes_view(block).first(out.pos));
@@ -77,6 +78,12 @@ MDSTREAM_INLINE bool zstd::begins_with_frame(bytes_view zip) noexcept {
 
 MDSTREAM_INLINE std::error_code zstd::no_frame(diagnostics& where) {
   return detail::corrupt_stream(where, "the data do not begin with a zstd frame");
+}
+
+MDSTREAM_INLINE std::error_code zstd::failed(diagnostics& where, std::size_t result,
+                                             std::size_t expected) {
+  if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation) throw std::bad_alloc();
+  return damaged(where, ZSTD_getErrorName(result), expected);
 }
 
 MDSTREAM_INLINE std::error_code zstd::damaged(diagnostics& where, const char* cause,

@@ -24,6 +24,7 @@ MDSTREAM_INLINE std::size_t zstd_decoder::decode(bytes_view& in, mutable_bytes o
       throw error(errc::unsupported,
                   "the zstd data ask for a window of more than 128 MiB of memory: compress them "
                   "with --long=27 at most");
+    if (ZSTD_getErrorCode(left) == ZSTD_error_memory_allocation) throw std::bad_alloc();
     if (ZSTD_isError(left))
       throw error(errc::corrupt, diagnostics{.what = "the zstd data are damaged",
                                              .cause = ZSTD_getErrorName(left)});

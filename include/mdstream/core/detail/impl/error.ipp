@@ -3,6 +3,8 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/version.hpp>
 
+#include <new>
+
 namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE const std::error_category& mdstream_category() noexcept {
@@ -48,6 +50,8 @@ MDSTREAM_INLINE std::error_code code_of(const std::exception_ptr& failure) noexc
     return e.code();
   } catch (const std::system_error& e) {
     return e.code();
+  } catch (const std::bad_alloc&) {
+    return make_error_code(errc::out_of_memory);
   } catch (...) {
     return make_error_code(errc::io_error);
   }
@@ -62,6 +66,7 @@ MDSTREAM_INLINE errc errc_from_errno(int value) noexcept {
     case std::errc::operation_not_permitted:
     case std::errc::read_only_file_system: return errc::permission_denied;
     case std::errc::no_space_on_device: return errc::no_space;
+    case std::errc::not_enough_memory: return errc::out_of_memory;
     case std::errc::too_many_files_open:
     case std::errc::too_many_files_open_in_system: return errc::unavailable;
     default: return errc::io_error;

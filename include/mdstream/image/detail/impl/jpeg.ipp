@@ -25,8 +25,9 @@ MDSTREAM_INLINE jpeg_error_mgr* jpeg_errors::use() {
   return &base;
 }
 
-MDSTREAM_INLINE bool jpeg_errors::is_out_of_memory() const noexcept {
-  return base.msg_code == JERR_OUT_OF_MEMORY;
+MDSTREAM_INLINE bool jpeg_errors::failed() const {
+  if (base.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
+  return false;
 }
 
 MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
@@ -41,7 +42,7 @@ MDSTREAM_INLINE jpeg_decoder::jpeg_decoder() {
 MDSTREAM_INLINE jpeg_decoder::~jpeg_decoder() { jpeg_destroy_decompress(&state_); }
 
 MDSTREAM_INLINE bool jpeg_decoder::begin(bytes_view file) {
-  if (setjmp(errors_.exit) != 0) return false;
+  if (setjmp(errors_.exit) != 0) return errors_.failed();
   jpeg_mem_src(&state_, reinterpret_cast<const unsigned char*>(file.data()),
                static_cast<unsigned long>(file.size()));
   jpeg_read_header(&state_, TRUE);
@@ -51,7 +52,7 @@ MDSTREAM_INLINE bool jpeg_decoder::begin(bytes_view file) {
 MDSTREAM_INLINE void jpeg_decoder::ask_for_rgb() noexcept { state_.out_color_space = JCS_RGB; }
 
 MDSTREAM_INLINE bool jpeg_decoder::read(std::byte* pixels) {
-  if (setjmp(errors_.exit) != 0) return false;
+  if (setjmp(errors_.exit) != 0) return errors_.failed();
   jpeg_start_decompress(&state_);
   const std::size_t row =
       std::size_t{state_.output_width} * static_cast<std::size_t>(state_.output_components);
@@ -110,7 +111,7 @@ MDSTREAM_INLINE jpeg_encoder::jpeg_encoder() {
 MDSTREAM_INLINE jpeg_encoder::~jpeg_encoder() { jpeg_destroy_compress(&state_); }
 
 MDSTREAM_INLINE bool jpeg_encoder::encode(const image_view& image, int quality) {
-  if (setjmp(errors_.exit) != 0) return false;
+  if (setjmp(errors_.exit) != 0) return errors_.failed();
   state_.image_width = image.width;
   state_.image_height = image.height;
   state_.input_components = static_cast<int>(image.channels);
@@ -172,11 +173,9 @@ MDSTREAM_INLINE std::vector<std::byte> encode_jpeg(const image_view& image,
     throw error(errc::invalid_argument,
                 "the quality of a JPEG file is 1 to 100, not " + std::to_string(options.quality));
   detail::jpeg_encoder encoder;
-  if (!encoder.encode(image, options.quality)) {
-    if (encoder.errors().is_out_of_memory()) throw std::bad_alloc();
+  if (!encoder.encode(image, options.quality))
     throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as JPEG",
                                                     .cause = encoder.errors().text});
-  }
   return std::move(encoder.file());
 }
 

@@ -18,6 +18,11 @@ MDSTREAM_INLINE void png_errors::on_error(png_structp state, png_const_charp tex
   png_longjmp(state, 1);
 }
 
+MDSTREAM_INLINE bool png_errors::failed() const {
+  if (is_out_of_memory) throw std::bad_alloc();
+  return false;
+}
+
 MDSTREAM_INLINE void png_errors::on_warning(png_structp, png_const_charp) {}
 
 MDSTREAM_INLINE png_voidp png_errors::on_allocate(png_structp state, png_alloc_size_t bytes) {
@@ -31,8 +36,9 @@ MDSTREAM_INLINE void png_errors::on_free(png_structp, png_voidp memory) {
 }
 
 MDSTREAM_INLINE png_decoder::png_decoder(bytes_view file) : rest_(file) {
-  state_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors_, &png_errors::on_error,
-                                  &png_errors::on_warning);
+  state_ = png_create_read_struct_2(PNG_LIBPNG_VER_STRING, &errors_, &png_errors::on_error,
+                                    &png_errors::on_warning, &errors_, &png_errors::on_allocate,
+                                    &png_errors::on_free);
   if (state_ == nullptr) throw std::bad_alloc();
   info_ = png_create_info_struct(state_);
   if (info_ == nullptr) {
@@ -45,7 +51,7 @@ MDSTREAM_INLINE png_decoder::png_decoder(bytes_view file) : rest_(file) {
 MDSTREAM_INLINE png_decoder::~png_decoder() { png_destroy_read_struct(&state_, &info_, nullptr); }
 
 MDSTREAM_INLINE bool png_decoder::begin() {
-  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  if (setjmp(png_jmpbuf(state_)) != 0) return errors_.failed();
   png_read_info(state_, info_);
   png_set_expand(state_);
   if (png_get_bit_depth(state_, info_) == 16) png_set_swap(state_);
@@ -55,7 +61,7 @@ MDSTREAM_INLINE bool png_decoder::begin() {
 }
 
 MDSTREAM_INLINE bool png_decoder::read(std::byte* pixels) {
-  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  if (setjmp(png_jmpbuf(state_)) != 0) return errors_.failed();
   const std::size_t row = png_get_rowbytes(state_, info_);
   for (int pass = 0; pass < passes_; ++pass)
     for (std::uint32_t y = 0; y < height(); ++y)
@@ -111,7 +117,7 @@ MDSTREAM_INLINE png_encoder::~png_encoder() { png_destroy_write_struct(&state_, 
 MDSTREAM_INLINE bool png_encoder::encode(const image_view& image, int level) {
   static constexpr int types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                   PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
-  if (setjmp(png_jmpbuf(state_)) != 0) return false;
+  if (setjmp(png_jmpbuf(state_)) != 0) return errors_.failed();
   png_set_compression_level(state_, level);
   png_set_IHDR(state_, info_, image.width, image.height, static_cast<int>(image.bits),
                types[image.channels - 1], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
@@ -153,11 +159,9 @@ MDSTREAM_INLINE std::vector<std::byte> encode_png(const image_view& image,
     throw error(errc::invalid_argument,
                 "the level of a PNG file is 0 to 9, not " + std::to_string(options.level));
   detail::png_encoder encoder;
-  if (!encoder.encode(image, options.level)) {
-    if (encoder.errors().is_out_of_memory) throw std::bad_alloc();
+  if (!encoder.encode(image, options.level))
     throw error(errc::invalid_argument, diagnostics{.what = "pixels can not be encoded as PNG",
                                                     .cause = encoder.errors().text});
-  }
   return std::move(encoder.file());
 }
 

@@ -15,6 +15,7 @@ MDSTREAM_INLINE bool is_retryable(const std::error_code& failure) noexcept {
   switch (static_cast<errc>(failure.value())) {
     case errc::corrupt:
     case errc::io_error:
+    case errc::out_of_memory:
     case errc::unavailable: return true;
     default: return false;
   }

@@ -3,20 +3,20 @@
 #include <mdstream/store/operations.hpp>
 #include <mdstream/version.hpp>
 
-#include <limits>
 #include <new>
 
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE pages room_for_object(std::uint64_t bytes, const std::string& url) {
+  constexpr std::uint64_t address_space = std::uint64_t{1} << 47;
   try {
-    if (bytes < std::numeric_limits<std::size_t>::max() / 2)
-      return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
+    if (bytes < address_space) return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
   }
-  throw error(errc::corrupt, {.what = "the object is said to have " + std::to_string(bytes) +
-                                      " bytes, for which there is no memory",
-                              .url = url});
+  throw error(bytes < address_space ? errc::out_of_memory : errc::corrupt,
+              {.what = "the object is said to have " + std::to_string(bytes) +
+                       " bytes, for which there is no memory",
+               .url = url});
 }
 
 }  // namespace mdstream::inline v0::detail

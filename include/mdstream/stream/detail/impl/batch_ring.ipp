@@ -152,7 +152,8 @@ MDSTREAM_INLINE void batch_ring::asked(std::exception_ptr failure) {
   // A bad or lost shard that batches in the making hold can only be fetched again once they let it
   // go, which they may have done since.
   const std::error_code code = failure ? code_of(failure) : std::error_code();
-  ask_alone_ = !alone && (code == errc::corrupt || code == errc::io_error);
+  ask_alone_ =
+      !alone && (code == errc::corrupt || code == errc::io_error || code == errc::out_of_memory);
   if (failure && !ask_alone_) {
     no_more_ = std::move(failure);
     tell_if_spent();

@@ -28,6 +28,8 @@ MDSTREAM_INLINE void rethrow_for_sample(const mapped_samples& of, sample_locatio
     std::throw_with_nested(failure(e.code(), e.what(), e.where().column));
   } catch (const collate::detail::bad_sample& e) {
     std::throw_with_nested(failure(e.code(), e.what()));
+  } catch (const std::bad_alloc& e) {
+    std::throw_with_nested(failure(errc::out_of_memory, e.what()));
   } catch (const std::exception& e) {
     std::throw_with_nested(failure(errc::transform_failed, e.what()));
   } catch (...) {

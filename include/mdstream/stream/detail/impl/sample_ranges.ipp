@@ -59,7 +59,7 @@ MDSTREAM_INLINE void sample_ranges::found_offsets(const std::shared_ptr<reading>
   } catch (const std::bad_alloc&) {
     call->where = {.what = "there is no memory for the sample's " + std::to_string(end - begin) +
                            " bytes"};
-    return fail(*call, errc::corrupt);
+    return fail(*call, errc::out_of_memory);
   }
   if (begin == end) return call->done({}, std::move(call->bytes));
   from_.cache().async_read_remote(call->at.shard, begin, *call->bytes, call->stop, call->where,
