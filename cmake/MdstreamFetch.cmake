@@ -43,9 +43,10 @@ function(mdstream_fetch_nlohmann_headers)
   mdstream_fetched(nlohmann_headers ${sources}/include)
 endfunction()
 
-# Options of the projects below are variables of the function that adds them.
+# Options of the projects below are variables of the function that adds them, which neither option() nor set(... CACHE) there overrides.
 set(mdstream_fetch_settings
-  CMAKE_POLICY_DEFAULT_CMP0077=NEW CMAKE_POSITION_INDEPENDENT_CODE=ON CMAKE_MESSAGE_LOG_LEVEL=WARNING BUILD_TESTING=OFF)
+  CMAKE_POLICY_DEFAULT_CMP0077=NEW CMAKE_POLICY_DEFAULT_CMP0126=NEW
+  CMAKE_POSITION_INDEPENDENT_CODE=ON CMAKE_MESSAGE_LOG_LEVEL=WARNING BUILD_TESTING=OFF)
 
 # mdstream_add_fetched(NAME DIRECTORY OPTION=value...): the CMake project in DIRECTORY. It installs nothing.
 function(mdstream_add_fetched name directory)
