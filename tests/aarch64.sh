@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # tests/aarch64.sh [NAME...]: builds tests for aarch64 with Debian's cross compiler and runs them under qemu: by default
 # those of the modules whose bytes and order may depend on the processor, and `loader`, the consumer's program, which writes a
-# dataset and reads it through a loader and its cache. Others by their names, but for those that start themselves once more
-# (cache): that needs binfmt_misc. Installs the compiler and qemu; arm64's libraries are unpacked in build/aarch64-system,
-# so that the packages of this system stay as they are. Not part of tests/run.sh. The build lies in build/aarch64.
+# dataset and reads it through a loader and its cache. Others (cache, stream) by their names: they take long. Installs the
+# compiler and qemu; arm64's libraries are unpacked in build/aarch64-system, so that the packages of this system stay as they
+# are. Not part of tests/run.sh. The build lies in build/aarch64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/tries.sh

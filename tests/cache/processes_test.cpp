@@ -37,7 +37,8 @@ using namespace cache_test;
 class process {
  public:
   process(std::vector<std::string> arguments, std::string output) : output_(std::move(output)) {
-    arguments.insert(arguments.begin(), MDSTREAM_CACHE_WORKER);
+    const std::vector<std::string> command = {MDSTREAM_CACHE_WORKER};
+    arguments.insert(arguments.begin(), command.begin(), command.end());
     std::vector<char*> raw;
     for (std::string& each : arguments) raw.push_back(each.data());
     raw.push_back(nullptr);
@@ -46,7 +47,7 @@ class process {
     ::posix_spawn_file_actions_addopen(&actions, 1, output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
                                        0666);
     ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    const int failure = ::posix_spawn(&pid_, raw[0], &actions, nullptr, raw.data(), environ);
+    const int failure = ::posix_spawnp(&pid_, raw[0], &actions, nullptr, raw.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     if (failure != 0) throw std::runtime_error("cannot run " + arguments[0]);
   }
