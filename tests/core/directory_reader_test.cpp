@@ -1,6 +1,5 @@
 #include <mdstream/core/detail/directory_reader.hpp>
 
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "store/scratch.hpp"
+#include "support/as_nobody.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/no_descriptors.hpp"
@@ -29,14 +29,6 @@ std::set<std::string> entries_of(const std::string& path) {
   CHECK(entries.next() == nullptr);
   return out;
 }
-
-/// Takes the rights of root from this thread, as far as files are concerned.
-struct as_nobody {
-  as_nobody() { ::setfsuid(65534); }
-  as_nobody(const as_nobody&) = delete;
-  as_nobody& operator=(const as_nobody&) = delete;
-  ~as_nobody() { ::setfsuid(::geteuid()); }
-};
 
 }  // namespace
 
@@ -66,7 +58,7 @@ TEST_CASE("a directory that cannot be read has no entries, and its error names i
   refused(root / "file", ENOTDIR, mds::errc::not_found);
   REQUIRE(::mkdir((root / "closed").c_str(), 0) == 0);
   {
-    const as_nobody self;
+    const support::as_nobody self;
     refused(root / "closed", EACCES, mds::errc::permission_denied);
   }
   directory_reader entries(root.path());

@@ -1,5 +1,7 @@
 #include <mdstream/store/local.hpp>
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +12,7 @@
 
 #include "store/conformance.hpp"
 #include "store/scratch.hpp"
+#include "support/as_nobody.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
@@ -53,6 +56,21 @@ TEST_CASE("a temporary file of a writer that was killed is not an object", "[sto
   const scratch root;
   std::ofstream(root / ".mdstream-0123456789abcdef.tmp") << "half";
   CHECK(mds::store::local(root.path()).list("").empty());
+}
+
+TEST_CASE("a listing that cannot see what an entry is fails, and leaves out none", "[store]") {
+  const scratch root;
+  std::filesystem::create_directories(root / "seen/below");
+  std::ofstream(root / "seen/x") << "1";
+  REQUIRE(::chmod(root.path().c_str(), 0755) == 0);
+  REQUIRE(::chmod((root / "seen").c_str(), 0744) == 0);  // names are read, and nothing of them
+  const mds::store::local store(root.path());
+  {
+    const support::as_nobody self;
+    expect_error([&] { (void)store.list(""); }, errc::permission_denied,
+                 {"cannot list", root / "seen/"});
+  }
+  CHECK(store.list("").size() == 1);
 }
 
 TEST_CASE("which URLs are local paths", "[store]") {

@@ -125,7 +125,10 @@ MDSTREAM_INLINE void local::list_into(const std::string& key, std::string_view p
     const std::size_t common = std::min(name.size(), prefix.size());
     if (std::string_view(name).substr(0, common) != prefix.substr(0, common)) continue;
     struct stat file{};
-    if (::stat(join_path(root_, name).c_str(), &file) != 0) continue;
+    if (const std::string of = join_path(root_, name); ::stat(of.c_str(), &file) != 0) {
+      if (errno == ENOENT || errno == ELOOP) continue;  // it went meanwhile, or links to nothing
+      throw system_failure(errno, "cannot list", of);
+    }
     if (S_ISDIR(file.st_mode)) {
       list_into(name + '/', prefix, stop, above, found);
       continue;
