@@ -16,6 +16,9 @@ class unique_function;
 
 /// Owns any callable of the signature. Calling an empty one is a precondition violation.
 /// One allocation to make, none to call. Not thread-safe, as any handler.
+///
+/// Each handler of the library instantiates it, so it asks as little as it can of templates:
+/// std::make_unique would make a unique_ptr of each target as well.
 template <class Result, class... Args>
 class unique_function<Result(Args...)> {
  public:
@@ -23,9 +26,11 @@ class unique_function<Result(Args...)> {
 
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, unique_function> &&
-             std::is_invocable_r_v<Result, std::decay_t<F>&, Args...>)
+             requires(std::decay_t<F>& f, Args... args) {
+               static_cast<Result>(f(std::forward<Args>(args)...));
+             })
   unique_function(F&& f)  // implicit, as for std::function: handlers are written in place
-      : target_(std::make_unique<target<std::decay_t<F>>>(std::forward<F>(f))) {}
+      : target_(new target<std::decay_t<F>>(std::forward<F>(f))) {}
 
   Result operator()(Args... args) { return target_->call(std::forward<Args>(args)...); }
 
