@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -71,21 +72,34 @@ template <element T>
   }
 }
 
-/// Encodes as the column type `T` if the value is one that it takes as it is.
-template <class T>
-[[nodiscard]] encoded_value encode_exactly(const encoding& type, const column_value& value) {
-  return std::visit(
-      [&]<class V>(const V& v) -> encoded_value {
-        if constexpr (std::same_as<V, const json::value*>) {
-          if constexpr (writable_as<json::value, T>) return column_traits<T>::encode(*v);
-        } else if constexpr (writable_as<V, T>) {
-          // str_float takes doubles alone, although C++ would convert
-          if constexpr (!std::is_same_v<T, str_float> || std::same_as<V, double> || byte_string<V>)
-            return column_traits<T>::encode(v);
-        }
-        refuse_value(type);
-      },
-      value.get());
+// Below what a value holds is asked for type by type: std::visit with each column type and each
+// type that a value may hold was a fifteenth of the time that a loader takes to compile.
+
+/// The number that `value` is in a column of `T`.
+template <element T>
+[[nodiscard]] T held_number(encoding_kind kind, const column_value& value) {
+  const column_value::storage& held = value.get();
+  if (const auto* flag = std::get_if<bool>(&held)) return number_from<T>(*flag, kind);
+  if (const auto* number = std::get_if<std::int64_t>(&held)) return number_from<T>(*number, kind);
+  if (const auto* number = std::get_if<std::uint64_t>(&held)) return number_from<T>(*number, kind);
+  if (const auto* number = std::get_if<double>(&held)) return number_from<T>(*number, kind);
+  if (const auto* number = std::get_if<json::big_integer>(&held))
+    return number_from_text<T>(number->digits);
+  const std::optional<std::string_view> text = value.text();
+  if (!text || kind == encoding_kind::int_) refuse_value(encoding{.kind = kind});
+  return number_from_text<T>(*text);
+}
+
+/// Encodes as the column type `T` if the value holds one of `Types`, as it is.
+template <class T, class... Types>
+[[nodiscard]] encoded_value encode_held(const encoding& type, const column_value& value) {
+  encoded_value encoded;
+  const auto try_as = [&](const auto* held) {
+    if (held != nullptr) encoded = column_traits<T>::encode(*held);
+    return held != nullptr;
+  };
+  if (!(try_as(std::get_if<Types>(&value.get())) || ...)) refuse_value(type);
+  return encoded;
 }
 
 /// Encodes a value for a column of the encoding `type`. The result views the value.

@@ -15,25 +15,23 @@ MDSTREAM_INLINE void refuse_value(const encoding& type) {
 
 MDSTREAM_INLINE encoded_value encode_number(encoding_kind kind, const column_value& value) {
   return visit_scalar_kind(kind, [&]<class T>(T) -> encoded_value {
-    const T number = std::visit(
-        [&]<class V>(const V& v) -> T {
-          if constexpr (std::is_arithmetic_v<V>) {
-            return number_from<T>(v, kind);
-          } else if constexpr (std::convertible_to<const V&, std::string_view>) {
-            if (kind == encoding_kind::int_) refuse_value(encoding{.kind = kind});
-            return number_from_text<T>(v);
-          } else if constexpr (std::same_as<V, json::big_integer>) {
-            return number_from_text<T>(v.digits);
-          } else {
-            refuse_value(encoding{.kind = kind});
-          }
-        },
-        value.get());
     encoded_number out{};
-    store_to(out.bytes, number);
+    store_to(out.bytes, held_number<T>(kind, value));
     out.count = sizeof(T);
     return out;
   });
+}
+
+MDSTREAM_INLINE encoded_value encode_text(const encoding& type, const column_value& value) {
+  if (const auto text = value.text()) return column_traits<str>::encode(*text);
+  refuse_value(type);
+}
+
+MDSTREAM_INLINE encoded_value encode_json(const encoding& type, const column_value& value) {
+  if (const auto* tree = std::get_if<const json::value*>(&value.get()))
+    return column_traits<json_text>::encode(**tree);
+  return encode_held<json_text, std::string_view, bool, std::int64_t, std::uint64_t, double,
+                     json::big_integer>(type, value);
 }
 
 MDSTREAM_INLINE encoded_value encode_array(const encoding& type, const column_value& value) {
@@ -48,22 +46,24 @@ namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE detail::encoded_value encode_value(const encoding& type,
                                                    const column_value& value) {
-  using detail::encode_exactly;
+  using detail::encode_held;
   if (const bytes_view* raw = std::get_if<bytes_view>(&value.get()))
     return detail::encode_verbatim(type, *raw);
   switch (type.kind) {
-    case encoding_kind::str: return encode_exactly<str>(type, value);
-    case encoding_kind::json: return encode_exactly<json_text>(type, value);
-    case encoding_kind::str_int: return encode_exactly<str_int>(type, value);
-    case encoding_kind::str_float: return encode_exactly<str_float>(type, value);
-    case encoding_kind::str_decimal: return encode_exactly<str_decimal>(type, value);
+    case encoding_kind::str: return detail::encode_text(type, value);
+    case encoding_kind::json: return detail::encode_json(type, value);
+    case encoding_kind::str_int:
+      return encode_held<str_int, json::big_integer, std::int64_t, std::uint64_t>(type, value);
+    case encoding_kind::str_float: return encode_held<str_float, double>(type, value);
+    case encoding_kind::str_decimal: return encode_held<str_decimal, decimal>(type, value);
     case encoding_kind::ndarray: return detail::encode_array(type, value);
-    case encoding_kind::pil: return encode_exactly<pil>(type, value);
-    case encoding_kind::list_pil: return encode_exactly<list<pil>>(type, value);
+    case encoding_kind::pil: return encode_held<pil, pil_image>(type, value);
+    case encoding_kind::list_pil:
+      return encode_held<list<pil>, std::vector<pil_image>>(type, value);
     case encoding_kind::jpeg_array:
-    case encoding_kind::jpegarray: return encode_exactly<jpeg_array>(type, value);
-    case encoding_kind::list_jpeg: return encode_exactly<list<jpeg>>(type, value);
-    case encoding_kind::list_png: return encode_exactly<list<png>>(type, value);
+    case encoding_kind::jpegarray: return encode_held<jpeg_array, image_files>(type, value);
+    case encoding_kind::list_jpeg: return encode_held<list<jpeg>, image_files>(type, value);
+    case encoding_kind::list_png: return encode_held<list<png>, image_files>(type, value);
     default: break;
   }
   if (scalar_dtype(type.kind) == dtype::none) detail::refuse_value(type);
