@@ -352,7 +352,7 @@ class basic_curl_loop {
     }
   }
 
-  using time_point = asio::steady_timer::time_point;
+  using time_point = mdstream::detail::io_timer::time_point;
   static constexpr time_point never = time_point::max();
 
   static int on_timer(CURLM*, long milliseconds, void* self) noexcept {
@@ -396,7 +396,7 @@ class basic_curl_loop {
   }
 
   asio::io_context& io_;
-  asio::steady_timer timer_;
+  mdstream::detail::io_timer timer_;
   time_point due_ = never;     // when libcurl wants to be called
   time_point set_to_ = never;  // when the timer expires
   bool looks_soon_ = false;

@@ -36,7 +36,7 @@ MDSTREAM_INLINE bool runtime::runs_here() const noexcept {
 struct runtime::pending_wait {
   pending_wait(asio::io_context& io, detail::unique_function<void(std::error_code)> on_done)
       : timer(io), done(std::move(on_done)) {}
-  asio::steady_timer timer;
+  detail::io_timer timer;
   detail::unique_function<void(std::error_code)> done;
   std::optional<std::stop_callback<canceller>> cancel;
 };
@@ -45,7 +45,7 @@ MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_to
                                     detail::unique_function<void(std::error_code)> done) {
   auto wait = std::make_shared<pending_wait>(io(), std::move(done));
   asio::dispatch(get_executor(), [wait, delay, stop = std::move(stop)] {
-    wait->timer.expires_after(std::chrono::duration_cast<asio::steady_timer::duration>(delay));
+    wait->timer.expires_after(std::chrono::duration_cast<detail::io_timer::duration>(delay));
     wait->timer.async_wait([wait](std::error_code failure) {
       wait->cancel.reset();
       wait->done(failure ? make_error_code(errc::canceled) : std::error_code());
