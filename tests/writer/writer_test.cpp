@@ -403,8 +403,10 @@ TEST_CASE("shards are removed several at a time, but for the first, which goes b
   const memory inner;
   const removing_together store(inner);
   const auto options = [&] {
-    return mdstream::writer_options{
-        .out = store, .columns = {{"x", "int"}}, .size_limit = 300, .exist_ok = true};
+    return mdstream::writer_options{.out = store,
+                                    .columns = {{"x", "int"}},
+                                    .size_limit = 300,
+                                    .existing = mdstream::existing_dataset::replace};
   };
   {
     mdstream::writer<policies> out(options());
