@@ -27,12 +27,7 @@ namespace mds = mdstream;
 class download_log {
  public:
   explicit download_log(const std::string& path)
-      : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-    if (file_ < 0) throw std::runtime_error("cannot open " + path);
-  }
-  download_log(const download_log&) = delete;
-  download_log& operator=(const download_log&) = delete;
-  ~download_log() { ::close(file_); }
+      : file_(mds::detail::open_file(path, O_WRONLY | O_CREAT | O_APPEND)) {}
 
   void asked(std::string_view key) const {
     write("asked " + std::string(key));
@@ -46,12 +41,12 @@ class download_log {
  private:
   void write(const std::string& what) const {
     const std::string line = std::to_string(::getpid()) + ' ' + what + '\n';
-    const auto put = [&] { return ::write(file_, line.data(), line.size()); };
+    const auto put = [&] { return ::write(file_.get(), line.data(), line.size()); };
     if (mds::detail::uninterrupted(put) != static_cast<ssize_t>(line.size()))
       throw std::runtime_error("cannot write to the log of downloads");
   }
 
-  int file_;
+  mds::detail::unique_fd file_;
   mutable std::atomic<bool> waits_{false};
 };
 

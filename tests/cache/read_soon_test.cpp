@@ -38,7 +38,7 @@ struct cold_file {
   cold_file() {
     std::ofstream(path, std::ios::binary) << std::string(bytes, 'x');
     REQUIRE(support::drop_pages(path) == 0);
-    const mds::detail::unique_fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    const mds::detail::unique_fd fd = mds::detail::open_file(path, O_RDONLY);
     mapping = mds::detail::file_mapping::of(fd.get(), bytes, path);
   }
 };
