@@ -87,7 +87,7 @@ int main(int count, char** words) try {
   }
   say(rank + " trains, process " + std::to_string(::getpid()));
   while (!stop.requested()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  say(rank + " saves");
+  say(rank + " saves, and ends with " + std::to_string(stop.exit_status()));
   return stop.exit_status();
 } catch (const std::exception& e) {
   std::fprintf(stderr, "launched: error: %s\n", e.what());

@@ -43,7 +43,8 @@ check_world() {
     grep -qE "rank $rank of 2, 2 on a node, token $1" "$2" || fail "no rank $rank of a world of 2, token $1"
   done
 }
-# check_signal SIGNAL STATUS COMMAND...: a launcher that is sent this signal ends with this status, and its ranks have saved.
+# check_signal SIGNAL STATUS COMMAND...: a launcher that is sent this signal ends with one of these statuses (an extended regular
+# expression), and its ranks have saved and ended with 75.
 check_signal() {
   local signal=$1 expected=$2
   shift 2
@@ -53,8 +54,8 @@ check_signal() {
   await train.log 2 ' trains'
   kill "-$signal" "$pid"
   wait "$pid" || status=$?
-  await train.log 2 ' saves'
-  [ "$status" = "$expected" ] || fail "$1 ended with status $status, not $expected"
+  await train.log 2 ' saves, and ends with 75'
+  [[ $status =~ ^($expected)$ ]] || fail "$1 ended with status $status, not $expected"
 }
 
 # check_writers COUNT COMMAND...: so many ranks of a launcher write one dataset in parallel, and one index has it all.
@@ -87,7 +88,8 @@ case $launcher in
     mpiexec.hydra -n 2 "$program" >world.log
     check_world '$' world.log
     check_writers 3 mpiexec.hydra -n 3
-    check_signal USR1 75 mpiexec.hydra -n 2 "$program" train
+    # MPICH 4.0's ends with 0 where ranks end while it still passes the signal on, once in six times here.
+    check_signal USR1 '75|0' mpiexec.hydra -n 2 "$program" train
     ;;
   torchrun)
     need torchrun
@@ -139,7 +141,7 @@ SCRIPT
       -o "$work/train.log" "$templates/slurm.sbatch")
     await train.log 2 ' trains'
     scancel --signal=USR1 "$job"
-    await train.log 2 ' saves'
+    await train.log 2 ' saves, '
     # Slurm lets what was queued again wait until its old credentials have expired.
     await train.log 2 ' goes on'
     # Else its processes would outlive the daemons.
