@@ -60,9 +60,10 @@ class shard_requests {
   /// Whether a caller waits that cannot do without it.
   [[nodiscard]] bool wanted_now(const entry& of) const;
 
-  /// The shard's way is over: completes all that wait for it.
+  /// The shard's way is over: completes all that wait for it. The last one is given `ref` itself:
+  /// when it has it, nobody else holds the shard on its behalf.
   void finish(std::uint32_t shard, const std::shared_ptr<entry>& of, std::error_code code,
-              const diagnostics& where, const shard_ref& ref);
+              const diagnostics& where, shard_ref ref);
 
   /// Completes those that asked ahead, with `code`. True when nobody else waits, and the shard's
   /// way is over.
@@ -73,8 +74,7 @@ class shard_requests {
   void stop_all();
 
  private:
-  static void complete(waiter& who, std::error_code code, const diagnostics& where,
-                       const shard_ref& ref);
+  static void complete(waiter& who, std::error_code code, const diagnostics& where, shard_ref ref);
 
   /// The caller holds the lock.
   void forget(std::uint32_t shard, const std::shared_ptr<entry>& of);

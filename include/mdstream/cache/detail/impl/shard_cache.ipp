@@ -435,8 +435,7 @@ MDSTREAM_INLINE bool shard_cache::made_room_on_disk(const fetch_operation& op) {
 
 MDSTREAM_INLINE void shard_cache::finish(const fetch_operation& op, std::error_code code,
                                          shard_ref ref) {
-  requests_.finish(op.shard, op.entry, code, op.where, ref);
-  ref = {};
+  requests_.finish(op.shard, op.entry, code, op.where, std::move(ref));
   if (tight_.load(std::memory_order_relaxed)) unpin(op.shard);
   room_.wake_first();
   end(op);

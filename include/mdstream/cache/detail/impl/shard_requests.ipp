@@ -38,14 +38,17 @@ MDSTREAM_INLINE bool shard_requests::wanted_now(const entry& of) const {
 
 MDSTREAM_INLINE void shard_requests::finish(std::uint32_t shard, const std::shared_ptr<entry>& of,
                                             std::error_code code, const diagnostics& where,
-                                            const shard_ref& ref) {
+                                            shard_ref ref) {
   std::map<std::uint64_t, waiter> waiters;
   {
     const std::lock_guard lock(mutex_);
     waiters.swap(of->waiters_);
     forget(shard, of);
   }
-  for (auto& [number, each] : waiters) complete(each, code, where, ref);
+  for (auto& [number, each] : waiters) {
+    const bool last = number == waiters.rbegin()->first;
+    complete(each, code, where, last ? std::exchange(ref, {}) : ref);
+  }
 }
 
 MDSTREAM_INLINE bool shard_requests::dismiss_ahead(std::uint32_t shard,
@@ -80,10 +83,10 @@ MDSTREAM_INLINE void shard_requests::stop_all() {
 }
 
 MDSTREAM_INLINE void shard_requests::complete(waiter& who, std::error_code code,
-                                              const diagnostics& where, const shard_ref& ref) {
+                                              const diagnostics& where, shard_ref ref) {
   who.cancel.reset();
   if (code) *who.where = where;
-  who.done(code, ref);
+  who.done(code, std::move(ref));
 }
 
 MDSTREAM_INLINE void shard_requests::forget(std::uint32_t shard, const std::shared_ptr<entry>& of) {
