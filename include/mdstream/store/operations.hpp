@@ -119,7 +119,7 @@ namespace detail {
 
 /// Memory for an object that is said to have so many bytes, which takes none before they come: what
 /// a server says may be anything. Throws `errc::out_of_memory` where there is not so much,
-/// `errc::corrupt` where there cannot be.
+/// `errc::corrupt` where it is more than all memory of the machine.
 [[nodiscard]] pages room_for_object(std::uint64_t bytes, const std::string& url);
 
 }  // namespace detail

@@ -17,6 +17,9 @@ namespace mdstream::inline v0::detail {
 /// cgroup-v1/memory.rst.
 [[nodiscard]] std::uint64_t usable_memory(const std::string& root = "");
 
+/// Bytes of all memory that the machine has.
+[[nodiscard]] std::uint64_t machine_memory() noexcept;
+
 }  // namespace mdstream::inline v0::detail
 
 #ifndef MDSTREAM_SEPARATE_COMPILATION

@@ -4,6 +4,8 @@
 #include <mdstream/core/detail/usable_memory.hpp>
 #include <mdstream/version.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -51,6 +53,11 @@ MDSTREAM_INLINE std::uint64_t usable_memory(const std::string& root) {
   for (const std::string& group : control_groups(root))
     out = std::min(out, memory_by_directory(group));
   return out;
+}
+
+MDSTREAM_INLINE std::uint64_t machine_memory() noexcept {
+  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace mdstream::inline v0::detail

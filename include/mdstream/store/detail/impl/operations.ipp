@@ -1,5 +1,6 @@
 #pragma once
 
+#include <mdstream/core/detail/usable_memory.hpp>
 #include <mdstream/store/operations.hpp>
 #include <mdstream/version.hpp>
 
@@ -13,7 +14,8 @@ MDSTREAM_INLINE pages room_for_object(std::uint64_t bytes, const std::string& ur
     if (bytes < address_space) return bytes == 0 ? pages() : pages(static_cast<std::size_t>(bytes));
   } catch (const std::bad_alloc&) {
   }
-  throw error(bytes < address_space ? errc::out_of_memory : errc::corrupt,
+  // What is said to be larger than all of the machine's memory says so of the object.
+  throw error(bytes <= machine_memory() ? errc::out_of_memory : errc::corrupt,
               {.what = "the object is said to have " + std::to_string(bytes) +
                        " bytes, for which there is no memory",
                .url = url});

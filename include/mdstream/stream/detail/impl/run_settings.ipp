@@ -1,11 +1,10 @@
 #pragma once
 
 #include <mdstream/core/detail/processors.hpp>
+#include <mdstream/core/detail/usable_memory.hpp>
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/version.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -71,8 +70,7 @@ MDSTREAM_INLINE world position_of(const loader_options& from) {
 
 /// A batch of which not even the numbers of its samples fit into memory.
 MDSTREAM_INLINE std::uint64_t checked_batch_size(std::uint64_t samples) {
-  const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                      static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t memory = machine_memory();
   if (samples <= memory / sizeof(std::int64_t)) return samples;
   refuse("a batch of " + std::to_string(samples) + " samples does not fit into memory, which has " +
          std::to_string(memory >> 20) + " MiB: make batch_size smaller");
