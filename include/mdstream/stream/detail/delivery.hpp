@@ -137,7 +137,7 @@ class delivery {
   /// What is kept of the first batch until it is complete.
   enum class keeping : std::uint8_t {
     shards,
-    samples_next,  ///< shards, for which there was no room: samples from the next try on
+    samples_next,  ///< shards, which did not all fit: samples from the next try on
     samples        ///< copies of them, because its shards cannot all be held
   };
 

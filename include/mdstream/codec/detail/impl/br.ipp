@@ -37,11 +37,11 @@ MDSTREAM_INLINE std::error_code br::decompress(bytes_view zip, mutable_bytes raw
       BrotliDecoderCreateInstance(nullptr, nullptr, nullptr));
   if (state == nullptr) throw std::bad_alloc();
   std::byte none{};
-  std::size_t left = zip.size(), room = raw.size(), size = 0;
+  std::size_t zip_left = zip.size(), raw_left = raw.size(), size = 0;
   const std::uint8_t* in = octets(zip.data());
   auto* out = reinterpret_cast<std::uint8_t*>(raw.empty() ? &none : raw.data());
   const BrotliDecoderResult result =
-      BrotliDecoderDecompressStream(state.get(), &left, &in, &room, &out, &size);
+      BrotliDecoderDecompressStream(state.get(), &zip_left, &in, &raw_left, &out, &size);
   if (result == BROTLI_DECODER_RESULT_ERROR && is_out_of_memory(*state)) throw std::bad_alloc();
   if (result != BROTLI_DECODER_RESULT_SUCCESS)
     return detail::corrupt_stream(where,
