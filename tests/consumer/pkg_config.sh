@@ -1,17 +1,28 @@
 #!/usr/bin/env bash
-# pkg_config.sh PKG_CONFIG PREFIX COMPILER DIRECTORY COMPONENT=HEADER...: builds the consumer with what the .pc files of PREFIX
-# say. Of each component the header is found by its .pc file, with all that it includes, and its libraries can be linked.
+# pkg_config.sh PKG_CONFIG PREFIX COMPILER DIRECTORY COMPONENT=HEADER...: builds the consumer by the line of docs/install.md, with
+# what the .pc files of PREFIX say. Of each component the header is found by its .pc file, with all that it includes, and its
+# libraries can be linked.
 set -euo pipefail
 pkg_config=$1 prefix=$2 compiler=$3 directory=$4
 shift 4
 source=$(cd "$(dirname "$0")/source" && pwd)
+page=$(cd "$(dirname "$0")/../../docs" && pwd)/install.md
 mkdir -p "$directory"
 export PKG_CONFIG_PATH=$prefix/share/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 
-# shellcheck disable=SC2046 # flags are words
-"$compiler" $("$pkg_config" --cflags mdstream-zstd) "$source"/one.cpp "$source"/two.cpp \
-  -o "$directory"/consumer $("$pkg_config" --libs mdstream-zstd)
-"$directory"/consumer
+(
+  # shellcheck disable=SC2317 # called by the line
+  g++() { command "$compiler" "$@"; }
+  # shellcheck disable=SC2317
+  pkg-config() { command "$pkg_config" "$@"; }
+  # shellcheck disable=SC2016
+  line=$(grep '^g++ \$(pkg-config' "$page")
+  cd "$directory"
+  cat "$source"/one.cpp "$source"/two.cpp >trainer.cpp
+  cp "$source"/consumer.hpp .
+  eval "$line"
+  ./trainer
+)
 
 echo 'int main() {}' >"$directory/empty.cpp"
 for each in "$@"; do

@@ -76,6 +76,16 @@ TEST_CASE("arrays come back with the shape that they were stored with", "[column
       errc::corrupt, {"11 bytes", "12 bytes"});
 }
 
+TEST_CASE("a json column takes texts of any string type, and values", "[column_types]") {
+  using column_types_test::stored;
+  using mdstream::json_text;
+  CHECK(stored<json_text>(std::string(R"({"a":1})")) == R"({"a": 1})");
+  CHECK(stored<json_text>(std::string_view("[1,2]")) == "[1, 2]");
+  CHECK(stored<json_text>("[ ]") == "[]");
+  CHECK(stored<json_text>(mdstream::json::parse("null")) == "null");
+  CHECK(stored<json_text>(7) == "7");
+}
+
 TEST_CASE("texts that are no such value are refused when they are read", "[column_types]") {
   using namespace mdstream;
   CHECK(column_traits<str_int>::decode(as_bytes("-12")).digits == "-12");

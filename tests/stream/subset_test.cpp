@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/scratch.hpp"
@@ -28,6 +29,12 @@ using ids_list = std::vector<std::int64_t>;
 using numbers = std::vector<std::uint64_t>;
 
 numbers list(const mds::sample_subset& of) { return {of.begin(), of.end()}; }
+
+// The ids of a subset that is gone at the end of the line.
+template <class T>
+concept lends_ids = requires { std::declval<T>().ids(); };
+static_assert(lends_ids<mds::sample_subset&> && !lends_ids<mds::sample_subset> &&
+              !lends_ids<const mds::sample_subset>);
 
 /// The batches of one rank, as ids, each checked against the column; up to `most` of them.
 std::vector<ids_list> read(mds::loader<>& loader, std::size_t most = 1000000) {

@@ -360,10 +360,12 @@ struct column_traits<json_text> : detail::taking_bytes<encoding_kind::json> {
   using taking_bytes::encode;
   using view = std::string_view;
   [[nodiscard]] static view decode(bytes_view value) { return detail::checked_json(value); }
-  /// JSON text, which is stored as Python's json.dumps would have it.
-  [[nodiscard]] static detail::encoded_text encode(std::string_view text) {
+  /// JSON text, which is stored as Python's json.dumps would have it. A template, as a std::string
+  /// could also become a value.
+  template <std::convertible_to<std::string_view> V>
+  [[nodiscard]] static detail::encoded_text encode(const V& text) {
     try {
-      return encode(json::parse(text));
+      return encode(json::parse(std::string_view(text)));
     } catch (const error& e) {
       throw error(errc::invalid_argument, e.where());
     }

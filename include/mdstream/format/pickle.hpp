@@ -15,9 +15,12 @@
 
 namespace mdstream::inline v0 {
 
+/// What a pickled value is; `callable` and `element_type` stand within pickles only.
+using pickle_kind = detail::pickle_kind;
+
 /// A value that was pickled.
 struct pickle_value {
-  detail::pickle_kind type = detail::pickle_kind::none;
+  pickle_kind type = pickle_kind::none;
   bool flag = false;   ///< boolean
   double number = 0;   ///< real
   std::string text{};  ///< integer: its digits; text: UTF-8; bytes and array: the bytes

@@ -36,7 +36,9 @@ class sample_subset {
   /// Number of samples.
   [[nodiscard]] std::size_t size() const noexcept { return ids_->size(); }
   [[nodiscard]] bool empty() const noexcept { return ids_->empty(); }
-  [[nodiscard]] std::span<const std::uint64_t> ids() const noexcept { return *ids_; }
+  /// In ascending order. Valid as long as this subset or a copy of it, so not of a temporary.
+  [[nodiscard]] std::span<const std::uint64_t> ids() const& noexcept { return *ids_; }
+  void ids() const&& = delete;
   [[nodiscard]] auto begin() const noexcept { return ids().begin(); }
   [[nodiscard]] auto end() const noexcept { return ids().end(); }
   /// The id of the subset's sample `i`. Precondition: `i < size()`.
