@@ -13,9 +13,10 @@ place of BLOCK. A comment may also say why a block is not built:
 
     <!-- not built: needs a CUDA toolkit -->
 
-A source file of its target is the program that follows the block on the page, else examples/short/FILE, else examples/short/write.cpp.
+A source file of its target is the program that follows the block on the page, else examples/short/FILE, else one that uses zstd alone.
 The folder `mdstream` is SOURCE, and so is what FetchContent would download. Projects that call find_package are built with the package of
-INSTALLED, and configured once more with that of VCPKG, of which tests/consumer builds a project.
+INSTALLED, and configured once more with that of VCPKG, of which tests/consumer builds a project. Those with mdstream::compiled are compiled
+and not linked: the library's plain code takes minutes, and tests/consumer links it.
 """
 import pathlib
 import re
@@ -29,12 +30,17 @@ BLOCK = re.compile(r"(?:^<!-- built in\n(?P<around>.*?)^-->\n|^<!-- not built: (
 PROGRAM = re.compile(r"^```cpp\n((?:(?!^```).)*?\bint main\(.*?)^```$", re.M | re.S)
 
 
+USES_ZSTD = """#include <mdstream/codec/zstd.hpp>
+int main() { return mdstream::codec::zstd::open("zstd:3").compress({}).empty(); }
+"""
+
+
 def program_for(name, text, place):
     """The file of this name: from the page behind the block, or one of the short examples."""
     if found := PROGRAM.search(text, place):
         return found[1]
     example = source / "examples/short" / name
-    return (example if example.exists() else source / "examples/short/write.cpp").read_text(encoding="utf-8")
+    return example.read_text(encoding="utf-8") if example.exists() else USES_ZSTD
 
 
 def build(work, target, prefix, only_configure):
@@ -63,6 +69,8 @@ for page in pages:
             if not (work / "mdstream").is_symlink():
                 (work / "mdstream").symlink_to(source)
             target, file = re.search(r"add_executable\((\w+) ([\w.]+)\)", lines).groups()
+            if "mdstream::compiled" in lines:
+                target = f"CMakeFiles/{target}.dir/{file}.o"
             (work / file).write_text(program_for(file, text, block.end()), encoding="utf-8")
             build(work, target, prefix, way == "vcpkg")
             print(f"{work.name} is {'configured' if way == 'vcpkg' else 'built'}", flush=True)
