@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # tests/aarch64.sh [NAME...]: builds tests for aarch64 with Debian's cross compiler and runs them under qemu: by default
-# those of the modules whose bytes and order may depend on the processor, and `loader`, the consumer's program, which writes a
-# dataset and reads it through a loader and its cache. Others (cache, stream) by their names: they take long. Installs the
-# compiler and qemu; arm64's libraries are unpacked in build/aarch64-system, so that the packages of this system stay as they
-# are. Not part of tests/run.sh. The build lies in build/aarch64.
+# those of the modules whose bytes and order may depend on the processor, the cache's, and `loader`, the consumer's program, which
+# writes a dataset and reads it through a loader. Others by their names. Installs the compiler and qemu; arm64's libraries are
+# unpacked in build/aarch64-system, so that the packages of this system stay as they are. tests/run.sh --long runs it. The build
+# lies in build/aarch64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/tries.sh
 . tools/tries.sh
 
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(loader core order order_fastmath codec hash format collate checkpoint)
+[ ${#names[@]} -gt 0 ] || names=(loader core order order_fastmath codec hash format collate checkpoint cache)
 
 install_packages g++-aarch64-linux-gnu qemu-user-static cmake ninja-build git
 
@@ -44,4 +44,8 @@ done
 cmake -S . -B "$build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/aarch64-linux-gnu.cmake" -DCMAKE_SYSROOT="$system" -DCMAKE_BUILD_TYPE=Release \
   -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TESTS=ON -DMDSTREAM_EXAMPLES=OFF -DMDSTREAM_BENCH=OFF -DMDSTREAM_CUDA=OFF
 cmake --build "$build" --target "${tests[@]/#/test_}"
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -R "^($(IFS='|'; echo "${tests[*]}"))\$"
+for name in "${tests[@]}"; do
+  echo "mdstream: $name"
+  # qemu passes on neither filters of system calls nor advice about memory.
+  qemu-aarch64-static -L "$system" "$(find "$build/tests" -type f -name "test_$name")" "~[kernel]"
+done

@@ -2,7 +2,7 @@
 # tests/run.sh [--long] [--repeat N] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
 # only those, and installs what they need. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
-# for 100,000 faults (hours); with names only those. --repeat: each test N times, on a machine that is busy with something else; the
+# for 100,000 faults (hours), and tests/aarch64.sh runs; with names only those. --repeat: each test N times, on a machine that is busy with something else; the
 # first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
 set -euo pipefail
@@ -76,6 +76,7 @@ run_tests() {
 if [ $# -eq 0 ]; then
   tests/check_run.py "$build" --configured "${MDSTREAM_TESTS_CHECK:---whole}"  # said now, not after an hour
   cmake --build "$build" -j "$jobs"
+  [ -z "${MDSTREAM_LONG_TESTS:-}" ] || tests/aarch64.sh
   run_tests "${MDSTREAM_TESTS_CHECK:---whole}"
 fi
 

@@ -200,7 +200,7 @@ TEST_CASE("a cache that is deleted under its reader fills again", "[cache]") {
   CHECK(*shards.usage() == bytes_in(root.path()));
 }
 
-TEST_CASE("a file system without locks is refused with what to do", "[cache]") {
+TEST_CASE("a file system without locks is refused with what to do", "[cache][kernel]") {
   const dataset data({.shards = 1});
   const scratch root;
   const auto stream = stream_of(data, root.path(), memory());

@@ -48,7 +48,7 @@ constexpr std::size_t block = 16;
 
 }  // namespace read_soon_test
 
-TEST_CASE("pages that are asked for are read from the disk, and others stay there") {
+TEST_CASE("pages that are asked for are read from the disk, and others stay there", "[kernel]") {
   using namespace read_soon_test;
   std::mt19937_64 random(support::test_seed());
   const cold_file file;
@@ -80,7 +80,7 @@ TEST_CASE("pages that are asked for are read from the disk, and others stay ther
   CHECK(others == 0);
 }
 
-TEST_CASE("of a mapping that is read at random places only what is touched is read") {
+TEST_CASE("of a mapping that is read at random places only what is touched is read", "[kernel]") {
   using namespace read_soon_test;
   const cold_file file;
   mds::detail::read_randomly(file.mapping.bytes(), true);
