@@ -108,6 +108,12 @@ template <class T>
 ///
 /// Lifetime: owns the memory of its views. On a device, it may be destroyed (or the loop may go to
 /// the next batch) as soon as the work that reads it is enqueued on the stream that `ready_on` got.
+/// Thread safety: any number of threads may call const members.
+///
+///     for (auto& batch : loader.epoch()) {
+///       batch.ready_on(stream);  // of batches in device memory
+///       train_step(batch.get<"pixels">().data(), batch.get<"label">().data(), batch.size());
+///     }
 template <class Schema, stage::slot Slot, collate::collator Collator = collate::ragged>
 class batch {
  public:

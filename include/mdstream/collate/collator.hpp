@@ -79,6 +79,14 @@ concept sample_collator = requires(const Collator& c, std::uint64_t bytes, std::
 /// Optional: `Collator::output_of(column)`, the kind that a column's output has (without it: dense,
 /// or ragged where the size varies); `Collator::longest_sequence`, the most elements that a
 /// variable `ndarray` may have, longer ones being an error that names the sample (0: any number).
+///
+///     struct texts_only : mds::collate::ragged {
+///       static constexpr std::string_view name = "texts_only";
+///       static constexpr bool accepts(const mds::collate::source_column& column) {
+///         return column.type == mds::dtype::uint8 && !column.shaped;
+///       }
+///     };
+///     static_assert(mds::collate::collator<texts_only>);
 template <class Collator>
 concept collator =
     detail::named_collator<Collator> &&

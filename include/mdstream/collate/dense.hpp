@@ -9,6 +9,11 @@ namespace mdstream::inline v0::collate {
 
 /// Collates columns of fixed size to one dense array a column, shape `{samples, extents...}`;
 /// refuses columns whose values vary in size.
+///
+/// Errors: with a schema, the compiler refuses a column of variable size. Without one, opening the
+/// loader throws `errc::unsupported`, which names the column.
+///
+///     using policies = mds::policies<rows, mds::collate::dense>;
 struct dense {
   static constexpr std::string_view name = "dense";
 

@@ -6,7 +6,13 @@
 
 namespace mdstream::inline v0::collate {
 
-/// Samples are read one by one: `batch.sample(i)`. Takes columns of any encoding.
+/// Leaves samples as they are, to be read one by one: `batch.sample(i)`. Takes columns of any
+/// encoding.
+///
+///     mds::loader<mds::policies<mds::collate::none>> loader(options);
+///     for (auto& batch : loader.epoch())
+///       for (std::size_t i = 0; i < batch.size(); ++i)
+///         use(batch.sample(i).get<std::string_view>("text"));
 struct none {
   static constexpr std::string_view name = "none";
 

@@ -11,6 +11,10 @@
 namespace mdstream::inline v0::collate {
 
 /// How sequences are packed into rows: the argument of `collate::packed`.
+///
+///     constexpr mds::collate::packing rows_of_4096{.row = 4096,
+///                                                  .longer = mds::collate::truncation::split};
+///     using policies = mds::policies<rows, mds::collate::packed<rows_of_4096>>;
 struct packing {
   /// Elements of a row.
   std::uint64_t row = 0;

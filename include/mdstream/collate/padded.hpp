@@ -9,6 +9,10 @@
 namespace mdstream::inline v0::collate {
 
 /// How rows are padded: the argument of `collate::padded`.
+///
+///     constexpr mds::collate::padding to_512{.length = 512,
+///                                            .longer = mds::collate::truncation::truncate};
+///     using policies = mds::policies<rows, mds::collate::padded<to_512>>;
 struct padding {
   /// Elements of a row; 0: those of the longest value of the rank's batch.
   std::uint64_t length = 0;

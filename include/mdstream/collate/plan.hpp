@@ -35,9 +35,8 @@ enum class output_kind : std::uint8_t {
   ragged,
   /// values: [samples][row_elements]; row i begins with the first min(its elements, row_elements)
   /// elements of sample i, the rest of it is `pad_value`. mask: uint8[samples][row_elements], 1 for
-  /// an
-  /// element of the sample, 0 for padding. offsets: int64[samples], the number of elements of each
-  /// sample.
+  /// an element of the sample, 0 for padding. offsets: int64[samples], the number of elements of
+  /// each sample.
   padded,
   /// values: [rows][row_elements], all `pad_value` but for the plan's segments: elements
   /// [first, first + length) of the sample's value, from element `at` of the block on.

@@ -27,7 +27,10 @@ inline void append_plain(std::uint32_t source, const source_column& about,
 }  // namespace detail
 
 /// Collates columns whose values vary in size to values and offsets; columns of fixed size are
-/// dense.
+/// dense. The default of the policies.
+///
+///     for (auto& batch : loader.epoch())
+///       for (const auto tokens : batch.get<"tokens">()) use(tokens);  // a span for each sample
 struct ragged {
   static constexpr std::string_view name = "ragged";
 

@@ -3,8 +3,9 @@
 /// The transform policy: what a program does to samples between their shard and the batch.
 ///
 ///     struct crop {
-///       using output = mds::schema<mds::column<"pixels", mds::ndarray<std::uint8_t, 224, 224,
-///       3>>>; void operator()(const mds::sample_view<images>& in, mds::sample_writer<output>& out,
+///       using image = mds::ndarray<std::uint8_t, 224, 224, 3>;
+///       using output = mds::schema<mds::column<"pixels", image>>;
+///       void operator()(const mds::sample_view<images>& in, mds::sample_writer<output>& out,
 ///                       mds::sample_generator& random) const {
 ///         ...
 ///         out.write(pixels);

@@ -22,7 +22,7 @@
 
 namespace mdstream::inline v0 {
 
-/// A column of numbers: one for each sample. A contiguous range of `T`.
+/// A column of numbers: one for each sample. A contiguous range of `T`, valid as long as the batch.
 ///
 ///     for (const std::int64_t label : batch.get<"label">()) ++seen[label];
 template <class T>
@@ -50,7 +50,10 @@ class scalar_view {
 };
 
 /// A column of arrays of one shape: one for each sample, in C order, without gaps. A range of
-/// `std::span<const T>`.
+/// `std::span<const T>`, valid as long as the batch.
+///
+///     const auto pixels = batch.get<"pixels">();  // pixels.shape(): {samples, 3, 224, 224}
+///     for (const std::span<const float> image : pixels) sum += image[0];
 template <class T>
 class dense_view {
  public:
@@ -89,7 +92,10 @@ class dense_view {
 };
 
 /// A column of values of any size: their elements back to back, and where each sample begins. A
-/// range of `std::span<const T>`, of `std::string_view` for texts, whose `T` is `char`.
+/// range of `std::span<const T>`, of `std::string_view` for texts, whose `T` is `char`. Valid as
+/// long as the batch.
+///
+///     for (const std::string_view text : batch.get<"text">()) characters += text.size();
 template <class T>
 class ragged_view {
  public:
@@ -131,7 +137,10 @@ class ragged_view {
 };
 
 /// A column of values of any size in rows of one length, a row for each sample. A range of
-/// `std::span<const T>` without the padding.
+/// `std::span<const T>` without the padding, valid as long as the batch.
+///
+///     const auto tokens = batch.get<"tokens">();
+///     model(tokens.data(), tokens.mask().data(), tokens.shape()[0], tokens.shape()[1]);
 template <class T>
 class padded_view {
  public:
@@ -185,7 +194,11 @@ class padded_view {
 };
 
 /// A packed column: rows of one length with the sequences of several samples in each. A range of
-/// rows, `std::span<const T>`; `batch.packing()` says which element is of which sample.
+/// rows, `std::span<const T>`; `batch.packing()` says which element is of which sample. Valid as
+/// long as the batch.
+///
+///     const auto tokens = batch.get<"tokens">();
+///     attention(tokens.data(), batch.packing().cu_seqlens(), tokens.shape());
 template <class T>
 class packed_view {
  public:
@@ -230,7 +243,7 @@ struct packed_run {
 };
 
 /// The runs in the rows of a packed batch, and the same in the form that attention over sequences
-/// of varying length takes. A range of `packed_run`.
+/// of varying length takes. A range of `packed_run`, valid as long as the batch.
 ///
 ///     for (const mds::packed_run& run : batch.packing())
 ///       if (!run.is_padding()) train(tokens.values().subspan(run.begin, run.size));

@@ -2,6 +2,10 @@
 
 /// The encodings as C++ types: what a compile-time schema is written with, the views that reading
 /// gives, and the values that writing takes.
+///
+///     using rows = mds::schema<mds::column<"id", mds::int_>, mds::column<"score", float>,
+///                              mds::column<"text", mds::str>, mds::column<"image", mds::jpeg>,
+///                              mds::column<"tokens", mds::ndarray<std::uint16_t, 2048>>>;
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/detail/utf8.hpp>

@@ -28,11 +28,21 @@ namespace mdstream::inline v0 {
 /// | bytes, jpeg, png, pkl | bytes_view | |
 /// | str | std::string_view | |
 /// | json | std::string_view, the text | json::value |
-/// | int, int8 ... int64 | std::int64_t | what fits; for sized integers also doubles (cut off) and
-/// text | | uint8 ... uint64 | std::uint64_t | as above | | float16, float32, float64 | double |
-/// integers and text | | str_int | json::big_integer | std::int64_t, std::uint64_t | | str_float |
-/// double | | | str_decimal | decimal | | | ndarray | any_ndarray | | | pil | pil_image | | |
-/// list[pil] | std::vector<pil_image> | | | jpeg_array, list[jpeg], list[png] | image_files | |
+/// | int | std::int64_t | integers that fit |
+/// | int8 ... int64 | std::int64_t | integers that fit, doubles (cut off), text |
+/// | uint8 ... uint64 | std::uint64_t | integers that fit, doubles (cut off), text |
+/// | float16, float32, float64 | double | integers, text |
+/// | str_int | json::big_integer | std::int64_t, std::uint64_t |
+/// | str_float | double | |
+/// | str_decimal | decimal | |
+/// | ndarray | any_ndarray | |
+/// | pil | pil_image | |
+/// | list[pil] | std::vector<pil_image> | |
+/// | jpeg_array, list[jpeg], list[png] | image_files | |
+///
+///     const mds::column_value label = sample.value("label");
+///     if (const auto text = label.text()) use(*text);
+///     out.write({{"id", 17}, {"text", "a line"}});  // written by name
 class column_value {
  public:
   using storage = std::variant<bytes_view, std::string_view, std::string, bool, std::int64_t,

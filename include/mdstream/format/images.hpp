@@ -16,6 +16,9 @@ namespace mdstream::inline v0 {
 
 /// An image of the encoding `pil`: rows from the top, channels of a pixel side by side. Owns
 /// nothing.
+///
+///     const mds::pil_image image = sample.get<"image">();  // of a column of mds::pil
+///     if (image.mode == "RGB") use(image.width, image.height, image.pixels);
 struct pil_image {
   std::uint32_t width = 0;   ///< pixels
   std::uint32_t height = 0;  ///< pixels
@@ -53,6 +56,8 @@ struct pil_image {
 void append_pil(std::string& out, const pil_image& image);
 
 /// Image files, one after another. Owns only the list.
+///
+///     for (const mds::bytes_view file : sample.get<"pages">()) use(mds::decode_jpeg(file));
 using image_files = std::vector<bytes_view>;
 
 namespace detail {

@@ -21,6 +21,9 @@ namespace mdstream::inline v0 {
 
 /// An array of any dtype and shape in memory of any alignment. Owns nothing: valid as long as the
 /// bytes that it was parsed from and, for columns of static shape, the column's encoding.
+///
+///     const auto array = sample.get<mds::any_ndarray>("x");  // array.type(), array.shape()
+///     for (const float value : array.values<float>()) sum += value;
 class any_ndarray {
  public:
   any_ndarray() = default;
@@ -80,7 +83,9 @@ class any_ndarray {
 };
 
 /// An array of elements `T`, known from the column: a random-access range of its elements in C
-/// order.
+/// order. Owns nothing: valid as an `any_ndarray` is.
+///
+///     for (const std::uint16_t token : sample.get<"tokens">()) sum += token;
 template <element T>
 class ndarray_view : public any_ndarray {
  public:

@@ -49,7 +49,11 @@ class pickle_tree {
 
 /// Reads a pickle of protocol 2 to 5.
 /// Throws errc::unsupported for what is no plain data, naming the callable that the pickle asks
-/// for, and errc::corrupt, naming the byte, if it is cut short or makes no sense.
+/// for, and for values that nest deeper than 256 levels or repeat themselves far beyond the size of
+/// the pickle; errc::corrupt, naming the byte, if it is cut short or makes no sense.
+///
+///     const mds::pickle_value value = mds::read_pickle(sample.get<mds::bytes_view>("p"));
+///     if (value.type == mds::pickle_kind::list) use(value.items.size());
 [[nodiscard]] pickle_value read_pickle(bytes_view pickle);
 
 /// `pkl` columns as their values: the type of a schema's column, or of `sample.get`. Needs

@@ -63,6 +63,9 @@ struct column_layout {
 /// by all shards of a dataset that agree.
 ///
 /// An MDS sample is a u32 size for each column of variable size, then all values back to back.
+///
+///     for (const mds::column_layout& column : data.layout().columns())
+///       use(column.name, column.encoding_text);
 class sample_layout {
  public:
   sample_layout() = default;

@@ -78,6 +78,10 @@ template <class T>
 
 /// One sample. Owns nothing: it and what `get` returns are valid as long as the bytes and the
 /// layout are.
+///
+///     std::size_t words(const mds::sample_view<rows>& sample) {
+///       return std::ranges::count(sample.get<"text">(), ' ') + 1;
+///     }
 template <class Schema>
 class sample_view {
  public:

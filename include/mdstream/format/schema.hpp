@@ -200,6 +200,9 @@ class schema {
 };
 
 /// Columns by name at run time: any dataset fits.
+///
+///     mds::loader<> loader({.remote = "s3://bucket/c4", .batch_size = 32});  // the default schema
+///     for (auto& batch : loader.epoch()) use(batch.scalar<std::int64_t>("label"));
 struct dynamic_schema {
   static constexpr bool is_dynamic = true;
   static void check(const sample_layout&) noexcept {}

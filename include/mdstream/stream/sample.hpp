@@ -60,6 +60,9 @@ struct found_sample {
 /// One sample of a dataset. It owns a reference to its shard's mapping: what `get` returns is valid
 /// as long as the sample, also if the shard is evicted or the dataset is destroyed. Copies are
 /// cheap. `get` by name needs the dataset to be alive.
+///
+///     const mds::sample<rows> one = data[17];
+///     const std::string_view text = one.get<"text">();  // valid as long as `one`
 template <class Schema>
 class sample : public sample_view<Schema> {
  public:

@@ -29,8 +29,8 @@ namespace mdstream::inline v0 {
 ///
 /// Of the policies, schema, store, codec and hash count. `finish` writes the index, when
 /// everything else is stored. Without an index readers see no dataset, so a writer that is
-/// destroyed earlier, for example by an exception, leaves nothing that looks complete. Thread
-/// safety: one thread at a time.
+/// destroyed earlier, for example by an exception, leaves nothing that looks complete.
+/// Thread safety: one thread at a time.
 template <class Policies = policies<>>
 class writer {
   static_assert(detail::checked_policies<Policies>::value);
