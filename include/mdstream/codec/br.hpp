@@ -15,7 +15,9 @@
 namespace mdstream::inline v0 {
 namespace codec {
 
-/// Levels 0 to 11, normally 11.
+/// Compresses by Brotli, levels 0 to 11, normally 11.
+///
+///     using policies = mds::policies<mds::any_codec<mds::codec::none, mds::codec::br>>;
 class br {
  public:
   explicit br(int level = 11);

@@ -13,7 +13,9 @@
 namespace mdstream::inline v0 {
 namespace codec {
 
-/// Levels 1 to 9, normally 9. Reads any number of streams one after another.
+/// Compresses by bzip2, levels 1 to 9, normally 9. Reads any number of streams one after another.
+///
+///     using policies = mds::policies<mds::any_codec<mds::codec::none, mds::codec::bz2>>;
 class bz2 {
  public:
   explicit bz2(int level = 9);

@@ -27,6 +27,8 @@ struct compression_name {
 };
 
 /// Takes "zstd:7" apart. Throws errc::invalid_argument if the level is not a plain decimal number.
+///
+///     const auto [name, level] = mds::parse_compression("zstd:7");  // "zstd" and 7
 [[nodiscard]] compression_name parse_compression(std::string_view text);
 
 /// A codec that can stand in the policies' member `codec`. Values are cheap, immutable and safe
@@ -39,6 +41,8 @@ struct compression_name {
 /// - `codec.decompress(zip, raw, where)`: fills `raw` exactly; what does not fit exactly is
 ///   errc::corrupt, with `where.what` saying why. Never writes outside `raw`. Throws
 ///   std::bad_alloc where memory runs out, which tells nothing of the data.
+///
+///     static_assert(mds::codec_policy<run_length>);  // beside a codec of your own
 template <class C>
 concept codec_policy =
     std::copyable<C> && requires(const C codec, std::string_view text, bytes_view in,
@@ -95,6 +99,10 @@ void add_stream(stream_decoders& out) {
 
 /// A codec chosen at run time, by the compression that the index names, among those of the list.
 /// An empty text, "not compressed", must be served by one of them (`codec::none`).
+///
+/// Thread safety: any number of threads may call const members.
+///
+///     using policies = mds::policies<mds::any_codec<mds::codec::none, mds::codec::zstd>>;
 template <codec_policy... Codecs>
   requires(sizeof...(Codecs) > 0)
 class any_codec {

@@ -13,6 +13,8 @@
 namespace mdstream::inline v0 {
 
 /// Every codec of the library, chosen by name at run time. Needs all codec components.
+///
+///     using policies = mds::policies<mds::full_codec>;  // a writer's .compression = "br:5"
 using full_codec =
     any_codec<codec::none, codec::zstd, codec::gz, codec::bz2, codec::br, codec::snappy>;
 

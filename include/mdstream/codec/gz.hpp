@@ -14,8 +14,10 @@
 namespace mdstream::inline v0 {
 namespace codec {
 
-/// Levels 0 to 9, normally 9. Writes one member without a time, so that equal data give equal
-/// files; reads any number of members, and zeros after the last.
+/// Compresses by gzip, levels 0 to 9, normally 9. Writes one member without a time, so that equal
+/// data give equal files; reads any number of members, and zeros after the last.
+///
+///     const std::vector<std::byte> file = mds::codec::gz(6).compress(raw);
 class gz {
  public:
   explicit gz(int level = 9);

@@ -12,7 +12,9 @@
 namespace mdstream::inline v0 {
 namespace codec {
 
-/// Has no levels.
+/// Compresses by Snappy, which has no levels.
+///
+///     using policies = mds::policies<mds::any_codec<mds::codec::none, mds::codec::snappy>>;
 class snappy {
  public:
   [[nodiscard]] static bool serves(std::string_view name) noexcept;

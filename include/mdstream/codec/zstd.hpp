@@ -15,8 +15,10 @@
 namespace mdstream::inline v0 {
 namespace codec {
 
-/// Levels 1 to 22, normally 3. Writes one frame with its content size, which Python's decoder
-/// requires; reads any number of frames.
+/// Compresses by Zstandard, levels 1 to 22, normally 3. Writes one frame with its content size,
+/// which Python's decoder requires; reads any number of frames.
+///
+///     using policies = mds::policies<mds::codec::zstd>;  // a writer's .compression = "zstd:7"
 class zstd {
  public:
   explicit zstd(int level = 3);

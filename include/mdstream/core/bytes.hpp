@@ -43,11 +43,16 @@ void store_to(std::byte* at, const T& value) noexcept {
 }
 
 /// The bytes of a text, which they do not own.
+///
+///     store.write("notes.txt", mds::as_bytes("a line\n"));
 [[nodiscard]] inline bytes_view as_bytes(std::string_view text) noexcept {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
 /// Bytes as a text, which does not own them; not checked to be UTF-8.
+///
+///     const std::vector<std::byte> file = mds::read_all(store, "notes.txt");
+///     const std::string_view text = mds::as_text(file);  // valid as long as `file`
 [[nodiscard]] inline std::string_view as_text(bytes_view bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
@@ -64,6 +69,9 @@ inline void prefetch_lines(bytes_view bytes) noexcept {
 
 /// A read-only sequence of `T` in memory of any alignment. Elements come by value, through memcpy.
 /// Owns nothing: valid as long as the bytes are.
+///
+///     const auto tokens = sample.get<mds::unaligned_view<std::uint16_t>>("tokens");
+///     for (const std::uint16_t token : tokens) ++seen[token];
 template <class T>
   requires std::is_trivially_copyable_v<T>
 class unaligned_view {

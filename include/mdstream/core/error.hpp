@@ -78,6 +78,12 @@ namespace mdstream::inline v0 {
 
 /// Where and why an operation failed. Each layer adds what it knows; the rest stays empty. Texts
 /// never contain a secret or a signed query.
+///
+///     try {
+///       use(data[17]);
+///     } catch (const mds::error& e) {
+///       if (e.where().shard) use(e.where().stream, *e.where().shard);
+///     }
 struct diagnostics {
   std::string what{};    ///< what failed and why, as a clause: "offsets run backwards"
   std::string stream{};  ///< the stream's name as the user gave it, or its remote
@@ -98,6 +104,13 @@ struct diagnostics {
 };
 
 /// The exception of this library. `what()` is `what failed (where)`, then one line for each cause.
+///
+///     try {
+///       train();
+///     } catch (const mds::error& e) {
+///       std::cerr << e.what() << '\n';
+///       if (e.code() == mds::errc::corrupt) use(e.where().url);
+///     }
 class error : public std::exception {
  public:
   error(errc code, diagnostics where) : error(make_error_code(code), std::move(where)) {}
@@ -117,7 +130,10 @@ class error : public std::exception {
 };
 
 /// The code of an exception of any kind: that of `mdstream::error` and `std::system_error` as it
-/// is, `errc::out_of_memory` for `std::bad_alloc`, `errc::io_error` for all others.
+/// is, `errc::out_of_memory` for `std::bad_alloc`, `errc::io_error` for all others. For null, a
+/// code without an error.
+///
+///     if (mds::code_of(failure) == mds::errc::superseded) use("a later start has taken over");
 [[nodiscard]] std::error_code code_of(const std::exception_ptr& failure) noexcept;
 
 /// Maps what the operating system reported (an `errno` value) to the library's codes.

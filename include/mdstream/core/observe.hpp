@@ -51,6 +51,12 @@ struct none {};
 /// An observer is called for each step, on the thread that gets the batch, before it gets it. It
 /// must not throw. `operator()(const warning&)` is optional: it is called at once, on any thread,
 /// but never during another call of the observer. Without it warnings go to standard error.
+///
+///     struct sample_counter {
+///       std::uint64_t* samples = nullptr;
+///       void operator()(const mds::observe::step& step) const { *samples += step.samples; }
+///     };
+///     static_assert(mds::observe::observer<sample_counter>);
 template <class Observer>
 concept observer =
     std::move_constructible<Observer> && requires(Observer& tell, const step& what) { tell(what); };

@@ -62,6 +62,8 @@ template <std::integral T>
 
 /// A number of bytes: from a number, or from a text as "1.5gb" (1 kb = 1024), which throws
 /// `errc::invalid_argument` where it is none or negative.
+///
+///     const mds::byte_size limit = 200_GiB;  // using namespace mds::literals, or "200gb"
 struct byte_size {
   std::uint64_t value = 0;
 
@@ -76,6 +78,8 @@ struct byte_size {
 
 /// A number of samples: from a number, or from a text as "100k" (1 k = 1000, 1 b = 10^9), which
 /// throws `errc::invalid_argument` where it is none or negative.
+///
+///     const mds::sample_count epoch_size = "100k";  // 100,000
 struct sample_count {
   std::uint64_t value = 0;
 

@@ -12,6 +12,8 @@
 namespace mdstream::inline v0 {
 
 /// Gets warnings, from any thread. Must not throw.
+///
+///     options.warn = [](const std::string& text) { std::clog << text << '\n'; };
 using warning_function = std::function<void(const std::string& text)>;
 
 /// Writes `mdstream: warning: …` to standard error.

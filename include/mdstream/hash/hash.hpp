@@ -64,6 +64,8 @@ inline constexpr std::string_view source_digest = "source";
 /// - `H::open(name)`: a computation over no bytes yet; throws errc::unsupported.
 /// - `hash.update(bytes)`: adds bytes.
 /// - `hash.hex()`: the digest of all bytes added, as the index has it.
+///
+///     static_assert(mds::hash_policy<crc>);  // beside a hash of your own
 template <class H>
 concept hash_policy =
     std::copyable<H> && requires(H hash, const H done, std::string_view name, bytes_view bytes) {
@@ -80,6 +82,8 @@ namespace detail {
 }  // namespace detail
 
 /// A hash chosen at run time by name among those of the list, which may be empty.
+///
+///     using policies = mds::policies<mds::any_hash<mds::hash::xxh64, mds::hash::sha256>>;
 template <hash_policy... Hashes>
 class any_hash {
  public:

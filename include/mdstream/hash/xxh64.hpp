@@ -20,6 +20,10 @@
 namespace mdstream::inline v0::hash {
 
 /// XXH64, without a library: the default of writers.
+///
+///     mds::hash::xxh64 hash;
+///     hash.update(mds::as_bytes("a"));
+///     const std::string digest = hash.hex();  // "d24ec4f1a98c6e5b"
 class xxh64 {
  public:
   [[nodiscard]] static bool serves(std::string_view name) noexcept { return name == "xxh64"; }

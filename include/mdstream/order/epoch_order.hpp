@@ -40,6 +40,9 @@ struct batch_deal {
 /// shufflers: readers that are far apart (one that prefetches, one that delivers) take a copy each.
 /// A copy shares what was computed once for the epoch. All const members may be called from any
 /// thread.
+///
+///     std::vector<std::int64_t> ids(order.global_batch_size());
+///     order.ids(0, ids);  // of the first global batch
 class epoch_order {
  public:
   epoch_order() : epoch_order(detail::any_sequence{}, 1) {}

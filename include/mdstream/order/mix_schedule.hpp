@@ -21,6 +21,9 @@
 namespace mdstream::inline v0 {
 
 /// From global batch `first_batch` of the run on, the streams have these weights.
+///
+///     options.phases = {{.weights = {{.proportion = 9}, {.proportion = 1}}},
+///                       {.first_batch = 500, .weights = {{.proportion = 1}, {.proportion = 1}}}};
 struct mix_phase {
   std::uint64_t first_batch = 0;         ///< global batches of the run before this phase
   std::vector<stream_weight> weights{};  ///< one for each stream, in their order

@@ -22,6 +22,12 @@ namespace mdstream::inline v0 {
 
 /// The order of samples of a run: pure, immutable after construction, any thread may ask. Streams,
 /// options and seed fix everything; the world only decides which rank gets which part.
+///
+///     const std::vector<mds::stream_shards> streams{{.samples = {1000, 1000, 500}}};
+///     const mds::order_engine<mds::shuffle::py1e> engine(streams, {.shuffle_seed = 17});
+///     mds::progress run = engine.begin_run();
+///     const mds::world world{.nodes = 2, .ranks_per_node = 8};
+///     const mds::epoch_order order = engine.epoch(world, 4, run.begin_epoch(world));
 template <shuffler Shuffler>
 class order_engine {
  public:

@@ -16,6 +16,8 @@ namespace mdstream::inline v0 {
 /// other streams (all of them have one, or none), `repeat` to the stream's own size, `choose` is a
 /// number of samples. With none of them a stream is read once, or in proportion to its size where
 /// `order_options::epoch_size` is set.
+///
+///     const mds::stream_weight half{.repeat = 0.5};  // half of the stream's samples in each epoch
 struct stream_weight {
   std::optional<double> proportion{};     ///< the stream's share of the epoch, beside the others'
   std::optional<double> repeat{};         ///< times the stream; fractions draw samples

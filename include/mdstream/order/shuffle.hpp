@@ -13,6 +13,8 @@
 namespace mdstream::inline v0::shuffle {
 
 /// Any shuffler of the library by name, py1e until then.
+///
+///     options.shuffle_algo = "py1br";  // of a loader whose policies name no shuffler
 using any = any_shuffler<py1e, bijection, py1br, py1s, py2s, naive>;
 
 }  // namespace mdstream::inline v0::shuffle

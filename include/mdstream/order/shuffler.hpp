@@ -22,6 +22,8 @@ namespace mdstream::inline v0 {
 ///
 /// `static constexpr std::uint64_t canonical_nodes_factor` is optional: canonical nodes for each
 /// node, in a run that sets no number of them.
+///
+///     static_assert(mds::shuffler<backwards>);  // docs/own.md has this one
 template <class T>
 concept shuffler = std::copyable<T> && std::default_initializable<T> &&
                    requires(const T& model, const shuffle_task& task) {
@@ -39,6 +41,9 @@ template <shuffler S>
 }
 
 /// One of several shufflers, chosen by name: the first one until then.
+///
+///     using policies =
+///         mds::policies<mds::any_shuffler<mds::shuffle::py1e, mds::shuffle::bijection>>;
 template <shuffler... Models>
 class any_shuffler {
  public:

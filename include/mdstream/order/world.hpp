@@ -13,6 +13,8 @@ namespace mdstream::inline v0 {
 /// The number of nodes, the ranks on each node, and the rank of this process. `workers_per_rank` is
 /// the number of data-loader workers of a Python run with the same order. It only enters the order
 /// of samples: threads are not workers.
+///
+///     const mds::world world{.nodes = 4, .ranks_per_node = 8, .rank = 17};  // world.node() is 2
 struct world {
   std::uint64_t nodes = 1;             ///< machines of the run
   std::uint64_t ranks_per_node = 1;    ///< processes on each node

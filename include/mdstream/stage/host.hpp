@@ -74,6 +74,8 @@ class slab_pool {
 
 /// Collates into host memory that is reused from batch to batch. `ready_on` has nothing to wait
 /// for.
+///
+///     using policies = mds::policies<rows, mds::stage::host>;  // the default
 class host {
  public:
   static constexpr std::string_view name = "host";

@@ -49,6 +49,8 @@ concept slot = std::movable<Slot> && std::default_initializable<Slot> &&
                };
 
 /// The place of a slot's memory.
+///
+///     if (mds::stage::place_of(slot).kind != mds::stage::memory_kind::device) use(slot.data()[0]);
 template <slot Slot>
 [[nodiscard]] memory_place place_of(const Slot& from) noexcept {
   if constexpr (requires {
@@ -65,6 +67,8 @@ template <slot Slot>
 /// - `stage(plan)`: executes the plan and returns its slot. Never waits until a batch is destroyed.
 ///   May wait until the device is done with one that was destroyed. The plan and the samples may be
 ///   destroyed when it returns. Called by one thread at a time, not always the same.
+///
+///     static_assert(mds::stage::stager<pages>);  // beside a stager of your own
 template <class Stager>
 concept stager = std::default_initializable<Stager> && std::movable<Stager> &&
                  requires(Stager& s, const collate::collate_plan& plan) {

@@ -80,6 +80,8 @@ class output {
 
 /// Rewrites a line on the terminal twice a second: the position of the run, its speed, how long
 /// calls take, and the bytes fetched.
+///
+///     using policies = mds::policies<rows, mds::observe::progress_line>;
 class progress_line {
  public:
   explicit progress_line(std::FILE* to = stderr) noexcept : out_(to) {}
@@ -105,7 +107,11 @@ class progress_line {
   bool shown_ = false;
 };
 
-/// Writes a JSON object for each step, with times in seconds.
+/// Writes a JSON object for each step, with times in seconds. Replaces the file of that path, and
+/// throws the system's reason if it cannot. Later writes that fail are ignored.
+///
+///     using policies = mds::policies<mds::observe::json_lines>;
+///     mds::loader<policies> loader(options, {}, mds::observe::json_lines("steps.jsonl"));
 class json_lines {
  public:
   explicit json_lines(std::FILE* to = stdout) noexcept : out_(to) {}
@@ -120,7 +126,10 @@ class json_lines {
 
 /// A trace in the JSON array form of the Trace Event Format, for chrome://tracing and
 /// ui.perfetto.dev: each call for a batch and its stall as slices, bytes and queue as counters. The
-/// file can be opened before it is closed.
+/// file can be opened before it is closed. Files and failures as with `json_lines`.
+///
+///     using policies = mds::policies<mds::observe::chrome_trace>;
+///     mds::loader<policies> loader(options, {}, mds::observe::chrome_trace("trace.json"));
 class chrome_trace {
  public:
   explicit chrome_trace(const std::string& path) : out_(path) { out_.write("[\n"); }
@@ -138,6 +147,9 @@ class chrome_trace {
 };
 
 /// Calls several observers in order, each with the events that it takes.
+///
+///     using both = mds::observe::all<mds::observe::progress_line, mds::observe::chrome_trace>;
+///     both observer{mds::observe::progress_line(), mds::observe::chrome_trace("trace.json")};
 template <observer... Observers>
 class all {
  public:

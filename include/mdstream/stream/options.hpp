@@ -24,6 +24,8 @@ namespace mdstream::inline v0 {
 class runtime;
 
 /// A dataset that has further columns of a stream's samples; see `stream_options::join`.
+///
+///     stream.join = {{.remote = "s3://bucket/c4-labels"}};
 struct joined_dataset {
   /// Path or URL of the directory that holds the dataset.
   std::string remote{};
@@ -36,6 +38,11 @@ struct joined_dataset {
 /// One stream: a dataset, the directory for its shards on this machine, and its part of the mix.
 /// Set at most one of `proportion`, `repeat` and `choose`. Set `proportion` for all streams of a
 /// loader or for none.
+///
+///     mds::loader<> loader({.streams = {{.remote = "s3://bucket/web", .proportion = 0.9},
+///                                       {.remote = "s3://bucket/code", .proportion = 0.1}},
+///                           .local = "/nvme/cache",
+///                           .batch_size = 32});
 struct stream_options {
   /// Path or URL of the directory that holds the dataset.
   std::string remote{};
@@ -76,6 +83,8 @@ struct stream_options {
 };
 
 /// Random access to the samples of one or more streams.
+///
+///     mds::dataset<> data({.remote = "s3://bucket/c4", .local = "/nvme/cache", .threads = 8});
 struct dataset_options {
   /// What to read: one or more datasets, in this order.
   std::vector<stream_options> streams{};
@@ -139,6 +148,12 @@ enum class bad_samples : std::uint8_t {
 
 /// Batches of a weighted mix of streams, in a reproducible order. Members without a comment are as
 /// in `dataset_options`.
+///
+///     mds::loader<> loader({.remote = "s3://bucket/c4",
+///                           .local = "/nvme/cache",
+///                           .cache_limit = "200gb",
+///                           .batch_size = 32,
+///                           .seed = 17});
 struct loader_options {
   /// What to read: one or more datasets, and their parts of the mix.
   std::vector<stream_options> streams{};

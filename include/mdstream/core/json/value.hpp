@@ -45,6 +45,10 @@ struct big_integer {
 
 /// A JSON value. Getters throw errc::corrupt, naming key and kinds, where the value is another one
 /// than asked for.
+///
+///     const mds::json::value config = mds::json::parse(R"({"steps": 1000, "lr": 3e-4})");
+///     const auto steps = config.get<std::uint64_t>("steps");
+///     const double rate = config.get<double>("lr");
 class value {
  public:
   value() = default;
@@ -130,6 +134,8 @@ inline bool operator==(const value& a, const value& b) { return a.data_ == b.dat
 
 /// Parses a whole text. Throws errc::corrupt, with `where` and the byte, if it is not JSON in
 /// UTF-8.
+///
+///     const mds::json::value config = mds::json::parse(text, {.url = "config.json"});
 [[nodiscard]] value parse(std::string_view text, const diagnostics& where = {});
 
 }  // namespace mdstream::inline v0::json

@@ -23,6 +23,8 @@ void append_string(std::string& out, std::string_view text);
 void append_value(std::string& out, const value& v, key_order order = key_order::inserted);
 
 /// The text of `v`. Throws errc::invalid_argument if a string in it is not UTF-8.
+///
+///     const std::string text = mds::json::dump(mds::json::object{{"step", 1000}, {"loss", 2.5}});
 [[nodiscard]] std::string dump(const value& v, key_order order = key_order::inserted);
 
 }  // namespace mdstream::inline v0::json

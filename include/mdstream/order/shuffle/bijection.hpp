@@ -278,6 +278,8 @@ class bijection_sequence {
 /// As py1e, shards are dealt to canonical nodes once for the run and put into a new order in every
 /// epoch, and samples move inside a window of one block size. Nothing is drawn one after the other:
 /// each step is a keyed permutation, so any place is known without those before it.
+///
+///     using policies = mds::policies<mds::shuffle::bijection>;
 struct bijection {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "bijection"; }
   /// O(shards / 2,048 + canonical nodes).

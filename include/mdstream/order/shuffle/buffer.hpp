@@ -54,8 +54,7 @@ struct buffer_draw {
 ///       kernels::put_rows(memory, buffer.put(batch.size(), before), batch.data(), stream);
 ///     }
 ///     const auto count = std::min(buffer.drawable(), wanted);
-///     kernels::draw_rows(memory, buffer.draw(count), ids, out, stream);  //
-///     mdstream/cuda/shuffle_buffer.cuh
+///     kernels::draw_rows(memory, buffer.draw(count), ids, out, stream);
 class buffer {
  public:
   /// Throws `errc::invalid_argument` for sizes that cannot be right.
