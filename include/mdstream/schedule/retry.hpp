@@ -22,6 +22,8 @@ enum class retry_jitter : std::uint8_t {
 ///
 /// With `patience`, transient errors do not count as attempts: the call is retried until no byte
 /// has arrived for that long.
+///
+///     const mds::retry_policy policy{.attempts = 4, .pause = std::chrono::milliseconds(500)};
 struct retry_policy {
   unsigned attempts = 2;                                       ///< the first one included
   std::chrono::nanoseconds pause = std::chrono::seconds(1);    ///< the first pause, or the shortest

@@ -94,6 +94,12 @@ class async_model final : public store_interface {
 
 /// Any asynchronous store. Copies share it. One virtual call for each operation. The adapters
 /// (`retrying`, `limited`, ...) are stores of this type, and stand around one.
+///
+///     const mds::any_async_store store = folder.on(threads);
+///     mds::diagnostics where;  // stays until the call completes
+///     store.async_size("index.json", {}, where, [](std::error_code failure, std::uint64_t bytes) {
+///       if (!failure) use(bytes);
+///     });
 class any_async_store {
  public:
   /// Implicit, so that a store can stand wherever one is asked for. One that is an

@@ -19,6 +19,10 @@ namespace mdstream::inline v0 {
 
 /// A store of the list that a URL selects, or any store given as a value. Which URLs a program can
 /// open depends on the list alone, never on what happens to be installed. Copies share the store.
+///
+///     using stores = mds::any_store<mds::store::local, mds::store::s3>;  // a policy
+///     const stores bucket = stores::open("s3://bucket/c4");
+///     const std::vector<std::byte> index = mds::read_all(bucket, "index.json");
 template <openable_store... Stores>
 class any_store : public opened_store {
  public:

@@ -28,6 +28,10 @@ namespace mdstream::inline v0::store {
 /// Requests: one for `size` (HEAD), `read` (ranged GET) and `remove`; one PUT for a write up to
 /// `part_bytes`, otherwise one for each block and one more; one for each 5,000 blobs of a listing.
 /// An expired token and a wrong clock cost one more request, once.
+///
+/// Errors: refused credentials are `errc::permission_denied`, and the error names their source.
+///
+///     mds::store::azure container(threads, "azure://account.blob.core.windows.net/container/c4");
 class azure : public any_async_store {
  public:
   static constexpr std::string_view schemes = "azure://, azure-dl://";

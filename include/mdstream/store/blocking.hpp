@@ -109,6 +109,8 @@ class blocking_model final : public blocking_interface {
 /// The asynchronous face of a blocking store. Every call occupies one thread of the pool while it
 /// runs. A stop is looked at before a call and, in reads, every 8 MiB; what the store is doing then
 /// cannot be interrupted. Copies share the store. The runtime has to outlive the calls.
+///
+///     const mds::blocking<mds::store::local> store(threads, folder);
 template <blocking_store S>
 class blocking final : public any_async_store {
  public:

@@ -28,6 +28,10 @@ namespace mdstream::inline v0::store {
 /// Requests to the file system: one for `size` and `remove`, for a listing one for each directory;
 /// for a read one for each MiB, and two more if there are several; for a write two up to 1 MiB,
 /// otherwise one for each MiB and four more, and three more if a file is replaced.
+///
+/// Errors: refused credentials are `errc::permission_denied`, and the error names their source.
+///
+///     mds::store::dbfs volume(threads, "dbfs:/Volumes/main/default/data/c4");
 class dbfs : public any_async_store {
  public:
   static constexpr std::string_view schemes = "dbfs:/";

@@ -36,8 +36,11 @@ struct fault_plan {
   std::chrono::nanoseconds stall = std::chrono::milliseconds(10);
 };
 
-/// The runtime has to outlive the calls. The same plan and the same order of calls give the same
-/// faults.
+/// Makes calls of a store fail as the plan says, for tests. The same plan and the same order of
+/// calls give the same faults. The runtime has to outlive the calls.
+///
+///     const mds::fault_injecting faulty(threads, store, {.chance = 0.1, .seed = 17});
+///     const mds::retrying patient(threads, faulty, {.attempts = 8});
 class fault_injecting final : public any_async_store {
  public:
   fault_injecting(runtime& threads, any_async_store inner, fault_plan plan);

@@ -17,6 +17,8 @@
 namespace mdstream::inline v0 {
 
 /// Every store of the library, chosen by URL at run time. Needs all components of stores.
+///
+///     using policies = mds::policies<mds::full_store, mds::full_codec, mds::full_hash>;
 using full_store = any_store<store::local, store::http, store::s3, store::azure, store::gs,
                              store::oci, store::dbfs, store::hf, store::sftp, store::alipan>;
 

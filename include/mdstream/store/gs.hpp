@@ -21,6 +21,9 @@
 namespace mdstream::inline v0::store {
 
 /// Options of `store::gs`.
+///
+///     mds::store::gs_options options;
+///     options.user_project = "billing";
 struct gs_options : detail::cloud_options {
   /// The project that pays for requests, where not the bucket's owner does (requester pays).
   /// Default: GOOGLE_CLOUD_QUOTA_PROJECT, for requests with credentials. With HMAC keys
@@ -38,6 +41,10 @@ struct gs_options : detail::cloud_options {
 /// Requests: one for `size`, `read` (ranged GET) and `remove`; one for a write up to `part_bytes`,
 /// otherwise one for each part and one more; one for each 1,000 objects of a listing. Writes, and
 /// reads of whole objects, are checked by their CRC-32C.
+///
+/// Errors: refused credentials are `errc::permission_denied`, and the error names their source.
+///
+///     mds::store::gs bucket(threads, "gs://bucket/c4");
 class gs : public any_async_store {
  public:
   static constexpr std::string_view schemes = "gs://";

@@ -15,6 +15,8 @@ namespace mdstream::inline v0 {
 /// answer counts, and the other call is stopped. The second read needs its own memory, so reads
 /// above `most_bytes` are sent once. Streams, writes, listings and removals are passed on. The
 /// runtime has to outlive the calls.
+///
+///     const mds::hedged quick(threads, store, {.slowest = 0.01});
 class hedged final : public any_async_store {
  public:
   hedged(runtime& threads, any_async_store inner, hedge_policy policy = {},

@@ -24,6 +24,9 @@ struct hf_settings;
 namespace mdstream::inline v0::store {
 
 /// Options of `store::hf`. The Hub chooses the parts of large uploads: `part_bytes` is not used.
+///
+///     mds::store::hf_options options;
+///     options.revision = "refs/convert/parquet";
 struct hf_options : detail::cloud_options {
   std::string revision{};  ///< branch, tag or commit; default: the URL's, otherwise `main`
 };
@@ -45,6 +48,10 @@ struct hf_options : detail::cloud_options {
 /// second goes to another server, or that one alone while a signed URL of the file is known; one
 /// for each 1,000 files of a listing; a share of a commit for `remove`. A write is one and a share
 /// of a commit; for Git LFS three more, and for large files one for each part.
+///
+/// Errors: refused credentials are `errc::permission_denied`, and the error names their source.
+///
+///     mds::store::hf files(threads, "hf://datasets/org/name/data");
 class hf : public any_async_store {
  public:
   static constexpr std::string_view schemes = "hf://";

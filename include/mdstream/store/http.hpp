@@ -13,6 +13,9 @@ namespace mdstream::inline v0 {
 namespace store {
 
 /// Options of `store::http`.
+///
+///     mds::store::http server(threads, "https://example.org/c4",
+///                             {.headers = {{"Authorization", "Bearer " + token}}});
 struct http_options {
   net::http_client_options client{};        ///< connections, proxy, certificates
   std::vector<net::http_header> headers{};  ///< sent to the store's own server with every request
@@ -26,6 +29,8 @@ struct http_options {
 /// GET of its range. It fails with errc::corrupt if Content-Range, Content-Length or the body
 /// differ from the range. A server without ranges sends the whole object, and the rest is dropped.
 /// Keys are percent-encoded. Writing, listing and removing are errc::unsupported.
+///
+///     mds::store::http server(threads, "https://example.org/c4?token=secret");
 class http : public any_async_store {
  public:
   static constexpr std::string_view schemes = "http://, https://";

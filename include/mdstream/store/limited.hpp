@@ -33,6 +33,8 @@ class gated : public any_async_store {
 
 /// Runs at most `most` calls of a store at a time; the others wait in their order. A stop ends a
 /// waiting call, on the thread that requests it.
+///
+///     const mds::limited four(store, 4);  // four.in_flight(): calls now
 class limited final : public detail::gated {
  public:
   limited(any_async_store inner, std::size_t most);
@@ -41,6 +43,8 @@ class limited final : public detail::gated {
 /// Runs as many calls of a store at a time as it can handle: fewer while it answers that it is
 /// overloaded, then more again, see `adaptive_limit`. Put it between `retrying` and the store, so
 /// that it sees every failure: `retrying(threads, adaptive(store), policy)`.
+///
+///     const mds::retrying patient(threads, mds::adaptive(store), policy);
 class adaptive final : public detail::gated {
  public:
   explicit adaptive(any_async_store inner, detail::adaptive_limits limits = {});

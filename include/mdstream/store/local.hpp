@@ -21,6 +21,9 @@ namespace mdstream::inline v0::store {
 /// `write` is atomic (temporary file, then rename), and the system flushes the bytes later.
 /// `publish` first flushes everything written before, then the object itself. `remove` also removes
 /// a directory with its last object. Symbolic links are followed; keys with `..` are an error.
+///
+///     const mds::store::local folder("/data/c4");
+///     folder.write("notes/one.txt", mds::as_bytes("1"));
 class local {
  public:
   static constexpr std::string_view schemes = "local paths";

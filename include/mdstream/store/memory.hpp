@@ -15,7 +15,11 @@
 namespace mdstream::inline v0::store {
 
 /// A store whose copies all show the same objects. It has no URL: pass it as a value. Objects live
-/// as long as any copy. Thread-safe; reads run side by side.
+/// as long as any copy. Thread-safe; reads run side by side. Throws `errc::not_found`, and
+/// `errc::invalid_argument` for a key that is not safe.
+///
+///     const mds::store::memory objects;
+///     mds::writer<> out({.out = objects, .columns = {{"text", "str"}}});
 class memory {
  public:
   memory() : shared_(std::make_shared<contents>()) {}

@@ -20,6 +20,9 @@ struct store_metrics {
 };
 
 /// Counts calls, bytes and time of a store. Copies count together.
+///
+///     const mds::metered counted(store);
+///     const double mean = double(counted.metrics().bytes_read) / counted.metrics().calls;
 class metered final : public any_async_store {
  public:
   explicit metered(any_async_store inner);

@@ -26,6 +26,10 @@ namespace mdstream::inline v0::store {
 /// `part_bytes`, otherwise one for each part and two more; one for each 1,000 objects of a listing;
 /// one for the namespace, once, if the URL has none. A replaced token and a wrong clock cost one
 /// more, once.
+///
+/// Errors: refused credentials are `errc::permission_denied`, and the error names their source.
+///
+///     mds::store::oci bucket(threads, "oci://bucket@namespace/c4");
 class oci : public any_async_store {
  public:
   static constexpr std::string_view schemes = "oci://";

@@ -26,6 +26,9 @@ opened_store prefixed_store(opened_store inner, std::string prefix);
 
 /// Any store as a value: blocking, or asynchronous on a runtime. One virtual call for each
 /// operation. Copies share the store.
+///
+///     const mds::opened_store place = folder;
+///     for (const mds::object_info& object : place.list("train/")) use(object.key, object.bytes);
 class opened_store {
  public:
   /// Implicit, so that a store can stand wherever one is asked for. One that is an `opened_store`
@@ -77,6 +80,8 @@ class opened_store {
 static_assert(blocking_store<opened_store>);
 
 /// Opens a store of any openable kind. `warn` gets warnings, also later.
+///
+///     const auto bucket = mds::open_store<mds::full_store>("s3://bucket/c4", threads);
 template <openable_store S>
 [[nodiscard]] S open_store(std::string_view url, runtime& threads,
                            const warning_function& warn = &warn_on_stderr) {

@@ -106,6 +106,8 @@ void store_remove(const S& store, std::string_view key) {
 
 /// Writes an object on which others rely, as an index on its shards: when this returns, it and all
 /// that was written to the store before are as durable as the store makes them.
+///
+///     mds::publish(store, "index.json", mds::as_bytes(text));
 template <object_store S>
 void publish(const S& store, std::string_view key, bytes_view bytes) {
   if constexpr (requires { store.publish(key, bytes); }) {
@@ -124,8 +126,12 @@ namespace detail {
 
 }  // namespace detail
 
-/// The whole object: by one request if it has less than 256 KiB. Throws `errc::corrupt` if it
-/// becomes shorter meanwhile.
+/// The whole object. Throws `errc::not_found` if there is no such object, `errc::corrupt` if it
+/// becomes shorter meanwhile, `errc::out_of_memory`. Waits: with an asynchronous store, never call
+/// it on a thread of the store's runtime. Cost: one read below 256 KiB; otherwise two and a `size`.
+///
+///     const std::vector<std::byte> index = mds::read_all(store, "index.json");
+///     const mds::json::value tree = mds::json::parse(mds::as_text(index));
 template <object_store S>
 [[nodiscard]] std::vector<std::byte> read_all(const S& store, std::string_view key) {
   std::vector<std::byte> small(std::size_t{256} << 10);
@@ -141,7 +147,9 @@ template <object_store S>
   return {bytes.begin(), bytes.end()};
 }
 
-/// Whether there is such an object. Failures other than its absence are thrown.
+/// Whether there is such an object. Failures other than its absence are thrown. Cost: a `size`.
+///
+///     if (!mds::exists(store, "index.json")) use("no dataset yet");
 template <object_store S>
 [[nodiscard]] bool exists(const S& store, std::string_view key) {
   try {

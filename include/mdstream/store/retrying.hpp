@@ -18,6 +18,8 @@ namespace mdstream::inline v0 {
 /// If an `async_create` finds an object after a failed attempt, the result is `errc::io_error`:
 /// that attempt may have written it although its answer was lost, or another program did. Read the
 /// object to find out.
+///
+///     const mds::retrying patient(threads, store, mds::patient_requests(std::chrono::minutes(5)));
 class retrying final : public any_async_store {
  public:
   retrying(runtime& threads, any_async_store inner, retry_policy policy,

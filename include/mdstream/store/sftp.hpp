@@ -49,6 +49,8 @@ namespace mdstream::inline v0::store {
 ///
 /// A write is a temporary file, then a rename. SFTP cannot rename over a file, so a file that is
 /// replaced does not exist for a moment. A read opens the file; the connection stays open.
+///
+///     const mds::store::sftp folder("sftp://user@host/data/c4", {.key_file = "/keys/id_ed25519"});
 class sftp {
  public:
   static constexpr std::string_view schemes = "sftp://";

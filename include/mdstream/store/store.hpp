@@ -65,6 +65,8 @@ struct object_version {
 /// before are durable (for stores that keep written bytes in memory for a while);
 /// `bool create(key, bytes)`, a `publish` that writes only if there is no such object, and returns
 /// whether it wrote; and the URL functions of `openable_store`.
+///
+///     static_assert(mds::blocking_store<tape>);  // beside a store of your own
 template <class S>
 concept blocking_store = std::move_constructible<S> &&
                          requires(const S& store, std::string_view key, std::uint64_t offset,

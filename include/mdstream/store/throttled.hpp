@@ -14,8 +14,10 @@ struct throttle_rates {
   double burst_seconds = 0.1;   ///< the amount that may pass at once after a pause
 };
 
-/// Delays calls of a store to stay below the rates. A read counts with the bytes that it asks for.
-/// The runtime has to outlive the calls.
+/// Delays calls of a store to stay below the rates. A read counts with the bytes that it asks for,
+/// a write with those that it sends. The runtime has to outlive the calls.
+///
+///     const mds::throttled slow(threads, store, {.bytes_per_second = 50e6});
 class throttled final : public any_async_store {
  public:
   throttled(runtime& threads, any_async_store inner, throttle_rates rates);

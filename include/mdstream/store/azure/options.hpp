@@ -13,6 +13,10 @@
 namespace mdstream::inline v0::store {
 
 /// Options of `store::azure`. What is set stands before the URL, the URL before the environment.
+///
+///     mds::store::azure_options options;
+///     options.account = "account";
+///     mds::store::azure container(threads, "azure://container/c4", options);
 struct azure_options : detail::cloud_options {
   std::string account{};      ///< the storage account; default: that of a blob service's host, else
                               ///< AZURE_ACCOUNT_NAME

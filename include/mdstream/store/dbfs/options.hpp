@@ -12,6 +12,9 @@
 namespace mdstream::inline v0::store {
 
 /// Options of `store::dbfs`. What is set stands before the URL, the URL before the environment.
+///
+///     mds::store::dbfs_options options;
+///     options.profile = "dev";
 struct dbfs_options : detail::cloud_options {  ///< `endpoint` is the workspace: DATABRICKS_HOST
   std::string token{};    ///< a personal access token; default: DATABRICKS_TOKEN, the profile's
   std::string profile{};  ///< a profile of ~/.databrickscfg; default: the URL's,

@@ -11,6 +11,9 @@
 namespace mdstream::inline v0::store {
 
 /// Options of `store::oci`. What is set stands before the URL, the URL before the environment.
+///
+///     mds::store::oci_options options;
+///     options.region = "eu-frankfurt-1";
 struct oci_options : detail::cloud_options {
   /// Namespace of the bucket. Default: the URL's, else one request asks for it.
   std::string namespace_name{};

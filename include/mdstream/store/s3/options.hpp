@@ -37,6 +37,9 @@ enum class s3_payload : std::uint8_t {
 
 /// Options of `store::s3`. An option that is set here comes first, then the URL, then the
 /// environment, then the profile.
+///
+///     mds::store::s3 bucket(threads, "s3://bucket/c4",
+///                           {.endpoint = "https://minio.local:9000", .profile = "dev"});
 struct s3_options {
   /// `http[s]://host[:port][/path]`. The default is the first of S3_ENDPOINT_URL,
   /// AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the `s3` settings of the profile's `services`, its
