@@ -45,6 +45,9 @@ struct tensor_info {
 };
 
 /// One checkpoint of a run, as a listing shows it.
+///
+///     for (const mds::checkpoint_info& each : mds::checkpoint::list(run))
+///       if (each.on_line && !each.damaged) use(each.name, each.step, each.bytes);
 struct checkpoint_info {
   std::string name{};  ///< `00000012-0123456789abcdef-000000001000`: start, nonce, step
   std::uint64_t step = 0;
@@ -58,6 +61,8 @@ struct checkpoint_info {
 };
 
 /// A part of a file that is not as it was saved.
+///
+///     for (const mds::checkpoint_damage& part : last.verify()) use(part.file, part.what);
 struct checkpoint_damage {
   std::string file{};
   std::uint64_t begin = 0;  ///< bytes of the file
@@ -66,6 +71,8 @@ struct checkpoint_damage {
 };
 
 /// How checkpoints are read.
+///
+///     last.load(mine, {.check_all = true, .requests = 32, .cast = true});
 struct read_options {
   /// Checks every block of 16 MiB that is read in part. Otherwise only blocks that are read nearly
   /// whole are checked: for a part of a tensor, not the blocks at its two ends, of which only the
@@ -89,6 +96,8 @@ struct read_options {
 };
 
 /// Options to list, open and clean the checkpoints of a run.
+///
+///     const auto last = mds::checkpoint::open(run, {}, {.mirrors = {copy}});
 struct checkpoint_options {
   /// Other stores of the same run, as in `saver_options`. Each block is read from the first that
   /// has it undamaged. All have to answer. Not for plain files.
@@ -284,6 +293,8 @@ void pin_checkpoint(opened_store run, std::string_view name, std::string_view wh
 
 /// Undoes `pin_checkpoint`. Takes the full name, `checkpoint::name()`. No error if it is not
 /// pinned.
+///
+///     mds::unpin_checkpoint(run, last.name(), "paper");
 void unpin_checkpoint(opened_store run, std::string_view name, std::string_view who,
                       checkpoint_options options = {});
 

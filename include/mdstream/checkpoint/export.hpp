@@ -16,6 +16,8 @@
 namespace mdstream::inline v0 {
 
 /// What an export writes, and how.
+///
+///     mds::export_checkpoint(last, mds::store::local("/7b"), {.cast = mds::tensor_type::bf16});
 struct export_options {
   /// Approximate size of a file, which has at least one tensor.
   byte_size file_bytes{std::uint64_t{1} << 30};

@@ -14,6 +14,8 @@
 namespace mdstream::inline v0 {
 
 /// What an import makes of a model, and how.
+///
+///     mds::import_checkpoint(model, run, {.step = 1000, .cast = mds::tensor_type::f32});
 struct import_options {
   std::uint64_t step = 0;  ///< of the new checkpoint
   /// Size of a file, at most. Larger tensors are divided.

@@ -33,6 +33,10 @@ struct keep_rules {
 };
 
 /// The result of a save, for `saver_options::on_saved`.
+///
+///     options.on_saved = [](std::exception_ptr failure, const mds::saved_checkpoint& saved) {
+///       if (!failure && saved.complete) use(saved.step, saved.name);
+///     };
 struct saved_checkpoint {
   std::uint64_t step = 0;
   std::string name{};  ///< of the checkpoint
@@ -97,6 +101,10 @@ struct saver_options {
 };
 
 /// What is saved beside the tensors.
+///
+///     saver.save(step, mine, {.loader_state = loader.state(),
+///                             .metadata = {{"loss", "2.5"}},
+///                             .own = generator});  // of this rank's random numbers
 struct save_options {
   /// `loader::state()`; the same on all ranks that give one.
   std::string loader_state{};

@@ -19,6 +19,9 @@ class saving;
 }  // namespace detail
 
 /// What `checkpoint_saver::resume` restored.
+///
+///     const mds::resumed_run run = saver.resume(mine, loader);
+///     step = run.step;  // 0 in a new run
 struct resumed_run {
   std::uint64_t step = 0;    ///< 0: a new run
   std::string checkpoint{};  ///< its name; empty: a new run

@@ -57,9 +57,10 @@ void require_tensor_name(std::string_view name);
 /// for boxes that leave out an element or cover one twice.
 ///
 ///     mds::tensor_list mine;  // rows first to first + count of "h.0.w", and all of "ln.w"
-///     mine.add("h.0.w", mds::tensor_type::bf16, {rows, columns}, {{first, 0}, {count, columns}},
-///     w); mine.replicated("ln.w", mds::tensor_type::f32, {columns}, ln, {.index = rank, .of =
-///     ranks});
+///     mine.add("h.0.w", mds::tensor_type::bf16, {rows, columns},
+///              {{first, 0}, {count, columns}}, w);
+///     mine.replicated("ln.w", mds::tensor_type::f32, {columns}, ln,
+///                     {.index = rank, .of = ranks});
 class tensor_list {
  public:
   /// Adds a tensor of that shape, of which this rank holds and saves one part. Every rank lists the

@@ -35,6 +35,8 @@ struct decoded_image {
 };
 
 /// What a decoder accepts.
+///
+///     const mds::decoded_image image = mds::decode_jpeg(file, {.max_pixels = 4096 * 4096});
 struct image_limits {
   /// Larger images are refused before memory is taken: a few bytes can claim to be any size.
   std::uint64_t max_pixels = std::uint64_t{1} << 28;

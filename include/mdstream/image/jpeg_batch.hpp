@@ -48,11 +48,17 @@ void for_image(std::size_t number, Step&& step) try {
 
 /// Reads the files' headers and lays their images side by side. Throws `errc::corrupt` for what is
 /// no JPEG file or larger than the limits allow, `errc::unsupported` for CMYK, and names the image.
+///
+///     const mds::rgb_layout layout = mds::lay_out_jpegs(files);
+///     std::vector<std::byte> block(layout.bytes);
+///     for (std::size_t i = 0; i < files.size(); ++i)
+///       mds::decode_jpeg_rgb(files[i], layout.images[i], block.data() + layout.images[i].at);
 [[nodiscard]] rgb_layout lay_out_jpegs(std::span<const bytes_view> files,
                                        const image_limits& limits = {});
 
 /// Decodes one file into `pixels`, which takes `place.bytes()`. Throws `errc::corrupt` if it is
-/// damaged, cut short, or not the file that the place was made for.
+/// damaged, cut short, or not the file that the place was made for; `std::bad_alloc` where memory
+/// runs out. Thread safety: any number of calls at a time.
 void decode_jpeg_rgb(bytes_view file, const rgb_image& place, std::byte* pixels);
 
 }  // namespace mdstream::inline v0

@@ -97,12 +97,17 @@ struct png_options {
 /// Thread safety: any number of calls at a time. Throws errc::invalid_argument for pixels that are
 /// no such image, a level outside its bounds, and sides above 1,000,000 pixels; std::bad_alloc
 /// where memory runs out.
+///
+///     out.write(mds::col<"mask">(mds::encode_png(image)));
 [[nodiscard]] std::vector<std::byte> encode_png(const image_view& image,
                                                 const png_options& options = {});
 
 /// Decodes a PNG file. Palettes become RGB or RGBA, grays of less than 8 bits become 8; 16 bits
-/// stay. Colours are not converted. Throws errc::corrupt if it is none, is damaged or cut short, or
-/// larger than the limits allow; std::bad_alloc where memory runs out.
+/// stay. Colours are not converted. Thread safety: any number of calls at a time. Throws
+/// errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow;
+/// std::bad_alloc where memory runs out.
+///
+///     const mds::decoded_image image = mds::decode_png(file);  // image.channels, image.bits
 [[nodiscard]] decoded_image decode_png(bytes_view file, const image_limits& limits = {});
 
 }  // namespace mdstream::inline v0

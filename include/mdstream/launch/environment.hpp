@@ -17,6 +17,9 @@
 namespace mdstream::inline v0::launch {
 
 /// The parts of the world that the caller sets; others come from the environment.
+///
+///     const mds::world world =
+///         mds::launch::from_environment(&std::getenv, {.ranks_per_node = 8});
 struct world_options {
   std::optional<std::uint64_t> rank{};       ///< this process's number; default: the launcher's
   std::optional<std::uint64_t> num_ranks{};  ///< of all nodes; default: the launcher's
@@ -181,6 +184,9 @@ template <class Getenv>
 /// Throws `errc::invalid_argument` for values that are no numbers, a rank without the number of
 /// ranks or the other way round, launchers that contradict each other, a rank outside the world,
 /// and nodes that are not all of the same size.
+///
+///     const mds::world world = mds::launch::from_environment(&std::getenv);
+///     mds::loader<> loader({.remote = "s3://bucket/c4", .batch_size = 32, .world = world});
 template <class Getenv>
   requires std::convertible_to<std::invoke_result_t<const Getenv&, const char*>, const char*>
 [[nodiscard]] world from_environment(const Getenv& lookup, const world_options& options = {}) {
@@ -215,6 +221,8 @@ template <class Getenv>
 /// is made of Slurm's job and step, torchrun's run or PMIx's namespace, and the number of restarts.
 /// Empty if the environment has none of them, and for torchrun without `--rdzv-id`, which names all
 /// its runs "none".
+///
+///     options.token = mds::launch::token_from_environment(&std::getenv);
 template <class Getenv>
   requires std::convertible_to<std::invoke_result_t<const Getenv&, const char*>, const char*>
 [[nodiscard]] std::string token_from_environment(const Getenv& lookup) {

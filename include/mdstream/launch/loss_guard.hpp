@@ -20,6 +20,8 @@ enum class loss_verdict {
 };
 
 /// What a bad loss is.
+///
+///     mds::launch::loss_guard guard({.deviations = 6, .batches = 2});
 struct loss_guard_options {
   /// The number of last losses for the median and the deviation. Before there are as many, only NaN
   /// and infinity are bad.

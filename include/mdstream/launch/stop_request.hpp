@@ -21,6 +21,8 @@ struct stop_signal {
 };
 
 /// Which signals ask for the end, and the exit status.
+///
+///     mds::launch::stop_request stop({.signals = {{SIGTERM, std::chrono::seconds(120)}}});
 struct stop_options {
   /// The signals, each with the time from the signal to the kill. Kubernetes
   /// (terminationGracePeriodSeconds) and Slurm (KillWait) give 30 s by default, Slurm's

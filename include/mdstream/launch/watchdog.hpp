@@ -18,6 +18,8 @@ namespace mdstream::inline v0::launch {
 inline constexpr int hung_status = 70;
 
 /// How long a step may take, and what happens if it takes longer.
+///
+///     mds::launch::watchdog dog({.factor = 10, .least = std::chrono::minutes(30)});
 struct watchdog_options {
   /// A step is overdue after this many times the median of the last 64 steps, but not before
   /// `least`.

@@ -42,9 +42,13 @@ class csv_fields {
 
 }  // namespace detail
 
-/// The first row of each object is its header, so objects may have their columns in different
-/// orders. Fields may be quoted and hold line ends then; blank lines are no rows; a byte order mark
-/// is skipped. Inferred columns are texts. An empty field of a column that is no text is null.
+/// Reads CSV. The first row of each object is its header, so objects may have their columns in
+/// different orders. Fields may be quoted and hold line ends then; blank lines are no rows; a byte
+/// order mark is skipped. Inferred columns are texts. An empty field of a column that is no text is
+/// null.
+///
+///     mds::stream_options stream{.remote = "s3://bucket/tables",
+///                                .raw = {.format = "csv", .delimiter = ";"}};
 class csv {
  public:
   static constexpr std::string_view name = "csv";

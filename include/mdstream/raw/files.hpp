@@ -32,7 +32,7 @@ struct whole_files {
 
 }  // namespace detail
 
-/// Columns: `file`, by the extension, and `path: str`, the key.
+/// Reads whole files as samples. Columns: `file`, by the extension, and `path: str`, the key.
 struct files : detail::whole_files {
   static constexpr std::string_view name = "files";
   [[nodiscard]] static std::vector<column> columns(std::span<const std::string_view> keys) {
@@ -40,7 +40,10 @@ struct files : detail::whole_files {
   }
 };
 
-/// Columns: `file`, `label: int`, the rank of the file's directory among all, and `path: str`.
+/// Reads pictures in directories of their class. Columns: `file`, `label: int`, the rank of the
+/// file's directory among all, and `path: str`.
+///
+///     mds::stream_options stream{.remote = "s3://bucket/imagenet", .raw = {.format = "images"}};
 struct images : detail::whole_files {
   static constexpr std::string_view name = "images";
   [[nodiscard]] static std::vector<column> columns(std::span<const std::string_view> keys);

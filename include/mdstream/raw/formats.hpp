@@ -12,6 +12,8 @@
 namespace mdstream::inline v0::raw {
 
 /// The formats that need no further library.
+///
+///     using policies = mds::policies<mds::full_store, mds::full_codec, mds::raw::plain_formats>;
 using plain_formats = any_format<jsonl, text, csv, webdataset, files, images, tokens>;
 
 }  // namespace mdstream::inline v0::raw

@@ -11,8 +11,12 @@
 
 namespace mdstream::inline v0::raw {
 
-/// Lines end with a line feed, of which a carriage return before it is a part; the last may lack
-/// it. Blank lines are no rows, a byte order mark is skipped.
+/// Reads JSON lines. Lines end with a line feed, of which a carriage return before it is a part;
+/// the last may lack it. Blank lines are no rows, a byte order mark is skipped.
+///
+///     mds::stream_options stream{
+///         .remote = "s3://bucket/logs",
+///         .raw = {.format = "jsonl", .columns = {{"text", "str"}, {"url", "str", "/meta/url"}}}};
 class jsonl {
  public:
   static constexpr std::string_view name = "jsonl";

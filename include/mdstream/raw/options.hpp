@@ -14,6 +14,8 @@
 namespace mdstream::inline v0::raw {
 
 /// A column of the samples, and where its value is found in a row.
+///
+///     const mds::raw::column url{.name = "url", .encoding = "str", .pointer = "/meta/url"};
 struct column {
   std::string name{};      ///< of the column; of JSON's member, too, without `pointer`
   std::string encoding{};  ///< an encoding of MDS: "str", "int", "ndarray:int32"
@@ -26,6 +28,8 @@ struct column {
 
 /// The column that a text as `name=encoding` or `name=encoding@/json/pointer` means. Throws
 /// errc::invalid_argument for any other text and for an encoding that MDS does not have.
+///
+///     const mds::raw::column url = mds::raw::parse_column("url=str@/meta/url");
 [[nodiscard]] column parse_column(std::string_view text);
 
 /// The text that `parse_column` takes.
@@ -36,6 +40,12 @@ struct column {
 
 /// How foreign files are read. What a format does not know it ignores, except where its page in
 /// docs/raw.md says otherwise.
+///
+///     using policies = mds::policies<mds::raw::plain_formats>;
+///     mds::stream_options logs{.remote = "s3://bucket/logs",
+///                              .local = "/nvme/cache",
+///                              .raw = {.format = "jsonl", .files = "en/*.json"}};
+///     mds::dataset<policies> data({.streams = {logs}});
 struct options {
   /// "jsonl", "text", "csv", "parquet", "webdataset", "files", "images", "tokens", or the name of
   /// your own. Empty: the names of the files decide.

@@ -10,9 +10,12 @@
 
 namespace mdstream::inline v0::raw {
 
-/// UTF-8 text in lines that end with a line feed, of which a carriage return before it is a part.
-/// A byte order mark is skipped. Samples have one column, by default `text: str`: a line without
-/// its end; or a paragraph, lines up to the next blank one, whose inner line ends are kept.
+/// Reads UTF-8 text in lines that end with a line feed, of which a carriage return before it is a
+/// part. A byte order mark is skipped. Samples have one column, by default `text: str`: a line
+/// without its end; or a paragraph, lines up to the next blank one, whose inner line ends are kept.
+///
+///     mds::stream_options stream{.remote = "s3://bucket/books",
+///                                .raw = {.format = "text", .unit = "paragraph"}};
 class text {
  public:
   static constexpr std::string_view name = "text";

@@ -37,13 +37,17 @@ inline constexpr std::uint64_t llmc_header = 1024;
 
 }  // namespace detail
 
-/// Samples are windows of `window` tokens, one every `stride`, or documents. The column is
-/// `tokens`: `ndarray:uint16:1025` for windows, `ndarray:uint16` for documents.
+/// Reads files of token ids. Samples are windows of `window` tokens, one every `stride`, or
+/// documents. The column is `tokens`: `ndarray:uint16:1025` for windows, `ndarray:uint16` for
+/// documents.
 ///
 /// Files are recognised by their headers: llm.c's and modded-nanogpt's (uint16), llm.c's for
 /// Llama 3 (uint32), Megatron's `.bin` by the `.idx` beside it, which is what is cut. A file
 /// without a header, as nanoGPT writes, needs `dtype`. A window does not reach into the next file:
 /// a file's short last one is dropped, and so a document that spans two files is two samples.
+///
+///     mds::stream_options stream{.remote = "s3://bucket/fineweb",
+///                                .raw = {.format = "tokens", .window = 1025, .stride = 1024}};
 class tokens {
  public:
   static constexpr std::string_view name = "tokens";

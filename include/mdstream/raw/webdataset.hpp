@@ -26,10 +26,10 @@ struct member_name {
 
 }  // namespace detail
 
-/// Regular files are fields of samples; links, directories and what WebDataset skips are skipped,
-/// hard links and sparse files refused. A key that comes again later is another sample; a field
-/// twice in one is an error. Columns are fields; their encodings go by the last extension;
-/// `__key__` is the key.
+/// Reads the tar archives of WebDataset. Regular files are fields of samples; links, directories
+/// and what WebDataset skips are skipped, hard links and sparse files refused. A key that comes
+/// again later is another sample; a field twice in one is an error. Columns are fields; their
+/// encodings go by the last extension; `__key__` is the key.
 class webdataset {
  public:
   static constexpr std::string_view name = "webdataset";

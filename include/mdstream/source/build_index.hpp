@@ -120,6 +120,10 @@ class row_index_run {
 /// changed while it was read; what the format refuses, naming object and byte; errc::canceled after
 /// a stop. Blocks: not for a thread of the stores' runtime.
 /// Memory: for each job 8 MiB and the largest row, with `skip_bad` a shard besides; the listing.
+///
+///     const mds::raw::made_index made = mds::raw::build_index(
+///         store, mds::full_codec::streams(), mds::raw::plain_formats::open({.format = "jsonl"}),
+///         mds::raw::list_source(store, "*.jsonl"), mds::store::local("/data/logs/.mdstream"));
 [[nodiscard]] made_index build_index(const any_async_store& source,
                                      const mdstream::detail::stream_decoders& decoders,
                                      source_format format,

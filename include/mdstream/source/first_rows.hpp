@@ -55,6 +55,14 @@ class first_rows_run {
 /// are wanted, reading little more than they need. Columns that are not named are those of the
 /// first object's first rows. `format` is best opened with small `shard_bytes`, by which rows are
 /// read at a time. Throws as `build_index`, and what a row is refused for.
+///
+///     mds::raw::for_each_first_row(
+///         store, mds::full_codec::streams(), mds::raw::plain_formats::open({.format = "jsonl"}),
+///         mds::raw::list_source(store, "*.jsonl"),
+///         [&](const mds::sample_layout& layout, mds::bytes_view sample) {
+///           use(mds::read_column(layout, sample, "text"));
+///           return --left > 0;
+///         });
 void for_each_first_row(const any_async_store& store,
                         const mdstream::detail::stream_decoders& decoders, source_format format,
                         std::vector<detail::listed_object> listing, const row_taker& use,
