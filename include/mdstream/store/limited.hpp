@@ -32,7 +32,7 @@ class gated : public any_async_store {
 }  // namespace detail
 
 /// Runs at most `most` calls of a store at a time; the others wait in their order. A stop ends a
-/// waiting call, on the thread that requests it.
+/// waiting call, on the thread that requests it. A `most` of 0 is as 1.
 ///
 ///     const mds::limited four(store, 4);  // four.in_flight(): calls now
 class limited final : public detail::gated {
