@@ -1,5 +1,6 @@
 #include "loader_configuration.hpp"
 
+#include <concepts>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,6 +12,9 @@ namespace cli {
 
 namespace {
 
+/// A number that counts nothing: negative, or not whole.
+struct no_count {};
+
 using readers = std::map<std::string, std::function<void(const json&)>>;
 
 // Calls for each member the reader of its name; names that have none, and values of a wrong type,
@@ -21,28 +25,41 @@ void read_members(const json& object, const std::string& what, const readers& kn
     const auto reader = known.find(key);
     if (reader == known.end()) throw usage_error(what + " has no option \"" + key + '"');
     if (value.is_null()) continue;
+    const auto refuse = [&] {
+      return usage_error(what + ": option \"" + key + "\" cannot be " + value.dump());
+    };
     try {
       reader->second(value);
-    } catch (const json::exception& e) {
-      throw usage_error(what + ": option \"" + key + "\" cannot be " + value.dump());
+    } catch (const json::exception&) {
+      throw refuse();
+    } catch (const no_count&) {
+      throw refuse();
     }
   }
 }
 
+// The JSON library makes a count of any number.
+template <class T>
+T get_checked(const json& value) {
+  if (std::unsigned_integral<T> && !std::same_as<T, bool> && value.is_number() &&
+      !value.is_number_unsigned())
+    throw no_count();
+  return value.get<T>();
+}
 template <class T>
 auto into(T& target) {
-  return [&target](const json& value) { target = value.get<T>(); };
+  return [&target](const json& value) { target = get_checked<T>(value); };
 }
 template <class T>
 auto into(std::optional<T>& target) {
-  return [&target](const json& value) { target = value.get<T>(); };
+  return [&target](const json& value) { target = get_checked<T>(value); };
 }
 // Sizes and counts, as numbers or as texts such as "10gb" and "100k".
 template <class Size>
 auto sized(Size& target) {
   return [&target](const json& value) {
     target = value.is_string() ? Size(std::string_view(value.get_ref<const std::string&>()))
-                               : Size(value.get<std::uint64_t>());
+                               : Size(get_checked<std::uint64_t>(value));
   };
 }
 template <class Time>

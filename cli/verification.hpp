@@ -19,8 +19,8 @@
 namespace cli {
 
 struct verification_rules {
-  bool all = false;                             ///< every faulty sample is listed
-  bool partial = false;                         ///< shards may be missing as a whole
+  bool all = false;      ///< every faulty sample and uncheckable shard is listed
+  bool partial = false;  ///< shards may be missing as a whole
   std::function<void(std::size_t)> on_fault{};  ///< called once with each shard that has one
 };
 
@@ -52,7 +52,11 @@ class verification {
       attempt(shard, [&] { check_columns(shard); });
       attempt(shard, [&] { check_files(shard); });
       attempt(shard, [&] { check_samples(shard); });
-      if (lacks_hash_) ++uncheckable_;
+      if (lacks_hash_) {
+        ++uncheckable_;
+        if (rules_.all)
+          std::printf("shard %zu: the index records no hash of its contents\n", shard);
+      }
       if (faults_ > before && rules_.on_fault) rules_.on_fault(shard);
     }
     return faults_;

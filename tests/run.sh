@@ -29,6 +29,7 @@ needed=(build test)
 for name in "${@:-all}"; do
   case $name in
     async* | collate* | core* | json* | order* | schedule*) continue ;;  # no component, no server
+    format* | hash*) needed+=(formats) && continue ;;
     all) needed+=(mpi launchers torch sound) ;;
     launch* | moving_day | own_data | quickstart*) needed+=(mpi launchers) ;;
     example*) needed+=(torch sound mpi launchers) ;;

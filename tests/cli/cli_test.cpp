@@ -140,6 +140,7 @@ TEST_CASE("verify passes what is whole and names what is not", "[cli]") {
     const auto got = run("verify " + (files / "plain"));
     CHECK(got.status == 0);
     CHECK(got.out.find("uncheckable: 1 shard") != std::string::npos);
+    CHECK(got.out.find("shard 0: the index records no hash") == std::string::npos);
     CHECK(got.out.find("well") == std::string::npos);
   }
 

@@ -149,6 +149,10 @@ TEST_CASE("a configuration that is none, and a cache that cannot be written, are
     std::ofstream(files / "config.json") << config;
     return run("stream --config " + (files / "config.json"));
   };
+  for (const char* count : {"batch_size", "epochs", "shuffle_seed", "cache_limit"})
+    for (const json& number : {json(-1), json(4.7)})
+      check_error(told({{"remote", files / "a"}, {count, number}}), 2,
+                  {"option \"" + std::string(count) + "\" cannot be " + number.dump()});
   check_error(told({{"remote", files / "a"}, {"batch_size", "many"}}), 2,
               {"option \"batch_size\" cannot be \"many\""});
   // The process file system takes no directories, whoever asks.

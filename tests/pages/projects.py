@@ -5,7 +5,7 @@ Each ```cmake block is a CMakeLists.txt in a directory of its own below INTO, or
 place of BLOCK. A comment may also say why a block is not built:
 
     <!-- built in
-    cmake_minimum_required(VERSION 3.24)
+    cmake_minimum_required(VERSION 3.22)
     project(trainer CXX)
     add_executable(trainer trainer.cpp)
     BLOCK

@@ -40,7 +40,7 @@ refused "the environment says rank 1 of 2, but this process can exchange gradien
 
 "$program" prepare --work "$work/b" --code /usr/include/c++ >/dev/null
 cp -r "$work/a/store/checkpoints" "$work/b/store/"
-refused "the state was saved with a dataset of other shards" "$program" train --work "$work/b" --run one --steps 8
+refused "this run has another dataset than the one that saved the state" "$program" train --work "$work/b" --run one --steps 8
 
 before=$(cd "$work/a" && find . -type f | sort | xargs cksum)
 mkdir "$work/empty"

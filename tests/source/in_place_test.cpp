@@ -189,10 +189,11 @@ TEST_CASE("files in place and datasets are mixed in one batch") {
     mds::writer<> out(
         {.out = plain.path(), .columns = {{"tokens", "ndarray:uint16:8"}}, .size_limit = 500});
     std::array<std::uint16_t, 8> row{};
+    const mds::array_shape shape{8};
     for (std::uint16_t i = 0; i < 200; ++i) {
       row.fill(i);
-      out.write({{"tokens", mds::any_ndarray(mds::dtype::uint16, mds::array_shape{8},
-                                             std::as_bytes(std::span(row)))}});
+      out.write(
+          {{"tokens", mds::any_ndarray(mds::dtype::uint16, shape, std::as_bytes(std::span(row)))}});
     }
     out.finish();
   }

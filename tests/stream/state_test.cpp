@@ -58,8 +58,12 @@ TEST_CASE("a state of another run is refused by field and values") {
                           pieces);
   };
   mds::require_same_run(here, here);
-  refused([](auto& id) { id.dataset = 1; }, {"dataset", "0000000000000001", "0000000000001234"});
-  refused([](auto& id) { id.mix = 1; }, {"mix"});
+  refused([](auto& id) { id.dataset = 1; },
+          {"another dataset", "1000 samples, as then", "accept::dataset"});
+  refused([](auto& id) { id.dataset = 1, id.epoch_size = 900; },
+          {"another dataset", "1000 samples, then it had 900"});
+  refused([](auto& id) { id.source = 1; }, {"other foreign files", "accept::dataset"});
+  refused([](auto& id) { id.mix = 1; }, {"other weights", "accept::mix"});
   refused([](auto& id) { id.epoch_size = 5; }, {"epoch_size 5", "1000"});
   refused([](auto& id) { id.global_batch_size = 32; }, {"global_batch_size 32", "64"});
   refused([](auto& id) { id.batching = "stratified"; }, {"batching \"stratified\"", "\"random\""});

@@ -218,6 +218,39 @@ TEST_CASE("a transform that makes another shape, nothing or two samples is told 
                         {"sample 0 (", "wrote no sample"});
 }
 
+TEST_CASE("a transform writes values by the names of columns, in any order") {
+  using namespace transform_test;
+  const dataset data;
+  struct named {
+    using output = mds::schema<mds::column<"plus", mds::int_>, mds::column<"minus", mds::int_>>;
+    void operator()(const mds::sample_view<numbers>& in, mds::sample_writer<output>& out,
+                    mds::sample_generator&) const {
+      const auto id = in.get<"id">();
+      out.write(mds::col<"minus">(-id), mds::col<"plus">(id));
+    }
+  };
+  struct named_twice {
+    using output = named::output;
+    void operator()(const mds::sample_view<numbers>& in, mds::results_writer<output>& out,
+                    mds::sample_generator&) const {
+      const auto id = in.get<"id">();
+      for (int i = 0; i < 2; ++i) out.write(mds::col<"minus">(-id), mds::col<"plus">(id));
+    }
+  };
+  const auto check = [&]<class Transform>(Transform transform, std::size_t each) {
+    mds::loader<policies<Transform>> loader(data.options(), transform);
+    for (auto& batch : loader.epoch()) {
+      CHECK(batch.size() == 24 * each);
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        CHECK(batch.template get<"plus">()[i] == batch.ids()[i]);
+        CHECK(batch.template get<"minus">()[i] == -batch.ids()[i]);
+      }
+    }
+  };
+  check(named(), 1);
+  check(named_twice(), 2);
+}
+
 TEST_CASE("batches ahead are bounded in bytes, and come in order however long each takes") {
   using namespace transform_test;
   const dataset data;

@@ -14,6 +14,8 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/error.hpp>
+#include <mdstream/format/column_argument.hpp>
+#include <mdstream/format/detail/encode_named.hpp>
 #include <mdstream/format/detail/encode_sample.hpp>
 #include <mdstream/format/sample_view.hpp>
 #include <mdstream/format/schema.hpp>
@@ -29,16 +31,23 @@ namespace mdstream::inline v0 {
 
 namespace detail {
 
+template <class V>
+inline constexpr bool is_named = false;
+template <fixed_string Name, class V>
+inline constexpr bool is_named<column_argument<Name, V>> = true;
+
 /// Appends a sample to `memory`, which stays as it was if this throws.
 template <class Output, class... Values>
 void append_sample(std::vector<std::byte>& memory, const Values&... values) {
-  detail::encode_sample<Output>(
-      [&memory](std::uint64_t bytes) {
-        const std::size_t begin = memory.size();
-        memory.resize(begin + static_cast<std::size_t>(bytes));
-        return memory.data() + begin;
-      },
-      values...);
+  const auto behind = [&memory](std::uint64_t bytes) {
+    const std::size_t begin = memory.size();
+    memory.resize(begin + static_cast<std::size_t>(bytes));
+    return memory.data() + begin;
+  };
+  if constexpr (sizeof...(Values) > 0 && (is_named<Values> && ...))
+    detail::encode_named<Output>(behind, values...);
+  else
+    detail::encode_sample<Output>(behind, values...);
 }
 
 }  // namespace detail
@@ -50,9 +59,10 @@ class sample_writer {
   /// Appends to `memory`.
   explicit sample_writer(std::vector<std::byte>& memory) noexcept : memory_(&memory) {}
 
-  /// Writes the sample: one value for each column of `Output`, in its order, of any type that
-  /// `writer::write` takes. Call it once. Throws `errc::invalid_argument`, which names the column,
-  /// for a value that does not fit, such as an array of another shape.
+  /// Writes the sample as `writer::write` does: one value for each column of `Output`, in its
+  /// order, or with names in any order, `out.write(col<"label">(3), col<"x">(x))`. Call it once.
+  /// Throws `errc::invalid_argument`, which names the column, for a value that does not fit, such
+  /// as an array of another shape.
   template <class... Values>
   void write(const Values&... values) {
     if (written_)

@@ -33,6 +33,7 @@ class any_ndarray {
         rank_(static_cast<std::uint8_t>(extents.rank())),
         fixed_(&extents),
         values_(values) {}
+  any_ndarray(dtype, const array_shape&&, bytes_view) = delete;  // which would be gone
   /// Extents as in an MDS header: `rank` integers of `2^width` bytes.
   any_ndarray(dtype type, const std::byte* extents, std::uint8_t rank, std::uint8_t width,
               bytes_view values) noexcept

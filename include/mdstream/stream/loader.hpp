@@ -279,7 +279,7 @@ class loader {
   ///     loader.load_state(text, mds::accept::global_batch_size | mds::accept::mix);
   ///
   /// If it throws, nothing changes: `errc::corrupt` for text that is no state;
-  /// `errc::state_mismatch`, which names the field and both values, for a state of another dataset,
+  /// `errc::state_mismatch`, which says what differs, for a state of another dataset,
   /// mix, order or global batch size that is not accepted. It throws that, too, for a state of an
   /// epoch that this loader has already begun: to go back, create a new loader.
   /// `errc::unsupported` if something else is accepted and differs, and the options have `phases`.

@@ -59,7 +59,8 @@ struct found_sample {
 
 /// One sample of a dataset. It owns a reference to its shard's mapping: what `get` returns is valid
 /// as long as the sample, also if the shard is evicted or the dataset is destroyed. Copies are
-/// cheap. `get` by name needs the dataset to be alive.
+/// cheap. `get` by name needs the dataset to be alive, and so do the extents of an `any_ndarray` of
+/// a column whose shape is fixed.
 ///
 ///     const mds::sample<rows> one = data[17];
 ///     const std::string_view text = one.get<"text">();  // valid as long as `one`

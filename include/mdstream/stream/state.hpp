@@ -73,6 +73,8 @@ inline constexpr int state_version = 1;
 [[nodiscard]] json::array numbers(const std::vector<std::uint32_t>& from);
 
 /// `instead`: what `load_state` could accept to go on nevertheless; empty if nothing.
+[[noreturn]] void refuse_state(std::string what, std::string_view instead);
+
 [[noreturn]] void state_differs(std::string_view field, const std::string& saved,
                                 const std::string& here, std::string_view instead = {});
 
@@ -92,8 +94,8 @@ inline constexpr int state_version = 1;
 /// text that is no state.
 [[nodiscard]] run_state parse_state(std::string_view text);
 
-/// Throws `errc::state_mismatch`, naming the field and both values, unless a state that was saved
-/// by `saved` can go on in `here`, or what differs is accepted.
+/// Throws `errc::state_mismatch`, which says what differs and what accepts it, unless a state that
+/// was saved by `saved` can go on in `here`, or what differs is accepted.
 void require_same_run(const run_identity& saved, const run_identity& here,
                       accept accepted = accept::nothing);
 

@@ -123,13 +123,16 @@ MDSTREAM_INLINE std::string state_text(const run_state& state) {
   return json::dump(std::move(members), json::key_order::sorted);
 }
 
+MDSTREAM_INLINE void refuse_state(std::string what, std::string_view instead) {
+  if (!instead.empty()) what += "; if that is meant, load it with accept::" + std::string(instead);
+  throw error(errc::state_mismatch, std::move(what));
+}
+
 MDSTREAM_INLINE void state_differs(std::string_view field, const std::string& saved,
                                    const std::string& here, std::string_view instead) {
-  throw error(
-      errc::state_mismatch,
-      "the state was saved with " + std::string(field) + ' ' + saved + ", this run has " + here +
-          (instead.empty() ? ""
-                           : "; if that is meant, load it with accept::" + std::string(instead)));
+  refuse_state(
+      "the state was saved with " + std::string(field) + ' ' + saved + ", this run has " + here,
+      instead);
 }
 
 MDSTREAM_INLINE bool same_samples(const run_identity& a, const run_identity& b) noexcept {
@@ -181,19 +184,34 @@ MDSTREAM_INLINE void require_same_run(const run_identity& saved, const run_ident
   };
   const auto number = [](std::uint64_t x) { return std::to_string(x); };
   const auto quoted = [](const std::string& x) { return '"' + x + '"'; };
-  const auto shards = [](std::uint64_t x) {
-    return x == 0 ? std::string("none") : "fingerprint " + detail::hex_digits(x);
-  };
-  require("a dataset of other shards, or another subset of it,", saved.dataset, here.dataset,
-          shards, accept::dataset, "dataset");
-  require("foreign files that were other ones or cut in another way,", saved.source, here.source,
-          shards, accept::dataset, "dataset");
+  if (!accepts(accepted, accept::dataset)) {
+    const std::string sizes =
+        saved.epoch_size == here.epoch_size
+            ? " (an epoch has " + number(here.epoch_size) + " samples, as then)"
+            : " (an epoch has " + number(here.epoch_size) + " samples, then it had " +
+                  number(saved.epoch_size) + ')';
+    if (saved.dataset != here.dataset)
+      detail::refuse_state(
+          "this run has another dataset than the one that saved the state: other shards, or "
+          "another subset of them" +
+              sizes,
+          "dataset");
+    if (saved.source != here.source)
+      detail::refuse_state(
+          "this run has other foreign files than the one that saved the state, or cuts them in "
+          "another way" +
+              sizes,
+          "dataset");
+  }
   require("phase", saved.phase, here.phase, number);
   // Of other samples, an epoch has other numbers of each stream.
   if (detail::same_samples(saved, here)) {
     require("epoch_size", saved.epoch_size, here.epoch_size, number, accept::mix, "mix");
-    require("another mix of the streams (their proportion, repeat or choose),", saved.mix, here.mix,
-            shards, accept::mix, "mix");
+    if (saved.mix != here.mix && !accepts(accepted, accept::mix))
+      detail::refuse_state(
+          "this run mixes the streams by other weights (proportion, repeat or choose) than the one "
+          "that saved the state",
+          "mix");
   }
   require("global_batch_size", saved.global_batch_size, here.global_batch_size, number,
           accept::global_batch_size, "global_batch_size");
