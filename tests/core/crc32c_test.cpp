@@ -2,9 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace crc32c_test {
 
@@ -30,6 +32,27 @@ TEST_CASE("CRC-32C by its known answers, by instruction and by tables") {
     CHECK(mds::detail::crc32c_joined(first, mds::detail::crc32c(all.subspan(at)),
                                      all.size() - at) == mds::detail::crc32c(all));
   }
+}
+
+TEST_CASE("CRC-32C of several stretches at a time is that of one byte after another") {
+  std::mt19937_64 random(support::test_seed());
+  std::vector<std::byte> mixed(100'000);
+  for (std::byte& each : mixed) each = static_cast<std::byte>(random());
+  const mds::bytes_view all(mixed);
+  const auto is_right = [&](std::size_t from, std::size_t size, std::uint32_t before) {
+    return mds::detail::crc32c_by_instruction(all.subspan(from, size), before) ==
+           mds::detail::crc32c_portable(all.subspan(from, size), before);
+  };
+  for (const std::size_t border : {8 << 10, 16 << 10, 24 << 10, 32 << 10, 48 << 10, 72 << 10})
+    for (std::size_t from = 0; from < 8; ++from)
+      for (std::size_t size = border - 9; size <= border + 9; ++size)
+        if (!is_right(from, size, 12'345)) FAIL(size << " bytes from " << from);
+  for (int i = 0; i < 200; ++i) {
+    const std::size_t from = random() % all.size(), size = random() % (all.size() - from);
+    if (!is_right(from, size, static_cast<std::uint32_t>(random())))
+      FAIL(size << " bytes from " << from);
+  }
+  SUCCEED("all of them");
 }
 
 }  // namespace crc32c_test
