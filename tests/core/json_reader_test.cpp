@@ -34,6 +34,36 @@ TEST_CASE("the reader pulls what is asked for and skips the rest", "[json]") {
         std::numeric_limits<std::uint64_t>::max());
 }
 
+TEST_CASE("a string is read to its end, and what interrupts it is seen at any place", "[json]") {
+  using mdstream::json::reader;
+  for (std::size_t at = 0; at < 200; ++at) {
+    for (const std::size_t more : {0, 1, 7, 8, 63, 64, 65, 200}) {
+      INFO(at << " characters before it, " << more << " after it");
+      const std::string before(at, '\x7f'), after(more, ' ');
+      const auto text = [&](std::string_view between) {
+        return '"' + before + std::string(between) + after + '"';
+      };
+      const auto reads = [&](std::string_view between, const std::string& value) {
+        const std::string whole = text(between);
+        reader skipped(whole);
+        skipped.skip();
+        skipped.finish();
+        return reader(whole).string() == before + value + after;
+      };
+      CHECK(reads("", ""));
+      CHECK(reads("\xC3\xA9", "\xC3\xA9"));
+      CHECK(reads("\\n", "\n"));
+      CHECK(reads("\\\"", "\""));
+      CHECK(reads("\\ud83d\\ude00", "\xF0\x9F\x98\x80"));
+      CHECK(reader(text("\"")).string() == before);
+      support::expect_error([&] { (void)reader(text("\x1f")).string(); }, mdstream::errc::corrupt,
+                            {"byte " + std::to_string(at + 1)});
+      support::expect_error([&] { (void)reader('"' + before + after).string(); },
+                            mdstream::errc::corrupt);
+    }
+  }
+}
+
 TEST_CASE("the reader says what comes next, and what was there instead", "[json]") {
   using mdstream::json::kind;
   mdstream::json::reader in(R"([{}, [], "", true, null, -1, 1e3])");

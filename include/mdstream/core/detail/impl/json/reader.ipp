@@ -154,17 +154,32 @@ MDSTREAM_INLINE void reader::skip_value() {
 }
 
 MDSTREAM_INLINE std::size_t reader::end_of_plain(std::size_t from) const noexcept {
+  const auto first_of = [](std::uint64_t found) {
+    return static_cast<std::size_t>(__builtin_ctzll(found)) / 8;
+  };
   constexpr std::uint64_t ones = 0x0101'0101'0101'0101U;
   constexpr std::uint64_t tops = 0x8080'8080'8080'8080U;
   const auto zero_bytes = [](std::uint64_t v) { return (v - ones) & ~v & tops; };
-  while (text_.size() - from >= 8) {
+  // Most strings are short: what makes long ones faster would make these slower.
+  for (const std::size_t end = from + 32; from != end && text_.size() - from >= 8; from += 8) {
     std::uint64_t word;
     std::memcpy(&word, text_.data() + from, 8);
     const std::uint64_t special = zero_bytes(word ^ (ones * '"')) |
                                   zero_bytes(word ^ (ones * '\\')) |
                                   ((word - ones * 0x20) & ~word & tops);
-    if (special != 0) return from + static_cast<std::size_t>(__builtin_ctzll(special)) / 8;
-    from += 8;
+    if (special != 0) return from + first_of(special);
+  }
+  constexpr std::size_t block = 16;
+  for (; text_.size() - from >= block; from += block) {
+    unsigned char special[block];  // 1 for what ends it; compilers make vectors of this
+    for (std::size_t i = 0; i < block; ++i) {
+      const auto c = static_cast<unsigned char>(text_[from + i]);
+      special[i] = (c == '"') | (c == '\\') | (c < 0x20);
+    }
+    std::uint64_t words[block / 8];
+    std::memcpy(words, special, block);
+    if (words[0] != 0) return from + first_of(words[0]);
+    if (words[1] != 0) return from + 8 + first_of(words[1]);
   }
   while (from < text_.size() && text_[from] != '"' && text_[from] != '\\' &&
          static_cast<unsigned char>(text_[from]) >= 0x20)
