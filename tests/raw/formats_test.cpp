@@ -5,6 +5,7 @@
 #include <mdstream/format/column_value.hpp>
 
 #include <array>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -226,6 +227,22 @@ TEST_CASE("archives that are damaged, sparse or ambiguous are named", "[raw]") {
         texts{number(1), number(-7)});
   refuse({.format = "webdataset"}, {{"1.tar", tar_member("a.npy", "\x93NUMPY\1")}}, errc::corrupt,
          {"npy", "sample 0"});
+}
+
+TEST_CASE("the sum of a tar header may be one of signed bytes", "[raw]") {
+  using namespace raw_formats_test;
+  const raw::options about{.format = "webdataset"};
+  std::string archive = tar_member("\xC3\xA9.txt", "x");  // two bytes that are negative then
+  const auto sum = static_cast<unsigned>(std::stoul(archive.substr(148, 6), nullptr, 8));
+  for (const unsigned less : {0U, 256U, 512U, 768U}) {
+    char digits[8];
+    std::snprintf(digits, sizeof digits, "%06o", sum - less);
+    archive.replace(148, 6, digits);
+    if (less == 0 || less == 512)
+      CHECK(read(about, {{"1.tar", archive}}).rows.size() == 1);
+    else
+      refuse(about, {{"1.tar", archive}}, errc::corrupt, {"checksum", "byte 0"});
+  }
 }
 
 TEST_CASE("names of members are taken apart as WebDataset does", "[raw]") {

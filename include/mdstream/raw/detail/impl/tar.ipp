@@ -97,14 +97,17 @@ MDSTREAM_INLINE std::optional<tar_member> tar_reader::short_of(const char* what)
 }
 
 MDSTREAM_INLINE void tar_reader::check_sum(const std::byte* header) const {
-  std::uint64_t sum = 0;
-  std::int64_t signed_sum = 0;
-  for (std::size_t i = 0; i < tar_block; ++i) {
-    const auto byte =
-        i >= 148 && i < 156 ? std::uint8_t{' '} : std::to_integer<std::uint8_t>(header[i]);
-    sum += byte;
-    signed_sum += static_cast<std::int8_t>(byte);
+  const auto byte = [&](std::size_t i) { return std::to_integer<std::uint32_t>(header[i]); };
+  std::uint32_t sum = 0, negative = 0;
+  for (std::size_t i = 0; i < tar_block; ++i) {  // without a branch: compilers make vectors of it
+    sum += byte(i);
+    negative += byte(i) >> 7;
   }
+  for (std::size_t i = 148; i < 156; ++i) {  // the sum's own place counts as spaces
+    sum += ' ' - byte(i);
+    negative -= byte(i) >> 7;
+  }
+  const std::int64_t signed_sum = std::int64_t{sum} - 256 * std::int64_t{negative};
   const std::uint64_t found = number(header + 148, 8, "a checksum");
   if (found != sum && found != static_cast<std::uint64_t>(signed_sum))
     fail(at_, "this is no header of a tar archive: its checksum is wrong");
