@@ -61,7 +61,7 @@ TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
     REQUIRE(memory.size() == size + to_spare);
     std::copy(bytes.begin(), bytes.end(), memory.begin());
   }
-  file->shrink(size);
+  file->resize(size);
   CHECK(file->size() == size);
   CHECK(fs::file_size(root / "tmp") == size);
   CHECK(std::equal(bytes.begin(), bytes.end(), file->view().begin(), file->view().end()));
@@ -83,11 +83,11 @@ TEST_CASE("what is put and what is written to memory are one file, in any order"
   memory[2] = std::byte{2};
   CHECK(view.data() == memory.data());
   CHECK(mds::as_text(view.subspan(9'000, 3)) == "put");
-  file.shrink(5'000);
-  file.shrink(3);
+  file.resize(5'000);
+  file.resize(3);
   memory[0] = std::byte{3};
   CHECK(read_file(root / "tmp") == std::vector{std::byte{3}, std::byte{1}, std::byte{2}});
-  file.shrink(0);
+  file.resize(0);
   CHECK(file.view().empty());
   CHECK(std::move(file).publish(root / "final").bytes().empty());
   CHECK(fs::file_size(root / "final") == 0);

@@ -1,6 +1,8 @@
 #include <mdstream/cache/detail/shard_fetch.hpp>
 
 #include <mdstream/cache/detail/shard_cache.hpp>
+#include <mdstream/cache/detail/shard_seal.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
 #include <mdstream/store/memory.hpp>
 
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -125,6 +128,7 @@ struct streamed_setting {
          .codecs = mds::detail::codec_set::of<codecs>(),
          .hashes = mds::detail::hash_set::of<hashes>(),
          .files = files,
+         .maker = maker,
          .directory = root.path(),
          .temporary_name = [this] { return root / "tmp/" + std::to_string(made++); },
          .on_failed_attempt = [this] { ++failed; }},
@@ -152,6 +156,7 @@ struct streamed_setting {
                                  .retry = {.attempts = 3, .pause = 20us},
                                  .range_bytes = 4096,
                                  .requests = {.attempts = 2, .pause = 20us}};
+  const mds::detail::shard_maker* maker = nullptr;
   faulty remote;
   std::atomic<int> made{0}, failed{0};
   bool is_right = false;
@@ -271,6 +276,90 @@ TEST_CASE("a local file that cannot be written to is an error with its path", "[
     CHECK_FALSE(code);
     CHECK(here.made == 2);
   }
+}
+
+/// Makes `shard` of nothing, and gives it in pieces of 10,000 bytes behind a header of 100.
+struct piecewise : mds::detail::shard_maker {
+  struct making : mds::detail::shard_making {
+    explicit making(const piecewise& maker) : of(maker) {}
+    std::vector<mds::detail::object_range> next() override { return {}; }
+    void take(std::vector<mds::detail::pages>) override {}
+    void check(const mds::detail::object_range&, const mds::object_version&) const override {}
+    void finish(const mds::detail::shard_taker& take) override {
+      const mds::bytes_view all(of.shard);
+      int piece = 0;
+      for (std::size_t at = 100; at < all.size(); at += 10'000) {
+        of.before(piece++);
+        take(at, all.subspan(at, std::min(std::size_t{10'000}, all.size() - at)));
+      }
+      of.before(piece++);
+      take(0, all.first(100));
+      of.before(piece++);
+    }
+    const piecewise& of;
+  };
+
+  explicit piecewise(std::vector<std::byte> bytes) : shard(std::move(bytes)) {}
+  [[nodiscard]] std::unique_ptr<mds::detail::shard_making> begin(std::uint32_t) const override {
+    return std::make_unique<making>(*this);
+  }
+  [[nodiscard]] std::uint64_t step() const override { return 0; }
+
+  std::vector<std::byte> shard;
+  std::function<void(int piece)> before = [](int) {};
+};
+
+/// A fetch of a shard that is made.
+struct making_setting : streamed_setting {
+  making_setting() : streamed_setting(1), pieces(expected) {
+    maker = &pieces;
+    const auto end = mds::detail::seal_of(expected.size(), mds::detail::crc32c(pieces.shard));
+    expected.insert(expected.end(), end.begin(), end.end());
+  }
+  static constexpr int header = 11, seal = 12;  // after pieces 0 to 10
+  piecewise pieces;
+};
+
+TEST_CASE("a shard that is made is written while it is made, whatever was thought of its size",
+          "[cache]") {
+  making_setting here;
+  here.files.raw_bytes = GENERATE(0U, 1U, 50'000U, 102'300U, 102'316U, 1'000'000U);
+  CHECK_FALSE(here.run());
+  CHECK(here.failed == 0);
+}
+
+TEST_CASE("a shard that cannot be written in the middle of its making leaves nothing", "[cache]") {
+  const int at = GENERATE(0, 5, making_setting::header, making_setting::seal);
+  making_setting here;
+  bool done = false;
+  const std::string made = here.root / "tmp";
+  const auto once_at = [&](const std::function<void()>& fail) {
+    here.pieces.before = [&, fail](int piece) {
+      if (piece == at && !std::exchange(done, true)) fail();
+    };
+  };
+  SECTION("the disk is full, which another attempt would meet again") {
+    once_at([&] { replace_open_files(made, "/dev/full", O_WRONLY); });
+    CHECK(here.run() == errc::no_space);
+    CHECK(here.made == 1);
+    CHECK(here.where.url == here.root / "tmp/0");
+    CHECK(here.where.what.find("cannot write") != std::string::npos);
+  }
+  SECTION("the file can no longer be written: it is made anew") {
+    once_at([&] { replace_open_files(made, "/dev/null", O_RDONLY); });
+    CHECK_FALSE(here.run());
+    CHECK(here.made == 2);
+  }
+  SECTION("what the shard is made of is refused") {
+    once_at([] {
+      throw mds::error(errc::corrupt, mds::diagnostics{.what = "row 7", .is_final = true});
+    });
+    CHECK(here.run() == errc::corrupt);
+    CHECK(here.made == 1);
+    CHECK(here.where.what == "row 7");
+  }
+  CHECK(here.failed == 1);
+  CHECK(done);
 }
 
 /// Whether what lies at `at` is mapped from a temporary file.

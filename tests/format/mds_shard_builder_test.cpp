@@ -37,6 +37,42 @@ TEST_CASE("shards are the same whatever room was kept for their header", "[mds_s
   }
 }
 
+TEST_CASE("a shard that is given away while it is made is the same", "[mds_shard_builder]") {
+  const unsigned seed = support::test_seed(GENERATE(range(0U, 5U)));
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const std::string config(random() % 300, 'c');
+  std::vector<std::string> samples(seed % 5 == 0 ? 0 : random() % 500);
+  for (std::string& sample : samples) sample.assign(1 + random() % 10'000, 'a');
+  if (!samples.empty()) samples[samples.size() / 2].assign(700'000, 'b');
+
+  mdstream::detail::mds_shard_builder kept(config), given(config);
+  std::string file;
+  std::size_t pieces = 0;
+  bool is_whole = false;
+  given.stream_to(samples.size(), [&](std::uint64_t offset, mdstream::bytes_view bytes) {
+    REQUIRE_FALSE(is_whole);
+    is_whole = offset == 0;
+    if (file.empty()) file.assign(is_whole ? bytes.size() : offset, '?');
+    if (is_whole) file.replace(0, bytes.size(), mdstream::as_text(bytes));
+    if (is_whole) return;
+    REQUIRE(offset == file.size());
+    file += mdstream::as_text(bytes);
+    ++pieces;
+  });
+  for (const std::string& sample : samples) {
+    if (random() % 4 != 0) given.give_pieces();
+    kept.give_pieces();
+    for (auto* to : {&kept, &given})
+      std::memcpy(to->add(sample.size()), sample.data(), sample.size());
+  }
+  CHECK(given.file_size() == kept.file_size());
+  (void)given.finish();
+  CHECK(is_whole);
+  CHECK(file == mdstream::as_text(kept.finish()));
+  if (file.size() > 1'500'000) CHECK(pieces > 2);
+}
+
 TEST_CASE("what a shard can not hold is refused and leaves it as it was", "[mds_shard_builder]") {
   mdstream::detail::mds_shard_builder builder("{}");
   *builder.add(1) = std::byte{7};

@@ -59,10 +59,14 @@ void make_shard(const detail::shard_maker& maker, std::uint32_t shard, const fil
     for (const detail::object_range& each : wanted) bytes.push_back(fetched(*making, files, each));
     making->take(std::move(bytes));
   }
-  const mds::bytes_view file = making->finish();
+  std::string file;
+  making->finish([&](std::uint64_t offset, mds::bytes_view bytes) {
+    if (file.size() < offset + bytes.size()) file.resize(offset + bytes.size());
+    std::memcpy(file.data() + offset, bytes.data(), bytes.size());
+  });
   bool whole = false;
   allow_refusal([&] {
-    const mds::mds_shard_view made(file, index.shard_samples(shard));
+    const mds::mds_shard_view made(mds::as_bytes(file), index.shard_samples(shard));
     const mds::sample_layout& layout = index.layout(shard);
     for (std::uint64_t i = 0; i < made.size(); ++i)
       for (std::size_t c = 0; c < layout.size(); ++c) (void)layout.locate(made[i], c);

@@ -157,6 +157,23 @@ TEST_CASE("rows of JSON lines that cannot be read are named, or skipped", "[raw]
     wrong(value, encoding);
 }
 
+TEST_CASE("a disk that fails while a shard is given away is named, and not the row", "[raw]") {
+  using namespace raw_formats_test;
+  raw::detail::sample_sink out({.skip_bad = true}, {{"text", "str", ""}}, "rows.jsonl");
+  out.stream_to(2, [](std::uint64_t, mds::bytes_view) {
+    throw mds::error(errc::invalid_argument,
+                     mds::diagnostics{.what = "no disk", .url = "/cache/shard"});
+  });
+  out.row(0, [&] { (void)out.add_bytes(300'000); });
+  const auto failure =
+      support::error_of([&] { out.row(300'000, [&] { (void)out.add_bytes(1); }); });
+  REQUIRE(failure);
+  CHECK(failure->where().what == "no disk");
+  CHECK(failure->where().url == "/cache/shard");
+  CHECK_FALSE(failure->where().byte);
+  CHECK(out.skipped() == 0);
+}
+
 TEST_CASE("lines and paragraphs of a text", "[raw]") {
   using namespace raw_formats_test;
   const source objects{{"a.txt", "\xEF\xBB\xBF one\r\n\r\n\ntwo\nthree\r\n\n\n four"}};

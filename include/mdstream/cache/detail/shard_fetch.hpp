@@ -128,7 +128,7 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch> {
   /// made: a full disk is met after the fetch.
   void make();
   void read_parts();
-  void put_made(bytes_view shard);
+  void put_made();
 
   /// A new temporary file, as memory to write to.
   [[nodiscard]] mutable_bytes make_mapped(std::optional<temporary_file>& file, std::uint64_t size);

@@ -4,6 +4,7 @@
 
 #include <mdstream/core/bytes.hpp>
 #include <mdstream/core/detail/pages.hpp>
+#include <mdstream/format/detail/mds_shard_builder.hpp>
 #include <mdstream/store/store.hpp>
 
 #include <cstdint>
@@ -34,8 +35,9 @@ class shard_making {
   /// Throws errc::corrupt, naming both versions, where an object that was asked for is another by
   /// now.
   virtual void check(const object_range& asked, const object_version& now) const = 0;
-  /// The shard in MDS form. Stays until this is destroyed. Once, when `next` returns nothing.
-  [[nodiscard]] virtual bytes_view finish() = 0;
+  /// Gives the shard in MDS form to `take`: what lies behind its header in its order, and then the
+  /// header, which begins at 0. Once, when `next` returns nothing.
+  virtual void finish(const shard_taker& take) = 0;
 };
 
 /// Makes the shards of one stream. The index that goes with it says how many samples each has; its

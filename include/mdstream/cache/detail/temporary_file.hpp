@@ -37,8 +37,8 @@ class temporary_file {
   /// moved, until it is cut off, published or deleted. Not after `put` or `view`.
   [[nodiscard]] mutable_bytes memory();
 
-  /// Writes `bytes` at `offset`; together they end within the file. Different places may be written
-  /// from several threads at a time.
+  /// Writes `bytes` at `offset`; together they end within the file, or where `resize` says later.
+  /// Different places may be written from several threads at a time.
   void put(std::uint64_t offset, bytes_view bytes) const {
     detail::write_at(fd_.get(), offset, bytes, path_);
   }
@@ -46,8 +46,8 @@ class temporary_file {
   /// The file for reading, mapped from the first call on. Sees what is `put` later, too.
   [[nodiscard]] bytes_view view();
 
-  /// Cuts the file to `size` bytes, no more than it has.
-  void shrink(std::size_t size);
+  /// Makes the file end at `size` bytes: no more than it has, once it is mapped.
+  void resize(std::size_t size);
 
   /// Gives the file its final name, replacing what had it, and returns it mapped for reading.
   [[nodiscard]] file_mapping publish(const std::string& path) &&;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -29,6 +30,9 @@ class growing_bytes {
   /// Adds `bytes` bytes before all others and returns where they are.
   [[nodiscard]] std::byte* prepend(std::size_t bytes);
 
+  /// Forgets the first `bytes` bytes. What is left moves.
+  void drop(std::size_t bytes) noexcept;
+
   [[nodiscard]] std::size_t size() const noexcept { return end_ - begin_; }
   [[nodiscard]] bytes_view view() const noexcept { return {memory_.get() + begin_, size()}; }
 
@@ -45,6 +49,9 @@ class growing_bytes {
   std::size_t end_ = 0;
 };
 
+/// Takes bytes of a shard's file, which begin at `offset`.
+using shard_taker = std::function<void(std::uint64_t offset, bytes_view bytes)>;
+
 /// One MDS shard in the making. Not for two threads at once.
 class mds_shard_builder {
  public:
@@ -59,6 +66,15 @@ class mds_shard_builder {
       : config_(std::move(config)),
         size_hint_(size_hint),
         samples_hint_(std::min(samples_hint, most_hint)) {}
+
+  /// Gives the shard to `take` while it is made, instead of keeping it: the samples in their order,
+  /// and at the end the header, which begins at 0. `samples` is the exact number. Before the first
+  /// sample; `finish` returns the header then, and the builder is not used again.
+  void stream_to(std::uint64_t samples, shard_taker take);
+
+  /// Gives away what was made, if it is much by now. All samples have to be written. Throws what
+  /// `take` throws.
+  void give_pieces();
 
   [[nodiscard]] std::uint64_t samples() const noexcept { return ends_.size(); }
 
@@ -79,9 +95,13 @@ class mds_shard_builder {
   void clear() noexcept;
 
  private:
-  [[nodiscard]] std::uint64_t header_size() const noexcept {
-    return 8 + 4 * std::uint64_t{ends_.size()} + config_.size();
+  [[nodiscard]] std::uint64_t header_size() const noexcept { return header_size(ends_.size()); }
+  [[nodiscard]] std::uint64_t header_size(std::uint64_t samples) const noexcept {
+    return 8 + 4 * samples + config_.size();
   }
+
+  /// Gives away the first `bytes` bytes of what is kept.
+  void give(std::size_t bytes);
 
   /// The header of a shard whose samples are like the first, or as many as in the shard before.
   [[nodiscard]] std::size_t expected_header(std::uint64_t first_sample) const noexcept;
@@ -93,6 +113,8 @@ class mds_shard_builder {
   std::uint64_t size_hint_, samples_hint_;
   detail::growing_bytes body_;
   std::vector<std::uint32_t> ends_;  // of each sample, from the first one's beginning
+  shard_taker take_;                 // null: the shard is kept
+  std::uint64_t given_to_ = 0;       // where in the file what is kept begins
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -27,6 +27,11 @@ class sample_sink {
   sample_sink(const sample_sink&) = delete;
   sample_sink& operator=(const sample_sink&) = delete;
 
+  /// Gives the shard away while it is made, as the builder does.
+  void stream_to(std::uint64_t samples, mdstream::detail::shard_taker take) {
+    builder_.stream_to(samples, std::move(take));
+  }
+
   [[nodiscard]] const sample_layout& layout() const noexcept { return layout_; }
   /// As the user named them or as they were inferred.
   [[nodiscard]] const std::vector<column>& columns() const noexcept { return columns_; }
@@ -40,6 +45,7 @@ class sample_sink {
   /// The byte that an error names is relative to the row.
   template <class Make>
   void row(std::uint64_t byte, Make&& make) {
+    builder_.give_pieces();  // what the disk refuses is no fault of the row
     try {
       std::forward<Make>(make)();
     } catch (const error& e) {

@@ -65,13 +65,13 @@ class raw_making final : public shard_making {
   [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
   MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
   MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
-  [[nodiscard]] MDSTREAM_INLINE bytes_view finish() override;
+  MDSTREAM_INLINE void finish(const shard_taker& take) override;
 
  private:
   static constexpr std::uint64_t packed_at_once = std::uint64_t{16} << 20;
 
   [[nodiscard]] object_range range_of(std::size_t part) const;
-  [[nodiscard]] bytes_view made();
+  void make(const shard_taker& take);
   void decode(bytes_view packed);
   /// Names the object, and the byte before the last `left` that were read.
   [[noreturn]] void fail_packed(std::error_code code, diagnostics where, std::size_t left) const;
@@ -85,7 +85,6 @@ class raw_making final : public shard_making {
   std::uint64_t packed_read_ = 0;  // of the compressed object
   std::uint64_t plain_at_ = 0;     // decompressed so far
   bool asked_ = false;             // for the parts as they are
-  std::optional<raw::detail::sample_sink> made_{};
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -110,7 +110,7 @@ class joined_making final : public shard_making {
   [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
   MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
   MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
-  [[nodiscard]] MDSTREAM_INLINE bytes_view finish() override;
+  MDSTREAM_INLINE void finish(const shard_taker& take) override;
 
  private:
   /// A fragment and what was read of it.
@@ -136,7 +136,6 @@ class joined_making final : public shard_making {
   const std::uint64_t samples_;
   std::vector<piece> pieces_;
   int asked_ = 0;  // times
-  mds_shard_builder made_;
 };
 
 /// Opens a join as a dataset. Throws as `joined_maker`. Blocks: not for a thread of the stores'

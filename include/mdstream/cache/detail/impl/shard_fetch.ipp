@@ -94,7 +94,7 @@ MDSTREAM_INLINE void shard_fetch::download_raw() {
     into = ranged_target::memory(make_mapped(raw_, size + 1));
   }
   download(request_.files.raw_name, size, std::move(into), [this, size](const std::string& url) {
-    raw_->shrink(static_cast<std::size_t>(size));
+    raw_->resize(static_cast<std::size_t>(size));
     if (!request_.files.raw_digest.empty())
       check_hash(raw_->view(), request_.files.raw_digest, url);
   });
@@ -108,7 +108,7 @@ MDSTREAM_INLINE void shard_fetch::make() {
 MDSTREAM_INLINE void shard_fetch::read_parts() {
   std::vector<object_range> wanted = making_->next();
   if (wanted.empty()) {
-    put_made(making_->finish());
+    put_made();
     return finish();
   }
   const fetch_rules& rules = *request_.rules;
@@ -129,17 +129,18 @@ MDSTREAM_INLINE void shard_fetch::read_parts() {
       });
 }
 
-MDSTREAM_INLINE void shard_fetch::put_made(bytes_view shard) {
-  raw_.emplace(request_.temporary_name(), shard.size() + detail::seal_bytes);
-  // What was summed is still in the processor's cache when it is written.
-  constexpr std::size_t piece = std::size_t{256} << 10;
+MDSTREAM_INLINE void shard_fetch::put_made() {
+  raw_.emplace(request_.temporary_name(), static_cast<std::size_t>(request_.files.raw_bytes));
   std::uint32_t sum = 0;
-  for (std::size_t at = 0; at < shard.size(); at += piece) {
-    const bytes_view bytes = shard.subspan(at, std::min(piece, shard.size() - at));
-    sum = crc32c(bytes, sum);
-    raw_->put(at, bytes);
-  }
-  raw_->put(shard.size(), detail::seal_of(shard.size(), sum));
+  std::size_t size = 0;
+  making_->finish([&](std::uint64_t offset, bytes_view bytes) {
+    const std::uint32_t of_these = crc32c(bytes, offset == 0 ? 0 : sum);
+    sum = offset == 0 ? crc32c_joined(of_these, sum, size) : of_these;
+    size += bytes.size();
+    raw_->put(offset, bytes);
+  });
+  raw_->put(size, detail::seal_of(size, sum));
+  raw_->resize(size + detail::seal_bytes);
 }
 
 MDSTREAM_INLINE mutable_bytes shard_fetch::make_mapped(std::optional<temporary_file>& file,
@@ -165,7 +166,7 @@ MDSTREAM_INLINE void shard_fetch::download_zip() {
   download(request_.files.zip_name, request_.files.zip_bytes, ranged_target::memory(into),
            [this, into](const std::string& url) {
              if (zip_file_) {
-               zip_file_->shrink(static_cast<std::size_t>(request_.files.zip_bytes));
+               zip_file_->resize(static_cast<std::size_t>(request_.files.zip_bytes));
              }
              unzip(into.first(static_cast<std::size_t>(request_.files.zip_bytes)), url);
            });

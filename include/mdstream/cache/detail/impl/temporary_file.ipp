@@ -55,7 +55,7 @@ MDSTREAM_INLINE bytes_view temporary_file::view() {
   return {base_, size_};
 }
 
-MDSTREAM_INLINE void temporary_file::shrink(std::size_t size) {
+MDSTREAM_INLINE void temporary_file::resize(std::size_t size) {
   if (size == size_) return;
   detail::cut_file(fd_.get(), size, path_);
   const std::size_t kept = file_mapping::whole_pages(size);

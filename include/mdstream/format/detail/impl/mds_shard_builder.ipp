@@ -35,6 +35,13 @@ MDSTREAM_INLINE std::byte* growing_bytes::prepend(std::size_t bytes) {
   return memory_.get() + begin_;
 }
 
+MDSTREAM_INLINE void growing_bytes::drop(std::size_t bytes) noexcept {
+  const std::size_t left = size() - bytes;
+  if (left > 0) std::memmove(memory_.get(), memory_.get() + begin_ + bytes, left);
+  begin_ = 0;
+  end_ = left;
+}
+
 MDSTREAM_INLINE void growing_bytes::reserve(std::size_t capacity) {
   if (capacity <= capacity_) return;
   const std::size_t wanted = std::max(capacity, capacity_ + capacity_ / 2);
@@ -50,6 +57,29 @@ MDSTREAM_INLINE void growing_bytes::reserve(std::size_t capacity) {
 
 namespace mdstream::inline v0::detail {
 
+// What was made is still in the processor's cache when it is given away, in whole pieces of the
+// file, for which the page cache takes large pages.
+inline constexpr std::uint64_t given_piece = std::uint64_t{256} << 10;
+
+MDSTREAM_INLINE void mds_shard_builder::stream_to(std::uint64_t samples, shard_taker take) {
+  size_hint_ = 2 * given_piece;
+  take_ = std::move(take);
+  given_to_ = header_size(samples);
+}
+
+MDSTREAM_INLINE void mds_shard_builder::give_pieces() {
+  if (!take_ || body_.size() < given_piece) return;
+  const std::uint64_t end = (given_to_ + body_.size()) / given_piece * given_piece;
+  give(static_cast<std::size_t>(end - given_to_));
+}
+
+MDSTREAM_INLINE void mds_shard_builder::give(std::size_t bytes) {
+  if (bytes == 0) return;
+  take_(given_to_, body_.view().first(bytes));
+  given_to_ += bytes;
+  body_.drop(bytes);
+}
+
 MDSTREAM_INLINE std::byte* mds_shard_builder::add(std::uint64_t bytes) {
   if (bytes == 0) throw error(errc::invalid_argument, "a sample without bytes can not be stored");
   if (bytes > max_bytes || file_size() + 4 + bytes > max_bytes)
@@ -57,16 +87,18 @@ MDSTREAM_INLINE std::byte* mds_shard_builder::add(std::uint64_t bytes) {
                 "a shard of 4 GiB or more can not be stored: set a "
                 "smaller size_limit");
   if (ends_.empty())
-    body_.restart(expected_header(bytes),
+    body_.restart(take_ ? 0 : expected_header(bytes),
                   static_cast<std::size_t>(std::min(size_hint_, most_hint)));
+  const std::uint64_t before = ends_.empty() ? 0 : ends_.back();
   std::byte* at = body_.extend(static_cast<std::size_t>(bytes));
-  ends_.push_back(static_cast<std::uint32_t>(body_.size()));
+  ends_.push_back(static_cast<std::uint32_t>(before + bytes));
   return at;
 }
 
 MDSTREAM_INLINE bytes_view mds_shard_builder::finish() {
-  if (ends_.empty()) body_.restart(static_cast<std::size_t>(header_size()));
   const std::size_t header = static_cast<std::size_t>(header_size());
+  if (take_) give(body_.size());
+  if (take_ || ends_.empty()) body_.restart(header);
   std::byte* at = body_.prepend(header);
   store_to(at, static_cast<std::uint32_t>(ends_.size()));
   store_to(at + 4, static_cast<std::uint32_t>(header));
@@ -76,6 +108,7 @@ MDSTREAM_INLINE bytes_view mds_shard_builder::finish() {
     at += 4;
   }
   std::memcpy(at, config_.data(), config_.size());
+  if (take_) take_(0, body_.view());
   return body_.view();
 }
 

@@ -188,27 +188,26 @@ MDSTREAM_INLINE void raw_making::check(const object_range& asked, const object_v
                                {asked.key, now.bytes, now.tag});
 }
 
-MDSTREAM_INLINE bytes_view raw_making::finish() {
+MDSTREAM_INLINE void raw_making::finish(const shard_taker& take) {
   try {
-    return made();
+    make(take);
   } catch (const error& e) {
     throw with_url(e, of_.store_, object_.file.key);
   }
 }
 
-MDSTREAM_INLINE bytes_view raw_making::made() {
+MDSTREAM_INLINE void raw_making::make(const shard_taker& take) {
   std::vector<raw::part> parts;
   for (std::size_t i = 0; i < parts_.size(); ++i)
     parts.push_back({of_.object_of(parts_[i]).key,
                      parts_[i].range.offset,
                      {bytes_[i].data(), bytes_[i].size()},
                      of_.labels_.empty() ? 0 : of_.labels_[parts_[i].object]});
-  made_.emplace(of_.index_.options, of_.index_.options.columns, object_.file.key, cut_.bytes,
-                cut_.samples);
+  raw::detail::sample_sink made(of_.index_.options, of_.index_.options.columns, object_.file.key);
+  made.stream_to(cut_.samples, take);
   raw::detail::transcode_into(of_.format_, cut_,
-                              {.parts = parts, .note = object_.note, .extra = cut_.extra}, *made_);
-  bytes_.clear();
-  return made_->finish();
+                              {.parts = parts, .note = object_.note, .extra = cut_.extra}, made);
+  (void)made.finish();
 }
 
 }  // namespace mdstream::inline v0::detail

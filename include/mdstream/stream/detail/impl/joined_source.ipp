@@ -192,7 +192,7 @@ MDSTREAM_INLINE std::uint64_t joined_making::piece::offset(std::uint64_t i) cons
 }
 
 MDSTREAM_INLINE joined_making::joined_making(const joined_maker& of, std::size_t shard)
-    : of_(of), samples_(of.sets_[0].index.shard_samples(shard)), made_(of.config()) {
+    : of_(of), samples_(of.sets_[0].index.shard_samples(shard)) {
   for (const joined_maker::fragment& each : of.fragments(shard)) pieces_.push_back({.of = each});
 }
 
@@ -300,12 +300,14 @@ MDSTREAM_INLINE std::vector<bytes_view> joined_making::samples_of(std::size_t da
   return out;
 }
 
-MDSTREAM_INLINE bytes_view joined_making::finish() {
+MDSTREAM_INLINE void joined_making::finish(const shard_taker& take) {
   for (piece& each : pieces_)
     if (each.of.whole) open_whole(each);
   std::vector<std::vector<bytes_view>> samples;
   for (std::size_t i = 0; i < of_.sets_.size(); ++i) samples.push_back(samples_of(i));
   std::vector<bytes_view> values(of_.columns_.size());
+  mds_shard_builder made(of_.config());
+  made.stream_to(samples_, take);
   for (std::size_t i = 0; i < samples_; ++i) {
     std::uint64_t bytes = 4 * std::uint64_t{of_.layout_.variable_columns()};
     for (std::size_t c = 0; c < values.size(); ++c) {
@@ -314,7 +316,8 @@ MDSTREAM_INLINE bytes_view joined_making::finish() {
           of_.sets_[from.dataset].index.layout(0).locate(samples[from.dataset][i], from.column);
       bytes += values[c].size();
     }
-    std::byte* to = made_.add(bytes);
+    made.give_pieces();
+    std::byte* to = made.add(bytes);
     for (std::size_t c = 0; c < values.size(); ++c) {
       if (of_.layout_[c].size) continue;
       const auto size = static_cast<std::uint32_t>(values[c].size());
@@ -326,7 +329,7 @@ MDSTREAM_INLINE bytes_view joined_making::finish() {
       to += value.size();
     }
   }
-  return made_.finish();
+  (void)made.finish();
 }
 
 MDSTREAM_INLINE opened_source open_joined(join_request request) {
