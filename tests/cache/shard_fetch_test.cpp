@@ -283,7 +283,7 @@ struct piecewise : mds::detail::shard_maker {
   struct making : mds::detail::shard_making {
     explicit making(const piecewise& maker) : of(maker) {}
     std::vector<mds::detail::object_range> next() override { return {}; }
-    void take(std::vector<mds::detail::pages>) override {}
+    void take(std::vector<mds::detail::part_of_pages>) override {}
     void check(const mds::detail::object_range&, const mds::object_version&) const override {}
     void finish(const mds::detail::shard_taker& take) override {
       const mds::bytes_view all(of.shard);

@@ -55,7 +55,7 @@ void make_shard(const detail::shard_maker& maker, std::uint32_t shard, const fil
                 const mds::dataset_index& index) {
   const auto making = maker.begin(shard);
   for (auto wanted = making->next(); !wanted.empty(); wanted = making->next()) {
-    std::vector<detail::pages> bytes;
+    std::vector<detail::part_of_pages> bytes;
     for (const detail::object_range& each : wanted) bytes.push_back(fetched(*making, files, each));
     making->take(std::move(bytes));
   }

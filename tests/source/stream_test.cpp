@@ -106,6 +106,27 @@ TEST_CASE("compressed objects are streamed, and codecs that are lacking are name
                         mds::errc::unsupported, {"formats.hpp", "rows"});
 }
 
+TEST_CASE("small and large files are samples of one shard") {
+  std::mt19937 random(support::test_seed());
+  const streamed at;
+  std::vector<std::string> files;
+  for (const std::size_t bytes : {std::size_t{1}, std::size_t{5000}, (std::size_t{1} << 20) - 1,
+                                  std::size_t{1} << 20, std::size_t{3} << 20, std::size_t{7}}) {
+    std::string file(bytes, '\0');
+    for (char& each : file) each = static_cast<char>(random());
+    at.put(std::to_string(files.size()), file);
+    files.push_back(std::move(file));
+  }
+  const dataset data(at.options({.format = "files"}));
+  REQUIRE(data.size() == files.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto sample = data[i];
+    CHECK((mds::as_text(sample.get<mds::bytes_view>("file")) == files[i]));
+    CHECK(sample.get<std::string_view>("path") == std::to_string(i));
+  }
+  CHECK(at.shards().size() == 1);
+}
+
 TEST_CASE("shards that were made stay beneath the cache's limit, and are checked") {
   const streamed at;
   at.put({{"a.jsonl", numbers(0, 2000)}, {"b.jsonl", numbers(2000, 4000)}});

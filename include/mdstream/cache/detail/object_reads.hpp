@@ -33,7 +33,7 @@ class object_reads : public std::enable_shared_from_this<object_reads> {
   struct access {};
 
  public:
-  using handler = unique_function<void(std::error_code, std::vector<pages>)>;
+  using handler = unique_function<void(std::error_code, std::vector<part_of_pages>)>;
 
   /// `making` asked for the ranges, and tells what a change is; it stays until `done`.
   static void start(runtime& threads, bounded_calls calls, const shard_making& making,
@@ -46,8 +46,11 @@ class object_reads : public std::enable_shared_from_this<object_reads> {
 
  private:
   static constexpr std::size_t most_at_once = 16;
+  /// Smaller ranges share pages: new ones for each cost more than what they are read from.
+  static constexpr std::uint64_t own_pages_from = std::uint64_t{1} << 20;
 
   void begin();
+  void share_pages();
   /// The next range, or the end of one of those that go side by side.
   void go_on();
   void read(std::size_t number);
@@ -63,7 +66,7 @@ class object_reads : public std::enable_shared_from_this<object_reads> {
   const object_read_rules how_;
   diagnostics& where_;
   handler done_;
-  std::vector<pages> bytes_;
+  std::vector<part_of_pages> bytes_;
   std::deque<diagnostics> each_where_;
   std::mutex mutex_;
   std::size_t next_ = 0, going_ = 0;

@@ -31,7 +31,7 @@ class shard_making {
   /// What has to be read next, side by side; nothing: all is there.
   [[nodiscard]] virtual std::vector<object_range> next() = 0;
   /// Takes the bytes of what `next` asked for, in its order.
-  virtual void take(std::vector<pages> bytes) = 0;
+  virtual void take(std::vector<part_of_pages> bytes) = 0;
   /// Throws errc::corrupt, naming both versions, where an object that was asked for is another by
   /// now.
   virtual void check(const object_range& asked, const object_version& now) const = 0;

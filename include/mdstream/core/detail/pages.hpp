@@ -37,6 +37,26 @@ class pages {
   std::size_t bytes_ = 0;
 };
 
+/// A part of pages that may have several: they go back to the kernel with the last one.
+class part_of_pages {
+ public:
+  part_of_pages() = default;
+  part_of_pages(pages all)
+      : of_(std::make_shared<const pages>(std::move(all))),
+        data_(of_->data()),
+        size_(of_->size()) {}
+  part_of_pages(std::shared_ptr<const pages> of, std::size_t at, std::size_t bytes) noexcept
+      : of_(std::move(of)), data_(of_->data() + at), size_(bytes) {}
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  std::shared_ptr<const pages> of_{};
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
 /// Small arrays as `std::allocator` has them, large ones in pages. What a thread gives back to
 /// malloc stays with that thread's arena; work of the same kind that goes from thread to thread
 /// would leave its buffers behind on each.

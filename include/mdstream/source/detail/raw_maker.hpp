@@ -63,7 +63,7 @@ class raw_making final : public shard_making {
   raw_making(const raw_maker& of, const raw::detail::shard_place& place);
 
   [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
-  MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
+  MDSTREAM_INLINE void take(std::vector<part_of_pages> bytes) override;
   MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
   MDSTREAM_INLINE void finish(const shard_taker& take) override;
 
@@ -81,10 +81,10 @@ class raw_making final : public shard_making {
   const raw::cut& cut_;
   const std::vector<raw::detail::part_range> parts_;
   std::unique_ptr<stream_decoder> decoder_;
-  std::vector<pages> bytes_;       // of the parts
-  std::uint64_t packed_read_ = 0;  // of the compressed object
-  std::uint64_t plain_at_ = 0;     // decompressed so far
-  bool asked_ = false;             // for the parts as they are
+  std::vector<part_of_pages> bytes_;  // of the parts
+  std::uint64_t packed_read_ = 0;     // of the compressed object
+  std::uint64_t plain_at_ = 0;        // decompressed so far
+  bool asked_ = false;                // for the parts as they are
 };
 
 }  // namespace mdstream::inline v0::detail

@@ -108,7 +108,7 @@ class joined_making final : public shard_making {
   joined_making(const joined_maker& of, std::size_t shard);
 
   [[nodiscard]] MDSTREAM_INLINE std::vector<object_range> next() override;
-  MDSTREAM_INLINE void take(std::vector<pages> bytes) override;
+  MDSTREAM_INLINE void take(std::vector<part_of_pages> bytes) override;
   MDSTREAM_INLINE void check(const object_range& asked, const object_version& now) const override;
   MDSTREAM_INLINE void finish(const shard_taker& take) override;
 
@@ -116,8 +116,8 @@ class joined_making final : public shard_making {
   /// A fragment and what was read of it.
   struct piece {
     joined_maker::fragment of;
-    pages offsets{};  ///< of its samples, and the end; only where a range is read
-    pages bytes{};
+    part_of_pages offsets{};  ///< of its samples, and the end; only where a range is read
+    part_of_pages bytes{};
     pages unzipped{};
 
     [[nodiscard]] std::uint64_t offset(std::uint64_t i) const;  ///< `i`: of the fragment

@@ -38,7 +38,23 @@ MDSTREAM_INLINE void object_reads::start(runtime& threads, bounded_calls calls,
       ->begin();
 }
 
+MDSTREAM_INLINE void object_reads::share_pages() {
+  std::size_t all = 0;
+  for (const object_range& each : ranges_)
+    if (each.bytes < own_pages_from) all += static_cast<std::size_t>(each.bytes);
+  if (all == 0) return;
+  const auto shared = std::make_shared<const pages>(all);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < ranges_.size(); ++i) {
+    if (ranges_[i].bytes >= own_pages_from) continue;
+    const auto bytes = static_cast<std::size_t>(ranges_[i].bytes);
+    bytes_[i] = {shared, at, bytes};
+    at += bytes;
+  }
+}
+
 MDSTREAM_INLINE void object_reads::begin() {
+  share_pages();
   going_ = std::clamp<std::size_t>(ranges_.size(), 1, most_at_once);
   for (std::size_t i = going_; i > 0; --i) go_on();
 }
@@ -63,7 +79,8 @@ MDSTREAM_INLINE void object_reads::go_on() {
 
 MDSTREAM_INLINE void object_reads::read(std::size_t number) {
   const object_range& range = ranges_[number];
-  bytes_[number] = room_for_object(range.bytes, calls_.url(range.key));
+  if (range.bytes >= own_pages_from)
+    bytes_[number] = room_for_object(range.bytes, calls_.url(range.key));
   async_read_ranges(threads_, calls_, range.key, range.version,
                     mutable_bytes(bytes_[number].data(), bytes_[number].size()),
                     {.from = range.offset,

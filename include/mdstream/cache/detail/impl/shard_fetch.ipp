@@ -117,11 +117,11 @@ MDSTREAM_INLINE void shard_fetch::read_parts() {
       threads_, rules.calls(threads_, *request_.remote, request_.place), *making_,
       std::move(wanted),
       {.range_bytes = rules.range_bytes, .requests = rules.requests, .budget = rules.budget}, stop_,
-      where_, [self = shared_from_this()](std::error_code code, std::vector<pages> bytes) {
+      where_, [self = shared_from_this()](std::error_code code, std::vector<part_of_pages> bytes) {
         self->threads_.post([self, code, bytes = std::move(bytes)]() mutable {
           if (code) return self->failed(code);
           self->guarded([&] {
-            for (const pages& each : bytes) self->fetched_ += each.size();
+            for (const part_of_pages& each : bytes) self->fetched_ += each.size();
             self->making_->take(std::move(bytes));
             self->read_parts();
           });

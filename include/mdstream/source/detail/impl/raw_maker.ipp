@@ -141,9 +141,9 @@ MDSTREAM_INLINE std::vector<object_range> raw_making::next() {
   return out;
 }
 
-MDSTREAM_INLINE void raw_making::take(std::vector<pages> bytes) {
+MDSTREAM_INLINE void raw_making::take(std::vector<part_of_pages> bytes) {
   if (!asked_) {
-    const pages& packed = bytes.front();
+    const part_of_pages& packed = bytes.front();
     packed_read_ += packed.size();
     return decode({packed.data(), packed.size()});
   }

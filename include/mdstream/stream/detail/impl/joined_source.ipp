@@ -220,7 +220,7 @@ MDSTREAM_INLINE std::vector<object_range> joined_making::next() {
   return out;
 }
 
-MDSTREAM_INLINE void joined_making::take(std::vector<pages> bytes) {
+MDSTREAM_INLINE void joined_making::take(std::vector<part_of_pages> bytes) {
   auto next = bytes.begin();
   for (piece& each : pieces_) {
     if (asked_ == 2 && each.of.whole) continue;
