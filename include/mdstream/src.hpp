@@ -362,6 +362,16 @@
 #include <mdstream/launch/detail/impl/stop_request.ipp>
 #include <mdstream/launch/detail/impl/thread_stacks.ipp>
 #include <mdstream/launch/detail/impl/watchdog.ipp>
+#include <mdstream/order/detail/impl/batching.ipp>
+#include <mdstream/order/detail/impl/bijection.ipp>
+#include <mdstream/order/detail/impl/naive.ipp>
+#include <mdstream/order/detail/impl/py1br.ipp>
+#include <mdstream/order/detail/impl/py1e.ipp>
+#include <mdstream/order/detail/impl/py1s.ipp>
+#include <mdstream/order/detail/impl/py2s.ipp>
+#include <mdstream/order/detail/impl/shard_table.ipp>
+#include <mdstream/order/detail/impl/shuffle_units.ipp>
+#include <mdstream/order/detail/impl/weights.ipp>
 #include <mdstream/source/detail/impl/block_reader.ipp>
 #include <mdstream/source/detail/impl/build_index.ipp>
 #include <mdstream/source/detail/impl/each_shard.ipp>

@@ -12,24 +12,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace mdstream::inline v0 {
-
-/// From global batch `first_batch` of the run on, the streams have these weights.
-///
-///     options.phases = {{.weights = {{.proportion = 9}, {.proportion = 1}}},
-///                       {.first_batch = 500, .weights = {{.proportion = 1}, {.proportion = 1}}}};
-struct mix_phase {
-  std::uint64_t first_batch = 0;         ///< global batches of the run before this phase
-  std::vector<stream_weight> weights{};  ///< one for each stream, in their order
-  /// Samples in an epoch of the phase, over all ranks. The default is the sum of the streams.
-  std::optional<std::uint64_t> epoch_size{};
-};
 
 /// The order of a run in phases. A phase has its own resampling and shuffle, in epochs of whole
 /// global batches (what does not fill the last one is left out); epochs are counted over all

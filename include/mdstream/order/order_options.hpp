@@ -24,6 +24,17 @@ struct stream_weight {
   std::optional<std::uint64_t> choose{};  ///< samples of the stream
 };
 
+/// From global batch `first_batch` of the run on, the streams have these weights.
+///
+///     options.phases = {{.weights = {{.proportion = 9}, {.proportion = 1}}},
+///                       {.first_batch = 500, .weights = {{.proportion = 1}, {.proportion = 1}}}};
+struct mix_phase {
+  std::uint64_t first_batch = 0;         ///< global batches of the run before this phase
+  std::vector<stream_weight> weights{};  ///< one for each stream, in their order
+  /// Samples in an epoch of the phase, over all ranks. The default is the sum of the streams.
+  std::optional<std::uint64_t> epoch_size{};
+};
+
 /// A stream as the order sees it: how many samples each of its shards holds.
 struct stream_shards {
   std::vector<std::uint64_t> samples{};

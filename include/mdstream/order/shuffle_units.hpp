@@ -2,7 +2,6 @@
 
 /// The samples of an epoch before they are shuffled.
 
-#include <mdstream/order/detail/numpy_random.hpp>
 #include <mdstream/order/detail/shard_table.hpp>
 
 #include <algorithm>
@@ -105,26 +104,15 @@ class shuffle_units {
     std::uint64_t base;          ///< first sample id of the shard
     std::uint32_t part = whole;  ///< where in `parts`, for a part of a shard
   };
-  struct drawn_part {
-    numpy::snapshot before;  ///< the generator as it was when the part was drawn
-    std::uint64_t shard_size;
-  };
+  struct drawn_part;
   struct content {
     std::uint64_t seed = 0;
     std::vector<std::uint64_t> begin{0};
     std::vector<unit_source> source{};
-    std::vector<drawn_part> parts{};
+    std::vector<drawn_part> parts;
   };
 
-  void fill_part(std::size_t unit, std::uint64_t offset, std::span<std::int64_t> out) const {
-    const drawn_part& p = own_->parts[own_->source[unit].part];
-    numpy::generator random(own_->seed);
-    random.restore(p.before);
-    std::vector<std::uint64_t> chosen = random.choice(p.shard_size, end(unit) - begin(unit));
-    std::sort(chosen.begin(), chosen.end());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = static_cast<std::int64_t>(own_->source[unit].base + chosen[offset + i]);
-  }
+  void fill_part(std::size_t unit, std::uint64_t offset, std::span<std::int64_t> out) const;
 
   std::shared_ptr<const detail::shard_table> table_;
   std::shared_ptr<const content> own_;
@@ -134,3 +122,7 @@ class shuffle_units {
 };
 
 }  // namespace mdstream::inline v0
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/order/detail/impl/shuffle_units.ipp>
+#endif

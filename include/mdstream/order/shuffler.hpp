@@ -4,7 +4,7 @@
 
 #include <mdstream/core/error.hpp>
 #include <mdstream/order/detail/sequence.hpp>
-#include <mdstream/order/detail/shuffle/spans.hpp>
+#include <mdstream/order/shuffle_task.hpp>
 
 #include <concepts>
 #include <cstddef>

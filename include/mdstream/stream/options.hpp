@@ -5,7 +5,6 @@
 
 #include <mdstream/core/sizes.hpp>
 #include <mdstream/core/warning.hpp>
-#include <mdstream/order/mix_schedule.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/world.hpp>
 #include <mdstream/raw/options.hpp>

@@ -3,7 +3,7 @@
 /// A shuffler as a value of one type: it is asked once an epoch.
 
 #include <mdstream/order/detail/sequence.hpp>
-#include <mdstream/order/detail/shuffle/spans.hpp>
+#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/order/shuffler.hpp>
 
 #include <concepts>

@@ -18,6 +18,15 @@
 #include <utility>
 #include <vector>
 
+namespace mdstream::inline v0 {
+
+struct shuffle_units::drawn_part {
+  numpy::snapshot before;  ///< the generator as it was when the part was drawn
+  std::uint64_t shard_size;
+};
+
+}  // namespace mdstream::inline v0
+
 namespace mdstream::inline v0::detail {
 
 /// Consumes the draws of `choice(population, count)` without making it.

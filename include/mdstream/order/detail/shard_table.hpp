@@ -3,7 +3,6 @@
 /// The shards of all streams, their sizes and their first sample ids.
 
 #include <mdstream/core/detail/shard_numbers.hpp>
-#include <mdstream/order/detail/check.hpp>
 #include <mdstream/order/detail/keyed_permutation.hpp>
 #include <mdstream/order/order_options.hpp>
 
@@ -20,16 +19,7 @@ namespace mdstream::inline v0::detail {
 class shard_table {
  public:
   /// Throws `errc::invalid_argument` where the samples exceed 2^63.
-  explicit shard_table(std::span<const stream_shards> streams) {
-    for (const stream_shards& s : streams) numbers_.add_stream(s.samples.size());
-    begin_.reserve(std::size_t{numbers_.shards()} + 1);
-    begin_.push_back(0);
-    for (const stream_shards& s : streams)
-      for (const std::uint64_t samples : s.samples)
-        begin_.push_back(detail::checked_add(begin_.back(), samples, "number of samples"));
-    group_sums_ = sum_groups(0, this->shards());
-    has_empty_shard_ = find_empty_shard(0, this->shards());
-  }
+  explicit shard_table(std::span<const stream_shards> streams);
 
   /// For shuffles that treat many units (shards, or parts of them) at a time: they fall into groups
   /// of at most this many. A group takes one of every `groups` units that follow one another, at a
@@ -69,13 +59,7 @@ class shard_table {
     return begin_[first_shard(stream + 1)] - begin_[first_shard(stream)];
   }
   /// Shard sizes of a stream.
-  [[nodiscard]] std::vector<std::uint64_t> sizes(std::size_t stream) const {
-    const auto [first, end] = numbers_.of_stream(stream);
-    std::vector<std::uint64_t> out;
-    out.reserve(end - first);
-    for (std::size_t k = first; k < end; ++k) out.push_back(size(k));
-    return out;
-  }
+  [[nodiscard]] std::vector<std::uint64_t> sizes(std::size_t stream) const;
   /// The shard that holds a sample. O(log shards).
   [[nodiscard]] std::size_t shard_of(std::uint64_t sample) const {
     const auto after = std::upper_bound(begin_.begin(), begin_.end(), sample);
@@ -100,15 +84,8 @@ class shard_table {
   [[nodiscard]] std::size_t stream_of(std::size_t shard) const { return numbers_.stream_of(shard); }
 
  private:
-  [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const {
-    return sum_of_groups(last - first, [&](std::size_t unit) { return size(first + unit); });
-  }
-
-  [[nodiscard]] bool find_empty_shard(std::size_t first, std::size_t last) const {
-    const auto begin = begin_.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto end = begin_.begin() + static_cast<std::ptrdiff_t>(last) + 1;
-    return std::adjacent_find(begin, end) != end;
-  }
+  [[nodiscard]] std::vector<std::uint64_t> sum_groups(std::size_t first, std::size_t last) const;
+  [[nodiscard]] bool find_empty_shard(std::size_t first, std::size_t last) const;
 
   shard_numbers numbers_;
   std::vector<std::uint64_t> begin_;
@@ -117,3 +94,7 @@ class shard_table {
 };
 
 }  // namespace mdstream::inline v0::detail
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/order/detail/impl/shard_table.ipp>
+#endif

@@ -3,56 +3,16 @@
 /// The shuffle "py1s": shards are dealt to canonical nodes once, then shuffled in every epoch, and
 /// the samples inside each. Source: MosaicML Streaming.
 
-#include <mdstream/order/detail/shuffle/segmented.hpp>
+#include <mdstream/order/detail/sequence.hpp>
+#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/order/shuffler.hpp>
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string_view>
-#include <vector>
 
 namespace mdstream::inline v0::shuffle {
 
-/// The spans of all nodes and the generator's state at each: 64 bytes a span.
-class py1s_plan : public detail::node_table {
- public:
-  explicit py1s_plan(const shuffle_task& task) : units_(task.units) {
-    numpy::generator random = detail::epoch_generator(task);
-    increment_ = random.bits().increment();
-    const detail::node_spans nodes = detail::deal_spans(task, random);
-    static_cast<detail::node_table&>(*this) = detail::node_table(nodes);
-    entries_.reserve(nodes.spans.size() + 1);
-    std::uint64_t place = 0;
-    for (const detail::span& s : nodes.spans) {
-      entries_.push_back({.stretch = s, .place = place, .state = random.save()});
-      detail::skip_shuffle(random, s.size);
-      place += s.size;
-    }
-    entries_.push_back({.place = place});
-  }
-
-  [[nodiscard]] std::uint64_t segment_begin(std::size_t segment) const {
-    return entries_[segment].place;
-  }
-  void make(std::size_t segment, detail::index_shuffler& scratch,
-            std::span<std::int64_t> out) const {
-    detail::fill_ids(units_, entries_[segment].stretch, 0, out);
-    scratch.shuffle(entries_[segment].state, increment_, out);
-  }
-
- private:
-  struct entry {
-    detail::span stretch{};
-    std::uint64_t place = 0;
-    numpy::snapshot state{};
-  };
-
-  shuffle_units units_;
-  numpy::uint128 increment_{};
-  std::vector<entry> entries_{};
-};
+class py1s_plan;  // of an epoch; defined with `open`
 
 /// The order `py1s`: shards are permuted, and the samples of each.
 struct py1s {
@@ -60,11 +20,13 @@ struct py1s {
   /// Canonical nodes for each node, in a run that sets no number of them.
   [[nodiscard]] static constexpr std::uint64_t canonical_nodes_factor() noexcept { return 64; }
   /// One pass over the generator: about 2 ns a sample.
-  [[nodiscard]] detail::segmented<py1s_plan> open(const shuffle_task& task) const {
-    return detail::segmented(std::make_shared<const py1s_plan>(task));
-  }
+  [[nodiscard]] mdstream::detail::any_sequence open(const shuffle_task& task) const;
 };
 
 static_assert(shuffler<py1s>);
 
 }  // namespace mdstream::inline v0::shuffle
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/order/detail/impl/py1s.ipp>
+#endif

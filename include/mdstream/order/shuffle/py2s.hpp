@@ -3,91 +3,16 @@
 /// The shuffle "py2s": as py1s, but the samples of a shard are shuffled once for the run before it
 /// is dealt to canonical nodes, and once more in every epoch. Source: MosaicML Streaming.
 
-#include <mdstream/order/detail/shuffle/segmented.hpp>
+#include <mdstream/order/detail/sequence.hpp>
+#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/order/shuffler.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <string_view>
-#include <vector>
 
 namespace mdstream::inline v0::shuffle {
 
-/// The pieces of all nodes with both generators' states at each: 104 bytes a piece.
-class py2s_plan : public detail::node_table {
- public:
-  explicit py2s_plan(const shuffle_task& task) : units_(task.units) {
-    detail::node_spans nodes = detail::cut_at_nodes(
-        shuffle_for_run(task), task.units.size(), detail::checked_nodes(task.num_canonical_nodes));
-    static_cast<detail::node_table&>(*this) = detail::node_table(nodes);
-    numpy::generator random = detail::epoch_generator(task);
-    epoch_increment_ = random.bits().increment();
-    pieces_.reserve(nodes.spans.size() + 1);
-    std::uint64_t place = 0;
-    for (std::size_t node = 0; node < nodes.nodes(); ++node) {
-      random.shuffle(nodes.of(node));
-      for (const detail::span& s : nodes.of(node)) {
-        pieces_.push_back(
-            {.place = place, .offset = s.first, .shard = s.part, .state = random.save()});
-        detail::skip_shuffle(random, s.size);
-        place += s.size;
-      }
-    }
-    pieces_.push_back({.place = place});
-  }
-
-  [[nodiscard]] std::uint64_t segment_begin(std::size_t segment) const {
-    return pieces_[segment].place;
-  }
-  /// The whole shard is shuffled for the run, also where only a piece of it is wanted.
-  void make(std::size_t segment, detail::index_shuffler& scratch,
-            std::span<std::int64_t> out) const {
-    const piece& p = pieces_[segment];
-    const shard& from = shards_[p.shard];
-    std::vector<std::int64_t> ids(from.stretch.size);
-    detail::fill_ids(units_, from.stretch, 0, ids);
-    scratch.shuffle(from.state, run_increment_, ids);
-    std::copy_n(ids.begin() + static_cast<std::ptrdiff_t>(p.offset), out.size(), out.begin());
-    scratch.shuffle(p.state, epoch_increment_, out);
-  }
-
- private:
-  struct shard {
-    detail::span stretch{};
-    numpy::snapshot state{};
-  };
-  struct piece {
-    std::uint64_t place = 0;
-    std::uint64_t offset = 0;  ///< within the shard
-    std::uint32_t shard = 0;
-    numpy::snapshot state{};
-  };
-
-  /// Shuffles the shards, and notes them. The spans that are left to cut tell places within a
-  /// shard, and its number among those noted.
-  [[nodiscard]] std::vector<detail::span> shuffle_for_run(const shuffle_task& task) {
-    std::vector<detail::span> order = detail::whole_units(task.units);
-    numpy::generator run(task.seed);
-    run_increment_ = run.bits().increment();
-    run.shuffle(order);
-    shards_.reserve(order.size());
-    for (detail::span& s : order) {
-      shards_.push_back({.stretch = s, .state = run.save()});
-      detail::skip_shuffle(run, s.size);
-      s = {.first = 0, .size = s.size, .part = static_cast<std::uint32_t>(shards_.size() - 1)};
-    }
-    return order;
-  }
-
-  shuffle_units units_;
-  std::vector<shard> shards_{};
-  numpy::uint128 run_increment_{};
-  numpy::uint128 epoch_increment_{};
-  std::vector<piece> pieces_{};
-};
+class py2s_plan;  // of an epoch; defined with `open`
 
 /// The order `py2s`: as `py1s`, in two passes, the second one for each canonical node's cut.
 struct py2s {
@@ -95,11 +20,13 @@ struct py2s {
   /// Canonical nodes for each node, in a run that sets no number of them.
   [[nodiscard]] static constexpr std::uint64_t canonical_nodes_factor() noexcept { return 64; }
   /// One pass over both generators: about 4 ns a sample.
-  [[nodiscard]] detail::segmented<py2s_plan> open(const shuffle_task& task) const {
-    return detail::segmented(std::make_shared<const py2s_plan>(task));
-  }
+  [[nodiscard]] mdstream::detail::any_sequence open(const shuffle_task& task) const;
 };
 
 static_assert(shuffler<py2s>);
 
 }  // namespace mdstream::inline v0::shuffle
+
+#ifndef MDSTREAM_SEPARATE_COMPILATION
+#include <mdstream/order/detail/impl/py2s.ipp>
+#endif

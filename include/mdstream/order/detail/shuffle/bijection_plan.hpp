@@ -17,23 +17,25 @@
 
 namespace mdstream::inline v0::shuffle::detail {
 
+/// Units from slot first_slot to last_slot of a group in the run's order: of the first one the
+/// samples from `skip` on, of the last one those before `last_end`.
+struct bijection_piece {
+  std::uint64_t place = 0;  ///< in the node, before samples move
+  std::uint64_t size = 0;
+  std::size_t group = 0;
+  std::size_t first_slot = 0, last_slot = 0;
+  std::uint64_t skip = 0;
+  std::uint64_t last_end = ~std::uint64_t{0};
+  std::uint64_t key = 0;  ///< of the order of its slots in this epoch
+};
+
 /// Units fall into groups of at most 2,048, each spread over the whole dataset (`shard_table`). The
 /// run's key orders groups, and units inside a group, and cuts the sequence into canonical nodes of
 /// equal size: pieces of groups. The epoch's key orders the pieces of a node. O(groups + nodes)
 /// memory; the units of a piece are ordered when it is read.
 class bijection_plan {
  public:
-  /// Units from slot first_slot to last_slot of a group in the run's order: of the first one the
-  /// samples from `skip` on, of the last one those before `last_end`.
-  struct piece {
-    std::uint64_t place = 0;  ///< in the node, before samples move
-    std::uint64_t size = 0;
-    std::size_t group = 0;
-    std::size_t first_slot = 0, last_slot = 0;
-    std::uint64_t skip = 0;
-    std::uint64_t last_end = ~std::uint64_t{0};
-    std::uint64_t key = 0;  ///< of the order of its slots in this epoch
-  };
+  using piece = bijection_piece;
   struct node {
     std::uint64_t begin = 0;  ///< first place in the shuffled epoch
     std::vector<piece> pieces{};
