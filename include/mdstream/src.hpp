@@ -267,6 +267,7 @@
 
 #if !defined(MDSTREAM_SRC_PART) || MDSTREAM_SRC_PART == 5
 #include <mdstream/stream/detail/impl/bad_samples.ipp>
+#include <mdstream/stream/detail/impl/batch_engine.ipp>
 #include <mdstream/stream/detail/impl/batch_reader.ipp>
 #include <mdstream/stream/detail/impl/batch_ring.ipp>
 #include <mdstream/stream/detail/impl/copied_samples.ipp>

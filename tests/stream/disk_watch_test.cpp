@@ -1,7 +1,7 @@
 #include <mdstream/mdstream.hpp>
+#include <mdstream/stream/detail/batch_engine.hpp>
 #include <mdstream/stream/detail/disk_watch.hpp>
 #include <mdstream/stream/detail/policy_batches.hpp>
-#include <mdstream/stream/detail/run.hpp>
 
 #include <sys/mman.h>
 
@@ -118,7 +118,7 @@ class shards {
   [[nodiscard]] std::unique_ptr<mds::detail::batch_engine, mds::detail::ends_anywhere> open(
       mds::byte_size prefetch_limit = 0) const {
     return std::unique_ptr<mds::detail::batch_engine, mds::detail::ends_anywhere>(
-        new mds::detail::batch_engine(
+        mds::detail::open_engine(
             {.local = *dir_ / "data",
              .batch_size = batch_size,
              .prefetch_limit = prefetch_limit,
@@ -129,7 +129,8 @@ class shards {
              },
              .builder = std::make_unique<batches>(typename policies::transform{}),
              .observer = nullptr,
-             .memory = [] { return memory.load(); }}));
+             .memory = [] { return memory.load(); }})
+            .release());
   }
 
   /// Takes a batch, whose bytes have to be right. Returns the ids; none at the end of the epoch.

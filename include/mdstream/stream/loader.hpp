@@ -4,12 +4,13 @@
 /// continues.
 
 #include <mdstream/async/detail/asio.hpp>
+#include <mdstream/async/runtime.hpp>
 #include <mdstream/batch.hpp>
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/policies.hpp>
+#include <mdstream/stream/detail/batch_engine.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/policy_batches.hpp>
-#include <mdstream/stream/detail/run.hpp>
 #include <mdstream/stream/detail/run_settings.hpp>
 #include <mdstream/stream/detail/watch.hpp>
 #include <mdstream/stream/options.hpp>
@@ -179,8 +180,8 @@ class loader {
 
   /// The streams of these options.
   [[nodiscard]] static dataset_options streams_of(const options& given) {
-    return detail::batch_engine::streams_of(
-        given, std::is_invocable_v<observer_type&, const observe::warning&>);
+    return detail::dataset_part(given,
+                                std::is_invocable_v<observer_type&, const observe::warning&>);
   }
   /// The same on streams that were opened from `streams_of(given)`, which are used up.
   loader(detail::opened_streams& opened, options given, transform_type transform = transform_type(),
@@ -292,15 +293,16 @@ class loader {
   // By value: a store that is moved in here goes with the loader.
   loader(detail::opened_streams* opened, options given, transform_type transform,
          observer_type observer)
-      : engine_(new detail::batch_engine(
-            given,
-            {.corpus = detail::corpus_policies::of<Policies>(),
-             .shuffler = [](const std::string& name) -> detail::erased_shuffler {
-               return detail::shuffler_of<typename Policies::shuffler>(name);
-             },
-             .builder = std::make_unique<batches>(std::move(transform)),
-             .observer = detail::watch::of(std::move(observer))},
-            opened)) {}
+      : engine_(detail::open_engine(
+                    given,
+                    {.corpus = detail::corpus_policies::of<Policies>(),
+                     .shuffler = [](const std::string& name) -> detail::erased_shuffler {
+                       return detail::shuffler_of<typename Policies::shuffler>(name);
+                     },
+                     .builder = std::make_unique<batches>(std::move(transform)),
+                     .observer = detail::watch::of(std::move(observer))},
+                    opened)
+                    .release()) {}
 
   detail::unique_where_made<detail::batch_engine, detail::ends_anywhere>
       engine_;  // stays where it is when a loader is moved

@@ -5,9 +5,9 @@
 
 #include <mdstream/core/detail/process.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
-#include <mdstream/core/detail/usable_memory.hpp>
 #include <mdstream/core/observe.hpp>
 #include <mdstream/stream/detail/batch_builder.hpp>
+#include <mdstream/stream/detail/batch_engine.hpp>
 #include <mdstream/stream/detail/corpus.hpp>
 #include <mdstream/stream/detail/disk_watch.hpp>
 #include <mdstream/stream/detail/epoch_controller.hpp>
@@ -19,6 +19,7 @@
 #include <mdstream/stream/options.hpp>
 #include <mdstream/stream/state.hpp>
 #include <mdstream/stream/stream_info.hpp>
+#include <mdstream/version.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -26,7 +27,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,97 +34,47 @@
 
 namespace mdstream::inline v0::detail {
 
-/// What a run takes of the policies.
-struct run_policies {
-  corpus_policies corpus;
-  detail::erased_shuffler (*shuffler)(const std::string& name);  ///< as `detail::shuffler_of`
-  std::unique_ptr<detail::batch_builder> builder;
-  std::unique_ptr<detail::watch> observer;  ///< null: nobody is told
-  /// Bytes of files that memory holds; asked at each epoch, on any thread.
-  std::uint64_t (*memory)() = [] { return usable_memory(); };
-};
-
-/// Not thread-safe, as the loader.
-class batch_engine {
+/// One run, on this rank.
+class run_engine final : public batch_engine {
  public:
-  using options = loader_options;
-  using batch_pointer = epoch_feed::batch_pointer;
+  run_engine(const loader_options& given, run_policies policies, opened_streams* opened);
 
-  /// The streams of these options; their warnings are kept for an observer that hears them.
-  [[nodiscard]] static dataset_options streams_of(const options& given, bool hears_warnings);
-
-  /// `opened`: see `corpus`.
-  batch_engine(const options& given, run_policies policies, opened_streams* opened = nullptr);
-  batch_engine(const batch_engine&) = delete;
-  batch_engine& operator=(const batch_engine&) = delete;
-
-  /// In a forked child, which has none of the threads: unmaps what nobody there uses.
-  void abandon() noexcept { corpus_.abandon(); }
-
-  /// Cancels what is in progress and calls `closed`, which may destroy this, when nothing of any
-  /// epoch is under way: here, or on the thread where that ends. To be called once before the
-  /// destructor, and last.
-  void close(unique_function<void()> closed);
-
-  [[nodiscard]] std::uint64_t epoch_size() const noexcept { return engine().epoch_size(); }
-  /// As those of `loader`.
-  [[nodiscard]] std::uint64_t batches_per_epoch() const;
-  [[nodiscard]] std::uint64_t batches_left() const;
-  [[nodiscard]] std::uint64_t rank_epoch_size() const;
-  [[nodiscard]] std::uint64_t next_epoch() const;
-  [[nodiscard]] sample_origin origin(std::int64_t id) const;
-  [[nodiscard]] std::vector<stream_info> streams() const;
-  [[nodiscard]] const std::string& cache_directory() const noexcept { return corpus_.cache_root(); }
-  [[nodiscard]] std::vector<node_info> nodes() const;
-  [[nodiscard]] result_counts results() const noexcept { return handed_out_->made; }
-  [[nodiscard]] std::uint64_t estimated_results() const noexcept;
-  [[nodiscard]] const replaced_samples& bad_samples() const noexcept { return handed_out_->bad; }
-  [[nodiscard]] const sample_layout& layout() const noexcept { return corpus_.layout(); }
-  [[nodiscard]] const world& position() const noexcept { return position_; }
-  [[nodiscard]] runtime& threads() const noexcept { return corpus_.threads(); }
-  /// Whether they end with this.
-  [[nodiscard]] bool owns_threads() const noexcept { return corpus_.owns_threads(); }
-  [[nodiscard]] cache_counters counters() const noexcept { return corpus_.cache().counters(); }
-  [[nodiscard]] std::chrono::nanoseconds stalled() const noexcept;
-
-  /// Any thread, while this lives.
-  [[nodiscard]] std::string waits_for() const;
-
-  /// Begins the next epoch and returns its ticket; an epoch at hand ends.
-  std::uint64_t begin_epoch();
-
-  /// The batch that `next` fills, whose memory is used again; another object after each call.
-  [[nodiscard]] detail::untyped_batch& batch() noexcept { return *held_; }
-
-  bool next(std::uint64_t ticket);
-
-  /// A call without blocking. Handlers share it, and it outlives the loader.
-  class next_call {
-   public:
-    std::stop_source stop{};
-
-    /// To be called before the handler, on its executor: a batch counts when it is handed out, not
-    /// when it is built.
-    void complete(const std::exception_ptr& failure, const detail::untyped_batch* got);
-
-   private:
-    friend class batch_engine;
-    std::shared_ptr<hand_out> count_{};
-    bool admitted_ = false;  // it became the outstanding call
-    detail::watch::call began_{};
-    observe::totals sum_{};
-  };
-
-  [[nodiscard]] std::shared_ptr<next_call> begin_async_next() const;
-
-  /// As `next`; `done` is called on the pool, and never before this returns.
-  void async_next(std::uint64_t ticket, next_call& call, batch_ring::handler done);
-
-  [[nodiscard]] run_state state() const;
-
-  [[nodiscard]] std::string python_state() const;
-
-  void load_state(const run_state& saved, accept accepted);
+  void abandon() noexcept override { corpus_.abandon(); }
+  MDSTREAM_INLINE void close(unique_function<void()> closed) override;
+  [[nodiscard]] std::uint64_t epoch_size() const noexcept override { return engine().epoch_size(); }
+  [[nodiscard]] MDSTREAM_INLINE std::uint64_t batches_per_epoch() const override;
+  [[nodiscard]] MDSTREAM_INLINE std::uint64_t batches_left() const override;
+  [[nodiscard]] MDSTREAM_INLINE std::uint64_t rank_epoch_size() const override;
+  [[nodiscard]] MDSTREAM_INLINE std::uint64_t next_epoch() const override;
+  [[nodiscard]] MDSTREAM_INLINE sample_origin origin(std::int64_t id) const override;
+  [[nodiscard]] MDSTREAM_INLINE std::vector<stream_info> streams() const override;
+  [[nodiscard]] const std::string& cache_directory() const noexcept override {
+    return corpus_.cache_root();
+  }
+  [[nodiscard]] MDSTREAM_INLINE std::vector<node_info> nodes() const override;
+  [[nodiscard]] result_counts results() const noexcept override { return handed_out_->made; }
+  [[nodiscard]] MDSTREAM_INLINE std::uint64_t estimated_results() const noexcept override;
+  [[nodiscard]] const replaced_samples& bad_samples() const noexcept override {
+    return handed_out_->bad;
+  }
+  [[nodiscard]] const sample_layout& layout() const noexcept override { return corpus_.layout(); }
+  [[nodiscard]] const world& position() const noexcept override { return position_; }
+  [[nodiscard]] cache_counters counters() const noexcept override {
+    return corpus_.cache().counters();
+  }
+  [[nodiscard]] MDSTREAM_INLINE std::chrono::nanoseconds stalled() const noexcept override;
+  [[nodiscard]] MDSTREAM_INLINE run_state state() const override;
+  [[nodiscard]] MDSTREAM_INLINE std::string python_state() const override;
+  MDSTREAM_INLINE void load_state(const run_state& saved, accept accepted) override;
+  [[nodiscard]] MDSTREAM_INLINE std::string waits_for() const override;
+  [[nodiscard]] runtime& threads() const noexcept override { return corpus_.threads(); }
+  [[nodiscard]] bool owns_threads() const noexcept override { return corpus_.owns_threads(); }
+  MDSTREAM_INLINE std::uint64_t begin_epoch() override;
+  [[nodiscard]] untyped_batch& batch() noexcept override { return *held_; }
+  MDSTREAM_INLINE bool next(std::uint64_t ticket) override;
+  [[nodiscard]] MDSTREAM_INLINE std::shared_ptr<next_call> begin_async_next() const override;
+  MDSTREAM_INLINE void async_next(std::uint64_t ticket, next_call& call,
+                                  batch_ring::handler done) override;
 
  private:
   static void require_same(std::string_view field, std::uint64_t saved, std::uint64_t here);

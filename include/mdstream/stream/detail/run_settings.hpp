@@ -14,7 +14,8 @@
 
 namespace mdstream::inline v0::detail {
 
-[[nodiscard]] dataset_options dataset_part(const loader_options& from);
+/// The streams. Their warnings go to stderr where nobody hears them otherwise.
+[[nodiscard]] dataset_options dataset_part(const loader_options& from, bool hears_warnings);
 
 [[nodiscard]] order_options order_part(const loader_options& from);
 

@@ -12,22 +12,15 @@
 
 namespace mdstream::inline v0::detail {
 
-MDSTREAM_INLINE dataset_options batch_engine::streams_of(const options& given,
-                                                         bool hears_warnings) {
-  dataset_options out = detail::dataset_part(given);
-  if (!hears_warnings && !out.warn) out.warn = &warn_on_stderr;
-  return out;
-}
-
-MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies policies,
-                                           opened_streams* opened)
+MDSTREAM_INLINE run_engine::run_engine(const loader_options& given, run_policies policies,
+                                       opened_streams* opened)
     : position_(detail::position_of(given)),
       ranks_here_(position_.ranks_per_node * given.replication),
       batch_size_(detail::batch_size_of(given, position_)),
       predownload_(given.predownload.value_or(std::max<std::uint64_t>(64 * batch_size_, 8192))),
       canonical_nodes_(given.num_canonical_nodes.value_or(0)),
       handed_out_(std::make_shared<hand_out>(std::move(policies.observer))),
-      corpus_(streams_of(given, handed_out_->hears_warnings()), policies.corpus, opened),
+      corpus_(dataset_part(given, handed_out_->hears_warnings()), policies.corpus, opened),
       memory_(policies.memory),
       disk_(corpus_.shard_bytes()),
       order_(detail::weighted_shards(given, corpus_.stream_shards()), detail::order_part(given),
@@ -52,16 +45,16 @@ MDSTREAM_INLINE batch_engine::batch_engine(const options& given, run_policies po
   if (handed_out_->hears_warnings()) handed_out_->watched->hear(corpus_.warnings());
 }
 
-MDSTREAM_INLINE void batch_engine::close(unique_function<void()> closed) {
+MDSTREAM_INLINE void run_engine::close(unique_function<void()> closed) {
   corpus_.cache().set_next_use(nullptr);
   epochs_->close(exchange_feed(nullptr), std::move(closed));
 }
 
-MDSTREAM_INLINE std::chrono::nanoseconds batch_engine::stalled() const noexcept {
+MDSTREAM_INLINE std::chrono::nanoseconds run_engine::stalled() const noexcept {
   return stalled_before_ + (feed_ ? feed_->stalled() : std::chrono::nanoseconds(0));
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
+MDSTREAM_INLINE std::uint64_t run_engine::begin_epoch() {
   require_idle();
   if (ticket_ == 0) order_.check(position_, batch_size_, progress_);
   progress begun = progress_;  // kept only once the order is there: a failure begins nothing
@@ -92,7 +85,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::begin_epoch() {
   return ticket_;
 }
 
-MDSTREAM_INLINE epoch_start batch_engine::whole_epoch() const {
+MDSTREAM_INLINE epoch_start run_engine::whole_epoch() const {
   const bool at_hand = feed_ && !progress_.has_loaded();
   epoch_start whole = progress(progress_).begin_epoch(position_);
   if (at_hand) whole.epoch = static_cast<std::uint64_t>(progress_.epoch());
@@ -100,39 +93,39 @@ MDSTREAM_INLINE epoch_start batch_engine::whole_epoch() const {
   return whole;
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::batches_per_epoch() const {
+MDSTREAM_INLINE std::uint64_t run_engine::batches_per_epoch() const {
   return order_.batches(position_, batch_size_, whole_epoch());
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::rank_epoch_size() const {
+MDSTREAM_INLINE std::uint64_t run_engine::rank_epoch_size() const {
   return order_.samples_of_rank(position_, batch_size_, whole_epoch(),
                                 builder_->about.in_stretches);
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::next_epoch() const {
+MDSTREAM_INLINE std::uint64_t run_engine::next_epoch() const {
   return progress(progress_).begin_epoch(position_).epoch;
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::batches_left() const {
+MDSTREAM_INLINE std::uint64_t run_engine::batches_left() const {
   if (feed_ && !progress_.has_loaded()) return feed_->batches() - handed_out_->batches;
   return order_.batches(position_, batch_size_, progress(progress_).begin_epoch(position_));
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::estimated_results() const noexcept {
+MDSTREAM_INLINE std::uint64_t run_engine::estimated_results() const noexcept {
   const result_counts& made = handed_out_->made;
   if (made.samples == 0) return epoch_size();
   const double each = static_cast<double>(made.results) / static_cast<double>(made.samples);
   return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(epoch_size())));
 }
 
-MDSTREAM_INLINE sample_origin batch_engine::origin(std::int64_t id) const {
+MDSTREAM_INLINE sample_origin run_engine::origin(std::int64_t id) const {
   if (id < 0 || static_cast<std::uint64_t>(id) >= corpus_.samples())
     throw error(errc::out_of_range, "sample " + std::to_string(id) + " of " +
                                         std::to_string(corpus_.samples()) + " in all streams");
   return corpus_.origin(static_cast<std::uint64_t>(id));
 }
 
-MDSTREAM_INLINE std::vector<stream_info> batch_engine::streams() const {
+MDSTREAM_INLINE std::vector<stream_info> run_engine::streams() const {
   std::vector<stream_info> out = corpus_.streams();
   const auto& mix = engine().mix();
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -143,7 +136,7 @@ MDSTREAM_INLINE std::vector<stream_info> batch_engine::streams() const {
   return out;
 }
 
-MDSTREAM_INLINE std::vector<node_info> batch_engine::nodes() const {
+MDSTREAM_INLINE std::vector<node_info> run_engine::nodes() const {
   const auto part = order_.epoch(position_, batch_size_, whole_epoch());
   const std::uint64_t batches = std::min(part.order.global_batches(), part.batches);
   const std::uint64_t of_node = position_.ranks_per_node * batch_size_;
@@ -166,13 +159,13 @@ MDSTREAM_INLINE std::vector<node_info> batch_engine::nodes() const {
   return out;
 }
 
-MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::exchange_feed(
+MDSTREAM_INLINE std::unique_ptr<epoch_feed> run_engine::exchange_feed(
     std::unique_ptr<epoch_feed> next) {
   const std::lock_guard lock(feed_changes_);
   return std::exchange(feed_, std::move(next));
 }
 
-MDSTREAM_INLINE std::string batch_engine::waits_for() const {
+MDSTREAM_INLINE std::string run_engine::waits_for() const {
   const std::lock_guard lock(feed_changes_);
   if (!feed_) return "nothing: no epoch has begun";
   const std::uint64_t failed = counters().attempts_failed;
@@ -180,7 +173,7 @@ MDSTREAM_INLINE std::string batch_engine::waits_for() const {
          (failed == 0 ? "" : "; so far " + std::to_string(failed) + " attempts have failed");
 }
 
-MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
+MDSTREAM_INLINE bool run_engine::next(std::uint64_t ticket) {
   require_current(ticket);
   require_idle();
   const detail::watch::call began = begin_call();
@@ -196,15 +189,7 @@ MDSTREAM_INLINE bool batch_engine::next(std::uint64_t ticket) {
   return true;
 }
 
-MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr& failure,
-                                                       const detail::untyped_batch* got) {
-  if (admitted_) count_->outstanding = false;
-  if (failure) return;
-  count_->count(*got);
-  if (count_->watched) count_->tell(began_, *got, sum_, 0);
-}
-
-MDSTREAM_INLINE std::shared_ptr<batch_engine::next_call> batch_engine::begin_async_next() const {
+MDSTREAM_INLINE std::shared_ptr<batch_engine::next_call> run_engine::begin_async_next() const {
   made_.require_here("loader");  // the failure could not be posted either
   auto call = std::make_shared<next_call>();
   call->count_ = handed_out_;
@@ -213,8 +198,8 @@ MDSTREAM_INLINE std::shared_ptr<batch_engine::next_call> batch_engine::begin_asy
   return call;
 }
 
-MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& call,
-                                              batch_ring::handler done) {
+MDSTREAM_INLINE void run_engine::async_next(std::uint64_t ticket, next_call& call,
+                                            batch_ring::handler done) {
   const auto last = std::make_shared<batch_ring::handler>(std::move(done));
   try {
     require_current(ticket);
@@ -236,7 +221,7 @@ MDSTREAM_INLINE void batch_engine::async_next(std::uint64_t ticket, next_call& c
   }
 }
 
-MDSTREAM_INLINE run_state batch_engine::state() const {
+MDSTREAM_INLINE run_state run_engine::state() const {
   made_.require_here("loader");
   // Packed batches of the last global batch differ in size, but all of it is what a state counts.
   const std::uint64_t samples = order_.reads_once() ? handed_out_->batches * global_batch_size()
@@ -248,7 +233,7 @@ MDSTREAM_INLINE run_state batch_engine::state() const {
           .bad_samples = handed_out_->bad};
 }
 
-MDSTREAM_INLINE std::string batch_engine::python_state() const {
+MDSTREAM_INLINE std::string run_engine::python_state() const {
   const run_state now = state();
   static constexpr std::array<std::string_view, 6> python{"none", "naive", "py1s",
                                                           "py2s", "py1br", "py1e"};
@@ -263,7 +248,7 @@ MDSTREAM_INLINE std::string batch_engine::python_state() const {
   return to_text(run_state{.at = now.at});
 }
 
-MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept accepted) {
+MDSTREAM_INLINE void run_engine::load_state(const run_state& saved, accept accepted) {
   require_idle();
   resume_point at = saved.at;
   bool same_samples = true;
@@ -303,12 +288,12 @@ MDSTREAM_INLINE void batch_engine::load_state(const run_state& saved, accept acc
                  std::to_string(at.epoch) + " begins, and what was left of that one is not read");
 }
 
-MDSTREAM_INLINE void batch_engine::require_same(std::string_view field, std::uint64_t saved,
-                                                std::uint64_t here) {
+MDSTREAM_INLINE void run_engine::require_same(std::string_view field, std::uint64_t saved,
+                                              std::uint64_t here) {
   if (saved != here) detail::state_differs(field, std::to_string(saved), std::to_string(here));
 }
 
-MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
+MDSTREAM_INLINE feed_limits run_engine::limits() const noexcept {
   constexpr std::size_t requests = detail::most_calls + detail::most_calls / 4;
   const std::uint64_t fetched =
       given_predownload_ ? predownload_ : std::max(predownload_, samples_of(requests));
@@ -320,31 +305,31 @@ MDSTREAM_INLINE feed_limits batch_engine::limits() const noexcept {
           .substitute_samples = substitute_samples_};
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::samples_of(std::uint64_t shards) const noexcept {
+MDSTREAM_INLINE std::uint64_t run_engine::samples_of(std::uint64_t shards) const noexcept {
   const std::uint64_t samples = shards * (corpus_.samples() / corpus_.shards());
   return std::min<std::uint64_t>(samples / position_.ranks_per_node, 262'144);
 }
 
-MDSTREAM_INLINE read_ahead::executor batch_engine::elsewhere() const {
+MDSTREAM_INLINE read_ahead::executor run_engine::elsewhere() const {
   if (corpus_.threads().threads() < 2) return {};
   return [&threads = corpus_.threads()](unique_function<void()> work) {
     threads.post(std::move(work));
   };
 }
 
-MDSTREAM_INLINE const run_order::engine_type& batch_engine::engine() const noexcept {
+MDSTREAM_INLINE const run_order::engine_type& run_engine::engine() const noexcept {
   return order_.engine(
       order_.phase_of(static_cast<std::uint64_t>(std::max<std::int64_t>(progress_.epoch(), 0))));
 }
 
-MDSTREAM_INLINE substitutions batch_engine::excluded() const {
+MDSTREAM_INLINE substitutions run_engine::excluded() const {
   substitutions out = bad_;
   if (feed_)
     for (const std::uint32_t shard : feed_->excluded()) out.add(shard);
   return out;
 }
 
-MDSTREAM_INLINE void batch_engine::warn_of_order(const epoch_start& first) const {
+MDSTREAM_INLINE void run_engine::warn_of_order(const epoch_start& first) const {
   if (position_.rank != 0) return;
   const auto& engine = order_.engine(order_.phase_of(first.epoch));
   for (const std::string& each :
@@ -352,8 +337,8 @@ MDSTREAM_INLINE void batch_engine::warn_of_order(const epoch_start& first) const
     corpus_.warn(each);
 }
 
-MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_start& start,
-                                                                    const substitutions& bad) {
+MDSTREAM_INLINE std::unique_ptr<epoch_feed> run_engine::make_feed(const epoch_start& start,
+                                                                  const substitutions& bad) {
   auto part = order_.epoch(position_, batch_size_, start, plans_);
   feed_limits how = limits();
   if (disk_.begin(memory_())) how.disk = &disk_;
@@ -373,7 +358,7 @@ MDSTREAM_INLINE std::unique_ptr<epoch_feed> batch_engine::make_feed(const epoch_
       [this](std::uint32_t shard) { epochs_->yield(shard); });
 }
 
-MDSTREAM_INLINE void batch_engine::look_beyond() {
+MDSTREAM_INLINE void run_engine::look_beyond() {
   const epoch_outlook now = feed_->outlook();
   if (now == epoch_outlook::far) [[likely]]
     return;
@@ -387,7 +372,7 @@ MDSTREAM_INLINE void batch_engine::look_beyond() {
   if (corpus_.cache().limited()) epochs_->fetch_on();
 }
 
-MDSTREAM_INLINE void batch_engine::warn_of_limit() {
+MDSTREAM_INLINE void run_engine::warn_of_limit() {
   if (warned_of_limit_ || !feed_->has_copied()) return;
   warned_of_limit_ = true;
   auto& cache = corpus_.cache();
@@ -397,13 +382,13 @@ MDSTREAM_INLINE void batch_engine::warn_of_limit() {
                std::to_string(cache.limit_to_hold(batch_size_, ranks_here_)));
 }
 
-MDSTREAM_INLINE void batch_engine::clear_away() {
+MDSTREAM_INLINE void run_engine::clear_away() {
   if (!has_left_ || (handed_out_->samples == 0 && !corpus_.cache().limited())) return;
   has_left_ = false;
   epochs_->clear();
 }
 
-MDSTREAM_INLINE void batch_engine::begin_next() {
+MDSTREAM_INLINE void run_engine::begin_next() {
   try {
     progress after = progress_;
     const epoch_start start = after.begin_epoch(position_);
@@ -417,8 +402,8 @@ MDSTREAM_INLINE void batch_engine::begin_next() {
   }
 }
 
-MDSTREAM_INLINE std::uint64_t batch_engine::next_use(const epoch_feed& now, std::uint32_t shard,
-                                                     std::uint64_t from) const {
+MDSTREAM_INLINE std::uint64_t run_engine::next_use(const epoch_feed& now, std::uint32_t shard,
+                                                   std::uint64_t from) const {
   const std::uint64_t use = now.next_use(shard, from);
   if (use != never) return use;
   const std::uint64_t batches = now.batches();
@@ -426,7 +411,7 @@ MDSTREAM_INLINE std::uint64_t batch_engine::next_use(const epoch_feed& now, std:
   return later == never ? never : batches + later;
 }
 
-MDSTREAM_INLINE void batch_engine::count_epoch(substitutions bad) {
+MDSTREAM_INLINE void run_engine::count_epoch(substitutions bad) {
   stalled_before_ = stalled();
   if (feed_) {
     shards_before_.needed += feed_->counters().needed;
@@ -435,17 +420,17 @@ MDSTREAM_INLINE void batch_engine::count_epoch(substitutions bad) {
   bad_ = std::move(bad);
 }
 
-MDSTREAM_INLINE void batch_engine::require_idle() const {
+MDSTREAM_INLINE void run_engine::require_idle() const {
   made_.require_here("loader");
   if (handed_out_->outstanding)
     throw error(errc::invalid_argument, "another call for a batch has not completed yet");
 }
 
-MDSTREAM_INLINE detail::watch::call batch_engine::begin_call() const {
+MDSTREAM_INLINE detail::watch::call run_engine::begin_call() const {
   return handed_out_->watched ? detail::watch::begin(stalled()) : detail::watch::call{};
 }
 
-MDSTREAM_INLINE observe::totals batch_engine::totals() const {
+MDSTREAM_INLINE observe::totals run_engine::totals() const {
   const cache_counters cache = counters();
   const shard_counters shards = feed_->counters();
   return {.bytes_fetched = cache.bytes_fetched,
@@ -457,12 +442,12 @@ MDSTREAM_INLINE observe::totals batch_engine::totals() const {
           .stalled = stalled()};
 }
 
-MDSTREAM_INLINE void batch_engine::require_current(std::uint64_t ticket) const {
+MDSTREAM_INLINE void run_engine::require_current(std::uint64_t ticket) const {
   if (ticket != ticket_)
     throw error(errc::invalid_argument, "another epoch has begun since this one");
 }
 
-MDSTREAM_INLINE run_identity batch_engine::identity(const resume_point& at) const {
+MDSTREAM_INLINE run_identity run_engine::identity(const resume_point& at) const {
   const std::size_t phase =
       order_.phase_of(static_cast<std::uint64_t>(std::max<std::int64_t>(at.epoch, 0)));
   const auto& engine = order_.engine(phase);

@@ -24,7 +24,7 @@ MDSTREAM_INLINE unsigned threads_of(const loader_options& from) {
   return cores_of_rank(cores_by_affinity(), cores_of_group(), world_of(from).ranks_per_node);
 }
 
-MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
+MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from, bool hears_warnings) {
   refuse_negative("predownload", from.predownload);
   refuse_negative("threads", from.threads);
   refuse_negative("download_retry", from.download_retry);
@@ -42,7 +42,7 @@ MDSTREAM_INLINE dataset_options dataset_part(const loader_options& from) {
           .validate_hash = from.validate_hash,
           .keep_zip = from.keep_zip,
           .allow_unsafe_types = from.allow_unsafe_types,
-          .warn = from.warn,
+          .warn = from.warn || hears_warnings ? from.warn : &warn_on_stderr,
           .threads = threads_of(from),
           .shared_runtime = from.shared_runtime};
 }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <mdstream/stream/detail/batch_engine.hpp>
+#include <mdstream/stream/detail/hand_out.hpp>
+#include <mdstream/stream/detail/run.hpp>
+#include <mdstream/version.hpp>
+
+#include <utility>
+
+namespace mdstream::inline v0::detail {
+
+MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr& failure,
+                                                       const detail::untyped_batch* got) {
+  if (admitted_) count_->outstanding = false;
+  if (failure) return;
+  count_->count(*got);
+  if (count_->watched) count_->tell(began_, *got, sum_, 0);
+}
+
+MDSTREAM_INLINE std::unique_ptr<batch_engine> open_engine(const loader_options& given,
+                                                          run_policies policies,
+                                                          opened_streams* opened) {
+  return std::make_unique<run_engine>(given, std::move(policies), opened);
+}
+
+}  // namespace mdstream::inline v0::detail
