@@ -126,8 +126,10 @@ struct named_value {
                                        std::size_t column);
 
 /// The value of the column of that name. Throws errc::not_found if there is none.
-[[nodiscard]] column_value read_column(const sample_layout& layout, bytes_view sample,
-                                       std::string_view name);
+[[nodiscard]] inline column_value read_column(const sample_layout& layout, bytes_view sample,
+                                              std::string_view name) {
+  return read_column(layout, sample, layout.at(name));
+}
 
 }  // namespace mdstream::inline v0
 

@@ -9,13 +9,8 @@ namespace mdstream::inline v0 {
 
 namespace detail {
 
-template <class F>
-decltype(auto) visit_scalar_kind(encoding_kind kind, F&& f) {
-  return visit_dtype(scalar_dtype(kind), std::forward<F>(f));
-}
-
 [[nodiscard]] inline column_value decode_scalar(encoding_kind kind, bytes_view value) {
-  return visit_scalar_kind(kind, [&]<class T>(T) -> column_value {
+  return visit_dtype(scalar_dtype(kind), [&]<class T>(T) -> column_value {
     // As in Python: an exact multiple of the element is tolerated where the index allows it.
     const bool exact = kind == encoding_kind::int_;
     if (value.empty() || value.size() % sizeof(T) != 0 || (exact && value.size() != sizeof(T)))
@@ -57,11 +52,6 @@ MDSTREAM_INLINE column_value read_column(const sample_layout& layout, bytes_view
     where.column = layout[column].name;
     throw error(e.code(), std::move(where));
   }
-}
-
-MDSTREAM_INLINE column_value read_column(const sample_layout& layout, bytes_view sample,
-                                         std::string_view name) {
-  return read_column(layout, sample, layout.at(name));
 }
 
 }  // namespace mdstream::inline v0
