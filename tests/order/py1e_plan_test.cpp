@@ -1,3 +1,4 @@
+#include <mdstream/order/detail/resample.hpp>
 #include <mdstream/order/detail/shuffle/py1e_plan.hpp>
 
 #include <mdstream/order/shuffle/py1e.hpp>

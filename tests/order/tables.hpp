@@ -6,6 +6,8 @@
 #include <mdstream/order/detail/batching.hpp>
 #include <mdstream/order/detail/numpy_math.hpp>
 #include <mdstream/order/detail/numpy_random.hpp>
+#include <mdstream/order/detail/partition.hpp>
+#include <mdstream/order/detail/sampling.hpp>
 
 #include <algorithm>
 #include <cstdint>
