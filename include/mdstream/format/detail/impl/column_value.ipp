@@ -3,8 +3,6 @@
 #include <mdstream/format/column_value.hpp>
 #include <mdstream/version.hpp>
 
-#include <string>
-
 namespace mdstream::inline v0 {
 
 namespace detail {

@@ -3,8 +3,6 @@
 #include <mdstream/format/sample_layout.hpp>
 #include <mdstream/version.hpp>
 
-#include <algorithm>
-
 namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE sample_layout::sample_layout(shard_format format,

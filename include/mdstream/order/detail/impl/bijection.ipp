@@ -3,7 +3,6 @@
 #include <mdstream/order/detail/keyed_permutation.hpp>
 #include <mdstream/order/detail/shuffle/bijection_plan.hpp>
 #include <mdstream/order/shuffle/bijection.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include <numeric>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace mdstream::inline v0::shuffle {
 

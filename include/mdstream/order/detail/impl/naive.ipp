@@ -4,7 +4,6 @@
 #include <mdstream/order/detail/numpy_random.hpp>
 #include <mdstream/order/detail/shuffle/spans.hpp>
 #include <mdstream/order/shuffle/naive.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 
 #include <mdstream/order/detail/shuffle/segmented.hpp>
 #include <mdstream/order/shuffle/py1br.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>

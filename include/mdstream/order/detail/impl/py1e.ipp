@@ -3,7 +3,6 @@
 #include <mdstream/order/detail/shuffle/py1e_cursor.hpp>
 #include <mdstream/order/detail/shuffle/py1e_plan.hpp>
 #include <mdstream/order/shuffle/py1e.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>

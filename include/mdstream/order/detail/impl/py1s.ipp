@@ -2,11 +2,9 @@
 
 #include <mdstream/order/detail/shuffle/segmented.hpp>
 #include <mdstream/order/shuffle/py1s.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

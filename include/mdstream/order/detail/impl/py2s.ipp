@@ -2,12 +2,10 @@
 
 #include <mdstream/order/detail/shuffle/segmented.hpp>
 #include <mdstream/order/shuffle/py2s.hpp>
-#include <mdstream/order/shuffle_task.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>

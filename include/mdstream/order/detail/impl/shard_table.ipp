@@ -4,8 +4,6 @@
 #include <mdstream/order/detail/shard_table.hpp>
 #include <mdstream/version.hpp>
 
-#include <algorithm>
-
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE shard_table::shard_table(std::span<const stream_shards> streams) {

@@ -5,8 +5,6 @@
 #include <mdstream/order/shuffle_units.hpp>
 #include <mdstream/version.hpp>
 
-#include <algorithm>
-
 namespace mdstream::inline v0 {
 
 MDSTREAM_INLINE void shuffle_units::fill_part(std::size_t unit, std::uint64_t offset,
