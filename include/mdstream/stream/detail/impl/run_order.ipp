@@ -3,6 +3,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/order/detail/fingerprint.hpp>
+#include <mdstream/order/detail/partition.hpp>
 #include <mdstream/stream/detail/renumbered.hpp>
 #include <mdstream/stream/detail/run_order.hpp>
 #include <mdstream/version.hpp>
