@@ -1,5 +1,6 @@
 #include <mdstream/cache/detail/shard_cache.hpp>
 
+#include <mdstream/cache/detail/journal.hpp>
 #include <mdstream/store/local.hpp>
 #include <mdstream/store/memory.hpp>
 
@@ -146,6 +147,24 @@ TEST_CASE("a limit is kept and the farthest next use goes first", "[cache]") {
         std::vector<std::string>{"shard.00000.mds", "shard.00002.mds", "shard.00003.mds"});
   CHECK(bytes_in(root.path()) <= limit);
   CHECK(*shards.usage() == bytes_in(root.path()));
+}
+
+TEST_CASE("no change is left open behind a fetch, an eviction or a fetch that failed", "[cache]") {
+  const dataset data({.shards = 2});
+  const memory remote;
+  data.put(remote);
+  const scratch root;
+  mds::runtime threads(1);
+  cache shards(threads, options_of(root.path(), 1 << 20), {stream_of(data, root.path(), remote)});
+  mds::detail::cache_journal journal(root / ".mdstream/journal");
+  (void)shards.acquire(0);
+  CHECK(journal.read());
+  CHECK(shards.evict(0));
+  CHECK(journal.read());
+  remote.remove("shard.00001.mds");
+  expect_error([&] { (void)shards.acquire(1); }, errc::not_found);
+  CHECK(journal.read());
+  CHECK(journal.head.reserved == 0);
 }
 
 TEST_CASE("without an oracle the shard that was mapped first goes first", "[cache]") {
@@ -382,6 +401,7 @@ TEST_CASE("a cancelled request ends alone, the last one ends the fetch", "[cache
   shards.async_acquire(1, before.get_token(), never.where, never.handler());
   never.wait();
   CHECK(never.code == errc::canceled);
+  CHECK(never.where.what == "the request was cancelled");
 }
 
 TEST_CASE("a cache that ends cancels what is under way, and references outlive it", "[cache]") {

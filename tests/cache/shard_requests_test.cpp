@@ -35,7 +35,9 @@ TEST_CASE("requests for a shard join, and all are answered once", "[cache]") {
   CHECK_FALSE(requests.wanted_now(*entry));
   CHECK_FALSE(requests.add(3, urgency::now, {}, two.where, two.handler()));
   CHECK(requests.wanted_now(*entry));
-  CHECK(requests.add(4, urgency::now, {}, other.where, other.handler()));
+  const auto later = requests.add(4, urgency::now, {}, other.where, other.handler());
+  REQUIRE(later);
+  CHECK(later->place->ticket > entry->place->ticket);  // who asked first is served first
   requests.finish(3, entry, errc::corrupt, {.what = "bad"}, {});
   CHECK(one.answers == std::vector<std::error_code>{errc::corrupt});
   CHECK(two.answers == one.answers);
