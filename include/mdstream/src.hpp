@@ -323,6 +323,7 @@
 #include <mdstream/core/detail/impl/descriptors.ipp>
 #include <mdstream/core/detail/impl/directory_reader.ipp>
 #include <mdstream/core/detail/impl/error.ipp>
+#include <mdstream/core/detail/impl/handler_memory.ipp>
 #include <mdstream/core/detail/impl/hex.ipp>
 #include <mdstream/core/detail/impl/json/number.ipp>
 #include <mdstream/core/detail/impl/json/reader.ipp>

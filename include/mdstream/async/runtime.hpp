@@ -88,7 +88,8 @@ class runtime {
   }
 
   /// Calls `done` on the first io thread after `delay`, with no error, or at once with
-  /// `errc::canceled` when `stop` is requested before. `done` must not throw.
+  /// `errc::canceled` when `stop` is requested before, or `errc::out_of_memory`. `done` must not
+  /// throw.
   void after(std::chrono::nanoseconds delay, std::stop_token stop,
              detail::unique_function<void(std::error_code)> done);
 
@@ -106,6 +107,7 @@ class runtime {
     asio::io_context io{1};
     asio::executor_work_guard<executor_type> work = asio::make_work_guard(io);
     std::vector<std::pair<const void*, std::shared_ptr<void>>> services{};
+    detail::unique_function<void()> end{};  // after what is queued; needs no memory
     std::thread thread{};
   };
 

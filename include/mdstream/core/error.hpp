@@ -136,6 +136,20 @@ class error : public std::exception {
 ///     if (mds::code_of(failure) == mds::errc::superseded) use("a later start has taken over");
 [[nodiscard]] std::error_code code_of(const std::exception_ptr& failure) noexcept;
 
+namespace detail {
+
+/// `mdstream::error` as an exception that is not thrown, or the std::bad_alloc of making it.
+template <class... Args>
+[[nodiscard]] std::exception_ptr exception_of(Args&&... args) noexcept {
+  try {
+    return std::make_exception_ptr(error(std::forward<Args>(args)...));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace detail
+
 /// Maps what the operating system reported (an `errno` value) to the library's codes.
 [[nodiscard]] errc errc_from_errno(int value) noexcept;
 

@@ -4,6 +4,7 @@
 /// hides what changed between Asio's versions (1.18 and later) and holds the two helpers with which
 /// a public call takes any completion token.
 
+#include <mdstream/core/detail/handler_memory.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/version.hpp>
 
@@ -30,6 +31,23 @@ static_assert(ASIO_VERSION >= 101800, "mdstream needs Asio 1.18 or later");
 
 namespace mdstream::inline v0::detail {
 
+/// A handler for Asio that calls `F`, in the memory of handlers.
+template <class F>
+class io_task {
+ public:
+  using allocator_type = handler_allocator<void>;
+
+  explicit io_task(F f) : function_(std::move(f)) {}
+  [[nodiscard]] allocator_type get_allocator() const noexcept { return {}; }
+  template <class... Args>
+  void operator()(Args&&... args) {
+    function_(std::forward<Args>(args)...);
+  }
+
+ private:
+  F function_;
+};
+
 /// Starts an operation for any completion token (a callback, `asio::use_future`,
 /// `asio::use_awaitable`, …) and returns what the token asks for. `initiation` is called with the
 /// completion handler, whose signature is `Signature`; turn it into a plain function with
@@ -52,10 +70,10 @@ class completion<Executor, Handler, void(Args...)> {
 
   void operator()(Args... args) {
     const target_executor target = work_.get_executor();
-    asio::dispatch(target, [handler = std::move(handler_),
-                            values = std::tuple<Args...>(std::move(args)...)]() mutable {
-      std::apply(std::move(handler), std::move(values));
-    });
+    asio::dispatch(target, io_task([handler = std::move(handler_),
+                                    values = std::tuple<Args...>(std::move(args)...)]() mutable {
+                     std::apply(std::move(handler), std::move(values));
+                   }));
     work_.reset();
   }
 

@@ -2,6 +2,7 @@
 
 /// Threads that run queued functions, first in, first out.
 
+#include <mdstream/core/detail/handler_memory.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 
 #include <condition_variable>
@@ -11,6 +12,9 @@
 #include <vector>
 
 namespace mdstream::inline v0::detail {
+
+/// Grows as long as there is memory for handlers.
+using task_queue = std::deque<unique_function<void()>, handler_allocator<unique_function<void()>>>;
 
 /// A fixed number of threads for work that computes or blocks: decompression, hashes, blocking
 /// stores. `post` may be called from any thread. The destructor finishes what is queued. The
@@ -39,7 +43,7 @@ class thread_pool {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<unique_function<void()>> queue_;
+  task_queue queue_;
   bool ending_ = false;
   std::vector<std::thread> threads_;
 };

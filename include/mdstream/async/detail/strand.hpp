@@ -5,7 +5,6 @@
 #include <mdstream/async/runtime.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 
-#include <deque>
 #include <memory>
 #include <mutex>
 
@@ -26,7 +25,7 @@ class strand {
     explicit state(runtime& of) : threads(of) {}
     runtime& threads;
     std::mutex mutex;
-    std::deque<unique_function<void()>> queue;
+    task_queue queue;
     bool busy = false;
   };
 

@@ -2,8 +2,9 @@
 
 /// A call without blocking that waits for its answer.
 
+#include <mdstream/core/detail/unique_function.hpp>
+
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,7 +18,7 @@ class waiting_call {
  public:
   /// `cancel` is called on the thread that requests the stop, or here where it was requested
   /// before.
-  void wait_for_stop(std::stop_token stop, std::function<void()> cancel);
+  void wait_for_stop(std::stop_token stop, unique_function<void()> cancel);
   /// The same for one of the calls that wait in a queue: `queue->cancel(call)` is called where
   /// neither is gone.
   template <class Queue, class Call>
@@ -38,7 +39,7 @@ class waiting_call {
 
  private:
   std::stop_token stop_;
-  std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+  std::optional<std::stop_callback<unique_function<void()>>> on_stop_;
 };
 
 }  // namespace mdstream::inline v0::detail

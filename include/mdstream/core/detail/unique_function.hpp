@@ -3,6 +3,7 @@
 /// A callable that may be moved and is called once: C++23's `std::move_only_function` for C++20,
 /// as far as completion handlers need it.
 
+#include <mdstream/core/detail/handler_memory.hpp>
 #include <mdstream/version.hpp>
 
 #include <memory>
@@ -15,7 +16,8 @@ template <class Signature>
 class unique_function;
 
 /// Owns any callable of the signature. Calling an empty one is a precondition violation.
-/// One allocation to make, none to call. Not thread-safe, as any handler.
+/// One allocation to make, none to call; handler_memory.hpp says what happens without memory.
+/// Not thread-safe, as any handler.
 ///
 /// Each handler of the library instantiates it, so it asks as little as it can of templates:
 /// std::make_unique would make a unique_ptr of each target as well.
@@ -37,7 +39,7 @@ class unique_function<Result(Args...)> {
   explicit operator bool() const noexcept { return target_ != nullptr; }
 
  private:
-  struct base {
+  struct base : in_handler_memory {
     virtual ~base() = default;
     virtual Result call(Args... args) = 0;
   };

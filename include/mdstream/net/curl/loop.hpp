@@ -99,9 +99,9 @@ class basic_curl_loop {
     basic_curl_loop* loop;
     std::weak_ptr<http_transfer> transfer;
     void operator()() const {
-      asio::post(loop->io_, [loop = loop, transfer = transfer] {
-        if (const auto alive = transfer.lock()) loop->cancel(*alive);
-      });
+      asio::post(loop->io_, mdstream::detail::io_task([loop = loop, transfer = transfer] {
+                   if (const auto alive = transfer.lock()) loop->cancel(*alive);
+                 }));
     }
   };
 
@@ -150,18 +150,18 @@ class basic_curl_loop {
 
   void refuse(const std::shared_ptr<http_transfer>& transfer, const std::exception_ptr& why,
               left_function left) {
-    asio::post(io_, [transfer, why, left = std::move(left)]() mutable {
-      (void)transfer->take_handle();
-      left();
-      try {
-        std::rethrow_exception(why);
-      } catch (const error& e) {
-        transfer->complete_with(e.code(), e.where());
-      } catch (const std::exception& e) {
-        transfer->complete_with(errc::io_error,
-                                {.what = "the request cannot be made", .cause = e.what()});
-      }
-    });
+    asio::post(io_, mdstream::detail::io_task([transfer, why, left = std::move(left)]() mutable {
+                 (void)transfer->take_handle();
+                 left();
+                 try {
+                   std::rethrow_exception(why);
+                 } catch (const error& e) {
+                   transfer->complete_with(e.code(), e.where());
+                 } catch (const std::exception& e) {
+                   transfer->complete_with(
+                       errc::io_error, {.what = "the request cannot be made", .cause = e.what()});
+                 }
+               }));
   }
 
   void own_sockets_of(CURL* easy) {
@@ -369,10 +369,10 @@ class basic_curl_loop {
   /// As each request begins.
   void look_soon() {
     if (std::exchange(looks_soon_, true)) return;
-    asio::post(io_, [this] {
-      looks_soon_ = false;
-      look();
-    });
+    asio::post(io_, mdstream::detail::io_task([this] {
+                 looks_soon_ = false;
+                 look();
+               }));
   }
 
   /// A timer that is set stays so when libcurl wants a later one, as it does for each request:

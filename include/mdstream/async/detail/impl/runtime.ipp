@@ -13,6 +13,11 @@ MDSTREAM_INLINE runtime::runtime(unsigned threads, unsigned io_threads)
     : lanes_(detail::make_where_made<std::vector<lane>>(std::max(io_threads, 1U))),
       pool_(detail::make_where_made<detail::thread_pool>(threads == 0 ? detail::usable_cores()
                                                                       : threads)) {
+  for (lane& each : *lanes_) {
+    auto never = std::make_unique<detail::io_timer>(each.io, detail::io_timer::time_point::max());
+    never->async_wait([&io = each.io](std::error_code) { io.stop(); });
+    each.end = [never = std::move(never)] { never->cancel(); };
+  }
   try {
     for (lane& each : *lanes_) each.thread = detail::start_thread([&each] { each.io.run(); });
   } catch (...) {
@@ -36,6 +41,21 @@ MDSTREAM_INLINE bool runtime::runs_here() const noexcept {
 struct runtime::pending_wait {
   pending_wait(asio::io_context& io, detail::unique_function<void(std::error_code)> on_done)
       : timer(io), done(std::move(on_done)) {}
+
+  void begin(std::chrono::nanoseconds delay, const std::stop_token& stop,
+             const std::shared_ptr<pending_wait>& self) {
+    try {
+      timer.expires_after(std::chrono::duration_cast<detail::io_timer::duration>(delay));
+      timer.async_wait(detail::io_task([self](std::error_code failure) {
+        self->cancel.reset();
+        self->done(failure ? make_error_code(errc::canceled) : std::error_code());
+      }));
+    } catch (const std::bad_alloc&) {  // of the list of all timers
+      return done(make_error_code(errc::out_of_memory));
+    }
+    cancel.emplace(stop, canceller{self});
+  }
+
   detail::io_timer timer;
   detail::unique_function<void(std::error_code)> done;
   std::optional<std::stop_callback<canceller>> cancel;
@@ -43,25 +63,21 @@ struct runtime::pending_wait {
 
 MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_token stop,
                                     detail::unique_function<void(std::error_code)> done) {
-  auto wait = std::make_shared<pending_wait>(io(), std::move(done));
-  asio::dispatch(get_executor(), [wait, delay, stop = std::move(stop)] {
-    wait->timer.expires_after(std::chrono::duration_cast<detail::io_timer::duration>(delay));
-    wait->timer.async_wait([wait](std::error_code failure) {
-      wait->cancel.reset();
-      wait->done(failure ? make_error_code(errc::canceled) : std::error_code());
-    });
-    wait->cancel.emplace(stop, canceller{wait});
-  });
+  auto wait = std::allocate_shared<pending_wait>(detail::handler_allocator<pending_wait>(), io(),
+                                                 std::move(done));
+  asio::dispatch(get_executor(), detail::io_task([wait, delay, stop = std::move(stop)] {
+                   wait->begin(delay, stop, wait);
+                 }));
 }
 
 MDSTREAM_INLINE void runtime::canceller::operator()() const {
   if (const std::shared_ptr<pending_wait> alive = wait.lock()) {
-    asio::post(alive->timer.get_executor(), [alive] { alive->timer.cancel(); });
+    asio::post(alive->timer.get_executor(), detail::io_task([alive] { alive->timer.cancel(); }));
   }
 }
 
 MDSTREAM_INLINE void runtime::end_lanes() {
-  for (lane& each : *lanes_) asio::post(each.io, [&each] { each.io.stop(); });
+  for (lane& each : *lanes_) each.end();
   for (lane& each : *lanes_)
     if (each.thread.joinable()) each.thread.join();
 }

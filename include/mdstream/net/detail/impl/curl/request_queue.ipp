@@ -16,7 +16,7 @@ MDSTREAM_INLINE std::shared_ptr<request_queue> request_queue::make(asio::io_cont
                                                                    curl_loop& loop,
                                                                    std::size_t at_once) {
   auto made = std::make_shared<request_queue>(access{}, io, loop, at_once);
-  asio::post(io, [made] { made->loop_.tell_of_end(made); });
+  asio::post(io, mdstream::detail::io_task([made] { made->loop_.tell_of_end(made); }));
   return made;
 }
 
@@ -24,10 +24,11 @@ MDSTREAM_INLINE std::size_t request_queue::size() const noexcept { return size_;
 
 MDSTREAM_INLINE void request_queue::add(std::shared_ptr<http_transfer> transfer) {
   ++size_;
-  asio::post(io_, [self = shared_from_this(), transfer = std::move(transfer)]() mutable {
-    self->waiting_.emplace_back(std::move(transfer), self);
-    self->start_waiting();
-  });
+  asio::post(io_, mdstream::detail::io_task(
+                      [self = shared_from_this(), transfer = std::move(transfer)]() mutable {
+                        self->waiting_.emplace_back(std::move(transfer), self);
+                        self->start_waiting();
+                      }));
 }
 
 MDSTREAM_INLINE void request_queue::loop_ends() noexcept {
@@ -37,7 +38,7 @@ MDSTREAM_INLINE void request_queue::loop_ends() noexcept {
 
 MDSTREAM_INLINE void request_queue::sweeper::operator()() const {
   if (const auto alive = queue.lock()) {
-    asio::post(alive->io_, [alive] { alive->drop_stopped(); });
+    asio::post(alive->io_, mdstream::detail::io_task([alive] { alive->drop_stopped(); }));
   }
 }
 
@@ -54,7 +55,7 @@ MDSTREAM_INLINE void request_queue::start_waiting() {
       --self->under_way_;
       --self->size_;
       if (self->waiting_.empty()) return;
-      asio::post(self->io_, [self] { self->start_waiting(); });
+      asio::post(self->io_, mdstream::detail::io_task([self] { self->start_waiting(); }));
     });
   }
 }
