@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -33,6 +34,17 @@ concept holds_versions = requires(const S& store, std::string_view key, const ob
 /// Writes what an exception of a store says into `where`; returns its code.
 std::error_code describe_failure(const std::exception_ptr& failure, diagnostics& where,
                                  std::string url);
+
+/// The same with the URL that `url()` returns, and without words where there is no memory for them.
+template <std::invocable Url>
+std::error_code describe_failure(const std::exception_ptr& failure, diagnostics& where, Url url) {
+  try {
+    return detail::describe_failure(failure, where, std::string(url()));
+  } catch (const std::bad_alloc&) {
+    where = {};
+    return code_of(failure);
+  }
+}
 
 /// A blocking store of any type.
 class blocking_interface {

@@ -3,6 +3,7 @@
 /// Holds calls back until they may be under way.
 
 #include <mdstream/async/detail/waiting_call.hpp>
+#include <mdstream/core/detail/handler_memory.hpp>
 #include <mdstream/core/detail/unique_function.hpp>
 #include <mdstream/schedule/detail/adaptive_limit.hpp>
 #include <mdstream/schedule/detail/line_limit.hpp>
@@ -81,7 +82,8 @@ class call_gate : public std::enable_shared_from_this<call_gate> {
   std::size_t in_flight_ = 0;
   std::atomic<std::uint64_t> came_{0};
   std::atomic<std::chrono::nanoseconds> looked_{std::chrono::nanoseconds(0)};
-  std::vector<std::thread::id> starting_{};  // that are within `start_waiting`
+  std::vector<std::thread::id, handler_allocator<std::thread::id>>
+      starting_{};  // that are within `start_waiting`
   waiters waiting_{};
   std::size_t placed_ = 0;  // of those that wait, with a place
 };

@@ -137,7 +137,7 @@ template <class Made>
 
 /// Lets users that may read and write in the directory of a new file (directory) read and write it
 /// too, whatever the umask took away.
-void share_as_parent(const std::string& path, int fd) noexcept;
+void share_as_parent(const std::string& path, int fd);
 
 /// Makes directories that the users of the directory above them can use too. Returns 0 or errno.
 [[nodiscard]] int make_shared_directories(const std::string& path);

@@ -3,6 +3,8 @@
 #include <mdstream/store/any_async_store.hpp>
 #include <mdstream/version.hpp>
 
+#include <memory>
+#include <new>
 #include <system_error>
 
 namespace mdstream::inline v0 {
@@ -41,7 +43,17 @@ MDSTREAM_INLINE void any_async_store::async_call(detail::store_call call, std::s
                                                  diagnostics& where,
                                                  detail::answer_handler done) const {
   const auto kept = calls_;  // the completion may drop this store
-  kept->start(std::move(call), std::move(stop), where, std::move(done));
+  const auto last = std::allocate_shared<detail::answer_handler>(
+      detail::handler_allocator<detail::answer_handler>(), std::move(done));
+  try {
+    kept->start(std::move(call), std::move(stop), where,
+                [last](std::error_code code, detail::store_answer answer) noexcept {
+                  (*last)(code, std::move(answer));
+                });
+  } catch (const std::bad_alloc&) {  // before anything could be called
+    where = {};
+    (*last)(errc::out_of_memory, {});
+  }
 }
 
 MDSTREAM_INLINE void any_async_store::async_size(std::string key, std::stop_token stop,
@@ -87,7 +99,12 @@ MDSTREAM_INLINE void any_async_store::async_stream(std::string key,
                                                    byte_taker take, std::stop_token stop,
                                                    diagnostics& where,
                                                    store_handler<object_version> done) const {
-  take = detail::take_at_most(count, url(key), std::move(take));
+  try {
+    take = detail::take_at_most(count, url(key), std::move(take));
+  } catch (const std::bad_alloc&) {
+    where = {};
+    return done(errc::out_of_memory, {});
+  }
   async_call({.verb = detail::store_verb::read,
               .key = std::move(key),
               .held = std::move(held),

@@ -54,7 +54,8 @@ MDSTREAM_INLINE void pooled_store::start(store_call call, std::stop_token stop, 
     try {
       answer = make(*store, call, stop);
     } catch (...) {
-      code = describe_failure(std::current_exception(), where, store->url(call.key));
+      code =
+          describe_failure(std::current_exception(), where, [&] { return store->url(call.key); });
     }
     done(code, std::move(answer));
   });

@@ -35,13 +35,6 @@ class bounded_call : public std::enable_shared_from_this<bounded_call> {
   void begin(const any_async_store& store, store_call call, call_gate::ticket let_in,
              answer_handler done) {
     ticket_ = let_in;
-    if (call.take) {
-      call.take = [self = shared_from_this(), take = std::move(call.take)](
-                      const object_version& found, bytes_view bytes) {
-        take(found, bytes);
-        self->came(bytes.size());
-      };
-    }
     const bool reads = call.reads_into_memory();
     store.async_call(std::move(call), watched(), where_,
                      [self = shared_from_this(), reads, done = std::move(done)](
@@ -51,6 +44,14 @@ class bounded_call : public std::enable_shared_from_this<bounded_call> {
                        done(code, std::move(answer));
                        self->gate_->end(self->ticket_, code);
                      });
+  }
+
+  [[nodiscard]] byte_taker watched(byte_taker take) {
+    return [self = shared_from_this(), take = std::move(take)](const object_version& found,
+                                                               bytes_view bytes) {
+      take(found, bytes);
+      self->came(bytes.size());
+    };
   }
 
  private:
@@ -114,6 +115,7 @@ class watched_calls final : public store_adapter {
   void start(store_call call, std::stop_token stop, diagnostics& where,
              answer_handler done) const override {
     auto one = std::make_shared<bounded_call>(threads_, gate_, most_silence_, stop, where);
+    if (call.take) call.take = one->watched(std::move(call.take));
     gate_->begin(
         std::move(stop),
         [one = std::move(one), inner = inner(), call = std::move(call), &where,

@@ -186,7 +186,7 @@ MDSTREAM_INLINE std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-MDSTREAM_INLINE void share_as_parent(const std::string& path, int fd) noexcept {
+MDSTREAM_INLINE void share_as_parent(const std::string& path, int fd) {
   struct stat own{}, parent{};
   if (::fstat(fd, &own) != 0 || own.st_uid != ::geteuid()) return;
   const mode_t all = S_ISDIR(own.st_mode) ? 0777 : 0666;

@@ -62,8 +62,12 @@ class ranged_read : public std::enable_shared_from_this<ranged_read> {
   };
 
   void read_next() {
-    auto next =
-        std::make_shared<piece>(piece{.made = call_attempts(options_.retry, options_.budget)});
+    std::shared_ptr<piece> next;
+    try {
+      next = std::make_shared<piece>(piece{.made = call_attempts(options_.retry, options_.budget)});
+    } catch (const std::bad_alloc&) {
+      return fail(errc::out_of_memory, {});
+    }
     {
       const std::lock_guard lock(mutex_);
       while (next_ < ranges_ && options_.is_there && options_.is_there(next_)) ++next_;
@@ -79,20 +83,28 @@ class ranged_read : public std::enable_shared_from_this<ranged_read> {
 
   void read(const std::shared_ptr<piece>& p) {
     p->where = {};
-    if (into_.put) return stream(p);
+    std::string key;
+    object_version held;
+    try {
+      key = key_;
+      held = held_;
+    } catch (const std::bad_alloc&) {
+      return give_up(errc::out_of_memory, {});
+    }
+    if (into_.put) return stream(p, std::move(key), std::move(held));
     store_.async_read_version(
-        key_, held_, options_.from + p->offset,
+        std::move(key), std::move(held), options_.from + p->offset,
         into_.into.subspan(static_cast<std::size_t>(p->offset), p->left), stop_.get_token(),
         p->where, [self = shared_from_this(), p](std::error_code code, std::size_t got) {
           self->ended(p, code, got);
         });
   }
 
-  void stream(const std::shared_ptr<piece>& p) {
+  void stream(const std::shared_ptr<piece>& p, std::string key, object_version held) {
     p->came = 0;
     p->with_came = p->checksum;
     store_.async_stream(
-        key_, held_, options_.from + p->offset, p->left,
+        std::move(key), std::move(held), options_.from + p->offset, p->left,
         [self = shared_from_this(), p](const object_version&, bytes_view bytes) {
           self->into_.put(p->offset + p->came, bytes);
           p->came += bytes.size();
@@ -152,23 +164,27 @@ class ranged_read : public std::enable_shared_from_this<ranged_read> {
   void again(const std::shared_ptr<piece>& p, std::error_code code) {
     const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
                                               : p->made.pause_after(code, p->where);
-    if (!pause) return give_up(code, p->where);
+    if (!pause) return give_up(code, std::move(p->where));
     threads_.after(*pause, stop_.get_token(),
                    [self = shared_from_this(), p](std::error_code) { self->read(p); });
   }
 
-  void give_up(std::error_code code, const diagnostics& why) {
+  void give_up(std::error_code code, diagnostics why) {
+    fail(code, std::move(why));
+    end_one();
+  }
+
+  void fail(std::error_code code, diagnostics why) {
     bool first = false;
     {
       const std::lock_guard lock(mutex_);
       if (!failure_) {
         first = true;
         failure_ = code;
-        where_ = why;
+        where_ = std::move(why);
       }
     }
     if (first) stop_.request_stop();
-    end_one();
   }
 
   void end_one() {

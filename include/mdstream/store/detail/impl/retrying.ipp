@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -30,7 +31,13 @@ class retried_call : public std::enable_shared_from_this<retried_call> {
 
   void go() {
     where_ = {};
-    store_.async_call(call_, stop_, where_,
+    store_call again;
+    try {
+      again = call_;
+    } catch (const std::bad_alloc&) {
+      return done_(errc::out_of_memory, {});
+    }
+    store_.async_call(std::move(again), stop_, where_,
                       [self = shared_from_this()](std::error_code code, store_answer answer) {
                         self->ended(code, std::move(answer));
                       });
