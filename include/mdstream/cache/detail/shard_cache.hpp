@@ -167,8 +167,8 @@ class shard_cache {
   /// From a request to a mapped shard; its steps run one after the other on the pool.
   struct fetch_operation {
     std::uint32_t shard;
-    std::shared_ptr<shard_requests::entry> entry;
-    claims_in_order::ticket ticket;
+    std::shared_ptr<shard_requests::entry> entry{};
+    claims_in_order::ticket ticket{};
     diagnostics where{};
     std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point looked{};  // for the holder of its lock
@@ -231,6 +231,7 @@ class shard_cache {
                std::error_code code, std::optional<fetched_shard> got);
 
   void fail(fetch_operation& op, const std::exception_ptr& failure);
+  void describe(fetch_operation& op, const std::exception_ptr& failure);
 
   /// A full disk is made room on as a full limit is. False: nothing may go, or it took too long.
   [[nodiscard]] bool made_room_on_disk(const fetch_operation& op);

@@ -108,8 +108,8 @@ class shard_fetch : public std::enable_shared_from_this<shard_fetch> {
     try {
       step();
     } catch (...) {
-      const std::error_code code =
-          detail::describe_failure(std::current_exception(), where_, path(request_.files.raw_name));
+      const std::error_code code = detail::describe_failure(
+          std::current_exception(), where_, [this] { return path(request_.files.raw_name); });
       failed(code);
     }
   }

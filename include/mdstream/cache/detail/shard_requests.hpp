@@ -36,7 +36,7 @@ class shard_requests {
     urgency why;
     diagnostics* where;
     handler done;
-    std::unique_ptr<std::stop_callback<canceller>> cancel;
+    std::shared_ptr<std::stop_callback<canceller>> cancel;
   };
 
  public:
@@ -53,7 +53,7 @@ class shard_requests {
   };
 
   /// Adds a request. Returns the shard's entry when it is the first, and the caller is to set it on
-  /// its way; null when it is under way.
+  /// its way; null when it is under way. Throws std::bad_alloc, and has done nothing then.
   [[nodiscard]] std::shared_ptr<entry> add(std::uint32_t shard, urgency why, std::stop_token stop,
                                            diagnostics& where, handler done);
 

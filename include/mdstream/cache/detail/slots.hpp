@@ -69,6 +69,7 @@ class slot_table final : public detail::counted_table {
     const std::lock_guard lock(mutex_);
     detail::shard_slot& slot = slot_of(shard);
     if (slot.enter_shared()) return shard_ref(&slot);
+    if (shared_half_.size() == resident_.size()) shared_half_.push_back(0);
     resident_.push_back(shard);
     slot.size = mapping.bytes().size();
     slot.base = mapping.release();
@@ -313,17 +314,17 @@ class slot_table final : public detail::counted_table {
   void release() noexcept {
     const std::lock_guard lock(mutex_);
     released_ = true;
-    std::vector<std::uint32_t> shared_half;
-    for (const std::uint32_t shard : resident_) {
-      shared_half.push_back(static_cast<std::uint32_t>(
-          slot_of(shard).state.fetch_or(detail::shard_slot::orphaned, std::memory_order_acq_rel)));
+    for (std::size_t i = 0; i < resident_.size(); ++i) {
+      shared_half_[i] = static_cast<std::uint32_t>(
+          slot_of(resident_[i])
+              .state.fetch_or(detail::shard_slot::orphaned, std::memory_order_acq_rel));
     }
     const bool fenced = fence_against_threads();
     for (std::size_t i = 0; i < resident_.size(); ++i) {
       detail::shard_slot& slot = slot_of(resident_[i]);
       // Where the shared half counts alone, the thread that gave back the last reference since it
       // was read knows it, and is waiting for the lock.
-      if (fenced && (asymmetric_ ? references(slot) : shared_half[i]) == 0) {
+      if (fenced && (asymmetric_ ? references(slot) : shared_half_[i]) == 0) {
         drop_mapping(slot);
       } else {
         ++orphans_;
@@ -350,6 +351,7 @@ class slot_table final : public detail::counted_table {
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<detail::thread_counts>> threads_;
   std::vector<std::uint32_t> resident_;
+  std::vector<std::uint32_t> shared_half_;  // for `release`, which has no memory to ask for
   std::uint64_t mappings_ = 0;
   bool released_ = false;
   std::size_t orphans_ = 0;                    // mapped slots of a table without an owner

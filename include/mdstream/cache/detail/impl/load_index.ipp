@@ -139,10 +139,10 @@ MDSTREAM_INLINE void index_loading::begin() {
   if (stop_.stop_requested()) throw error(errc::canceled, "opening was canceled");
   held_ = detail::read_held_index(source_, true);
   if (source_.made) return take_made();
-  remote_.async_version(key_, stop_, where_,
-                        [self = shared_from_this()](std::error_code code, object_version found) {
-                          self->go_on(code, [self = self.get(), found] { self->told(found); });
-                        });
+  remote_.async_version(
+      key_, stop_, where_, [self = shared_from_this()](std::error_code code, object_version found) {
+        self->go_on(code, [self = self.get(), found = std::move(found)] { self->told(found); });
+      });
 }
 
 MDSTREAM_INLINE void index_loading::take_made() {

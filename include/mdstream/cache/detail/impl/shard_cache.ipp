@@ -209,12 +209,17 @@ MDSTREAM_INLINE void shard_cache::request(std::uint32_t shard, urgency why, std:
     where = {.what = "the request was cancelled"};
     return done(errc::canceled, {});
   }
-  std::shared_ptr<shard_requests::entry> begun =
-      requests_.add(shard, why, std::move(stop), where, std::move(done));
-  if (!begun) return;
+  const auto op = std::make_shared<fetch_operation>(fetch_operation{.shard = shard});
+  op->ticket = claims_.ask();
+  try {
+    op->entry = requests_.add(shard, why, std::move(stop), where, std::move(done));
+  } catch (...) {
+    claims_.leave(op->ticket);
+    throw;
+  }
+  if (!op->entry) return claims_.leave(op->ticket);
   work_.begin();
-  go_on(std::make_shared<fetch_operation>(
-      fetch_operation{.shard = shard, .entry = std::move(begun), .ticket = claims_.ask()}));
+  go_on(op);
 }
 
 MDSTREAM_INLINE void shard_cache::go_on(const std::shared_ptr<fetch_operation>& op) {
@@ -339,27 +344,37 @@ MDSTREAM_INLINE void shard_cache::fetch(const std::shared_ptr<fetch_operation>& 
   const shard_files files = catalog_.files(op->shard);
   auto held = std::make_shared<std::optional<shard_claim>>(std::move(claim));
   if (!op->data) under_way_.fetch_add(1, std::memory_order_relaxed);
-  shard_fetch::start(
-      threads_,
-      {.remote = from.remote ? &*from.remote : nullptr,
-       .rules = &from.rules,
-       .codecs = codecs_,
-       .hashes = hashes_,
-       .files = op->data ? *files.meta : files,
-       .maker = from.maker.get(),
-       .number = op->shard - catalog_.streams()[number].first,
-       .directory = catalog_.streams()[number].directory,
-       .temporary_name = [this, number] { return here_.temporary_name(number); },
-       .discard = [this](const std::string& path) { here_.discard(path); },
-       .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); },
-       .place = op->entry->place},
-      op->entry->stop.get_token(), op->where,
-      [this, op, held, more = files.meta && !op->data](std::error_code code,
-                                                       std::optional<fetched_shard> got) {
-        if (code || !more) return fetched(op, std::move(*held), code, joined(*op, std::move(got)));
-        op->data = std::move(got);
-        fetch(op, std::move(*held));
-      });
+  try {
+    shard_fetch::start(
+        threads_,
+        {.remote = from.remote ? &*from.remote : nullptr,
+         .rules = &from.rules,
+         .codecs = codecs_,
+         .hashes = hashes_,
+         .files = op->data ? *files.meta : files,
+         .maker = from.maker.get(),
+         .number = op->shard - catalog_.streams()[number].first,
+         .directory = catalog_.streams()[number].directory,
+         .temporary_name = [this, number] { return here_.temporary_name(number); },
+         .discard = [this](const std::string& path) { here_.discard(path); },
+         .on_failed_attempt = [this] { failed_.fetch_add(1, std::memory_order_relaxed); },
+         .place = op->entry->place},
+        op->entry->stop.get_token(), op->where,
+        [this, op, held, more = files.meta && !op->data](std::error_code code,
+                                                         std::optional<fetched_shard> got) {
+          if (code || !more)
+            return fetched(op, std::move(*held), code, joined(*op, std::move(got)));
+          op->data = std::move(got);
+          try {
+            fetch(op, std::move(*held));
+          } catch (...) {
+            fail(*op, std::current_exception());
+          }
+        });
+  } catch (...) {
+    under_way_.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
 }
 
 MDSTREAM_INLINE std::optional<fetched_shard> shard_cache::joined(fetch_operation& op,
@@ -379,7 +394,7 @@ MDSTREAM_INLINE void shard_cache::fetched(const std::shared_ptr<fetch_operation>
     if (code) {
       if (claim) directory_->abandon(op->shard, *std::move(claim));
       if (code == errc::no_space && made_room_on_disk(*op)) return go_on(op);
-      return fail(*op, std::make_exception_ptr(error(code, op->where)));
+      return fail(*op, detail::exception_of(code, op->where));
     }
     if (got->bytes_fetched > 0) {
       fetched_.fetch_add(1, std::memory_order_relaxed);
@@ -401,6 +416,16 @@ MDSTREAM_INLINE void shard_cache::fetched(const std::shared_ptr<fetch_operation>
 }
 
 MDSTREAM_INLINE void shard_cache::fail(fetch_operation& op, const std::exception_ptr& failure) {
+  const std::error_code code = code_of(failure);
+  try {
+    describe(op, failure);
+  } catch (const std::bad_alloc&) {
+    op.where = {};
+  }
+  finish(op, code, {});
+}
+
+MDSTREAM_INLINE void shard_cache::describe(fetch_operation& op, const std::exception_ptr& failure) {
   const std::error_code code = detail::describe_failure(failure, op.where, here_.path(op.shard));
   catalog_.locate(op.shard, op.where);
   const auto explain = [&](std::string what) {
@@ -418,7 +443,6 @@ MDSTREAM_INLINE void shard_cache::fail(fetch_operation& op, const std::exception
     op.where.cause = not_writable_;
     op.where.url = options_.root;
   }
-  finish(op, code, {});
 }
 
 MDSTREAM_INLINE bool shard_cache::made_room_on_disk(const fetch_operation& op) {

@@ -17,14 +17,16 @@ MDSTREAM_INLINE std::shared_ptr<shard_requests::entry> shard_requests::add(
   std::uint64_t number = 0;
   {
     const std::lock_guard lock(mutex_);
-    std::shared_ptr<entry>& known = entries_[shard];
+    const auto at = entries_.find(shard);
+    const auto of = at == entries_.end() ? std::make_shared<entry>() : at->second;
     number = next_number_++;
-    if (known == nullptr) {
-      begun = known = std::make_shared<entry>();
-      known->place->ticket = number;
+    of->waiters_.emplace(number, waiter{why, &where, std::move(done), nullptr});
+    if (at == entries_.end()) {
+      entries_.emplace(shard, of);
+      begun = of;
+      of->place->ticket = number;
     }
-    if (why == urgency::now) known->place->now = true;
-    known->waiters_.emplace(number, waiter{why, &where, std::move(done), nullptr});
+    if (why == urgency::now) of->place->now = true;
   }
   if (stop.stop_possible()) watch(shard, number, std::move(stop));
   return begun;
@@ -85,7 +87,10 @@ MDSTREAM_INLINE void shard_requests::stop_all() {
 MDSTREAM_INLINE void shard_requests::complete(waiter& who, std::error_code code,
                                               const diagnostics& where, shard_ref ref) {
   who.cancel.reset();
-  if (code) *who.where = where;
+  try {
+    if (code) *who.where = where;
+  } catch (const std::bad_alloc&) {  // the code has to do
+  }
   who.done(code, std::move(ref));
 }
 
@@ -96,8 +101,9 @@ MDSTREAM_INLINE void shard_requests::forget(std::uint32_t shard, const std::shar
 
 MDSTREAM_INLINE void shard_requests::watch(std::uint32_t shard, std::uint64_t number,
                                            std::stop_token stop) {
-  auto callback = std::make_unique<std::stop_callback<canceller>>(std::move(stop),
-                                                                  canceller{this, shard, number});
+  auto callback = std::allocate_shared<std::stop_callback<canceller>>(
+      handler_allocator<std::stop_callback<canceller>>(), std::move(stop),
+      canceller{this, shard, number});
   const std::lock_guard lock(mutex_);
   const auto at = entries_.find(shard);
   if (at == entries_.end()) return;

@@ -16,10 +16,13 @@ MDSTREAM_INLINE temporary_file::temporary_file(std::string path, std::size_t siz
     : path_(std::move(path)),
       size_(size),
       fd_(detail::open_file(path_, O_RDWR | O_CREAT | O_EXCL)) {
-  detail::share_as_parent(path_, fd_.get());
-  if (const int failure = detail::reserve_file(fd_.get(), size); failure != 0) {
+  try {
+    detail::share_as_parent(path_, fd_.get());
+    if (const int failure = detail::reserve_file(fd_.get(), size); failure != 0)
+      throw system_failure(failure, "cannot reserve " + std::to_string(size) + " bytes for", path_);
+  } catch (...) {
     ::unlink(path_.c_str());
-    throw system_failure(failure, "cannot reserve " + std::to_string(size) + " bytes for", path_);
+    throw;
   }
 }
 
