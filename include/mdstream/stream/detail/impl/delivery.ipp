@@ -200,21 +200,25 @@ MDSTREAM_INLINE void delivery::release_held(std::unique_lock<std::mutex>& lock) 
 }
 
 MDSTREAM_INLINE void delivery::acquire(std::uint32_t shard) {
-  auto call = std::make_unique<shard_request>(shard);
-  diagnostics& where = call->where;
-  supply_.async_acquire(
-      shard, stop_.get_token(), where,
-      [this, call = std::move(call)](std::error_code failure, shard_ref ref) mutable {
-        acquired(*call, failure, std::move(ref));
-      });
+  try {
+    auto call = std::make_unique<shard_request>(shard);
+    diagnostics& where = call->where;
+    supply_.async_acquire(
+        shard, stop_.get_token(), where,
+        [this, call = std::move(call)](std::error_code failure, shard_ref ref) mutable {
+          acquired(*call, failure, std::move(ref));
+        });
+  } catch (const std::bad_alloc&) {
+    shard_request none(shard);
+    acquired(none, errc::out_of_memory, {});
+  }
 }
 
 MDSTREAM_INLINE void delivery::acquired(shard_request& call, std::error_code failure,
                                         shard_ref ref) {
   std::unique_lock lock(mutex_);
   if (failure) {
-    recovery_.failed(call.shard, false,
-                     std::make_exception_ptr(error(failure, std::move(call.where))));
+    recovery_.failed(call.shard, false, exception_of(failure, std::move(call.where)));
   } else {
     take(call.shard, std::move(ref), lock);
   }
@@ -287,8 +291,7 @@ MDSTREAM_INLINE void delivery::gather_for(std::shared_ptr<pending> waiter,
   } else if (held_back_) {
     waiting_ = std::move(waiter);
   } else if (ahead_.order().empty()) {
-    conclude(std::move(waiter),
-             std::make_exception_ptr(error(errc::end_of_epoch, "the epoch has no further batch")));
+    conclude(std::move(waiter), exception_of(errc::end_of_epoch, "the epoch has no further batch"));
   } else if (missing_ == 0) {
     conclude(std::move(waiter), nullptr);
   } else {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -75,11 +76,16 @@ MDSTREAM_INLINE void fetch_ahead::fetch(lock_type& lock) {
   while (const std::optional<std::uint32_t> shard = window_.next()) {
     under_way_.begin();
     lock.unlock();
-    auto call = std::make_unique<shard_request>(*shard);
-    diagnostics& where = call->where;
-    supply_.async_prefetch(
-        *shard, stop_, where,
-        [this, call = std::move(call)](std::error_code failure) { fetched(call->shard, failure); });
+    try {
+      auto call = std::make_unique<shard_request>(*shard);
+      diagnostics& where = call->where;
+      supply_.async_prefetch(*shard, stop_, where,
+                             [this, call = std::move(call)](std::error_code failure) {
+                               fetched(call->shard, failure);
+                             });
+    } catch (const std::bad_alloc&) {
+      fetched(*shard, errc::out_of_memory);
+    }
     lock.lock();
   }
   fetching_ = false;
