@@ -47,11 +47,19 @@ class saving {
   [[nodiscard]] std::uint64_t repeated() const { return run_->repeated(); }
 
  private:
+  /// A file in memory.
+  struct filled_block {
+    snapshot_block memory{};
+    std::shared_ptr<const stage::device_copies::mark> copied{};  // once it is there
+  };
+
   struct one_save {
     save_id id{};
+    std::string name{};
     save_options what{};
     tensor_list tensors{};
     std::vector<planned_file> files{};
+    std::vector<filled_block> blocks{};  // of the files
     data_layout layout{};
     // Over the rest: `mutex_`.
     std::size_t copies_left = 0;
@@ -81,17 +89,11 @@ class saving {
   /// Waits until the last save's copies are made, or enqueued on the device: then, their end.
   [[nodiscard]] std::shared_ptr<const stage::device_copies::mark> wait_copies();
 
-  /// A file in memory.
-  struct filled_block {
-    snapshot_block memory{};
-    std::shared_ptr<const stage::device_copies::mark> copied{};  // once it is there
-  };
-
   /// A file into memory. After a failure the others are only counted.
   void copy(const save_ptr& in, std::size_t number);
   void fill(const one_save& in, const planned_file& file, filled_block& block);
 
-  void upload(one_save& in, std::size_t number, filled_block& block);
+  void upload(one_save& in, std::size_t number);
 
   /// Whether another process takes the place of this one: a later start, or a rank of another
   /// launch with the same token, whose files are not to be overwritten.

@@ -62,10 +62,12 @@ MDSTREAM_INLINE void saving::save(std::uint64_t step, const tensor_list& tensors
   const std::uint64_t most = file_bytes();
   auto made = std::make_shared<one_save>();
   made->id = {started_->record.id, step};
+  made->name = made->id.text();
   made->what = std::move(what);
   made->tensors = cut_tensors(tensors, most);
   made->files = plan_files(made->tensors, options_.world.rank, most);
   made->layout = layout_of(made->tensors, made->files);
+  made->blocks.resize(made->files.size());
   made->copies_left = made->files.size();
   made->uploads_left = made->files.size() + 1;
   if (options_.device) options_.device.follow(stream);
@@ -192,25 +194,27 @@ MDSTREAM_INLINE void saving::fill(const one_save& in, const planned_file& file,
 }
 
 MDSTREAM_INLINE void saving::copy(const save_ptr& in, std::size_t number) {
-  auto block = std::make_shared<filled_block>();
+  filled_block& block = in->blocks[number];
   if (!has_failed(*in)) {
     try {
-      fill(*in, in->files[number], *block);
+      fill(*in, in->files[number], block);
     } catch (const std::bad_alloc&) {
       fail(*in,
-           std::make_exception_ptr(error(errc::unavailable, "there is no memory for a snapshot")));
+           mdstream::detail::exception_of(errc::unavailable, "there is no memory for a snapshot"));
     } catch (...) {
       fail(*in, std::current_exception());
       if (options_.device) options_.device.finish();  // nothing marks the end of what was begun
     }
   }
-  uploads_.post([this, in, number, block] { upload(*in, number, *block); });
+  const auto copied = block.copied;
+  uploads_.post([this, in, number] { upload(*in, number); });
   const std::lock_guard lock(mutex_);
-  if (block->copied) in->copied = block->copied;
+  if (copied) in->copied = copied;
   if (--in->copies_left == 0) changed_.notify_all();
 }
 
-MDSTREAM_INLINE void saving::upload(one_save& in, std::size_t number, filled_block& block) {
+MDSTREAM_INLINE void saving::upload(one_save& in, std::size_t number) {
+  filled_block block = std::move(in.blocks[number]);
   try {
     if (block.copied) block.copied->await();
     if (may_upload(in)) {
@@ -270,25 +274,26 @@ MDSTREAM_INLINE void saving::end_upload(one_save& in) {
 }
 
 MDSTREAM_INLINE void saving::complete(one_save& in) {
-  rank_record record{.id = in.id,
-                     .rank = options_.world.rank,
-                     .ranks = options_.world.num_ranks(),
-                     .loader_state = in.what.loader_state,
-                     .own = in.what.own};
+  const std::uint64_t rank = options_.world.rank;
   try {
     if (in.failure) std::rethrow_exception(in.failure);
-    record.data = std::move(in.layout);
-    run_->publish(in.id.record(record.rank), write_record(record));
-    if (record.rank == 0) commit(in);
+    const rank_record record{.id = in.id,
+                             .rank = rank,
+                             .ranks = options_.world.num_ranks(),
+                             .loader_state = in.what.loader_state,
+                             .own = in.what.own,
+                             .data = std::move(in.layout)};
+    run_->publish(in.id.record(rank), write_record(record));
+    if (rank == 0) commit(in);
   } catch (...) {
     in.failure = std::current_exception();  // nobody else works on it any more
     if (code_of(in.failure) == errc::superseded) superseded_ = in.failure;
     if (retention_) retention_->has_failed();
-    if (record.rank != 0 && !in.is_saved && !run_->stopped()) tell_rank_0(in);
+    if (rank != 0 && !in.is_saved && !run_->stopped()) tell_rank_0(in);
   }
   if (options_.on_saved)
     options_.on_saved(in.failure,
-                      {.step = in.id.step, .name = in.id.text(), .complete = !in.failure});
+                      {.step = in.id.step, .name = std::move(in.name), .complete = !in.failure});
   const std::lock_guard lock(mutex_);
   in.over = true;
   changed_.notify_all();

@@ -28,6 +28,7 @@ MDSTREAM_INLINE snapshot_block snapshot_memory::take(std::size_t bytes) {
       free_.pop_back();
     }
     if (held_ + bytes <= limit_ || taken_ == 0) {
+      free_.reserve(free_.size() + taken_ + 1);  // to give it back needs no memory
       snapshot_block out = make(bytes);
       held_ += bytes;
       ++taken_;
