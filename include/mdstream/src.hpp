@@ -317,7 +317,6 @@
 #include <mdstream/codec/detail/impl/codec_set.ipp>
 #include <mdstream/codec/detail/impl/none.ipp>
 #include <mdstream/codec/detail/impl/stream_decoder.ipp>
-#include <mdstream/collate/detail/impl/packing.ipp>
 #include <mdstream/core/detail/impl/base64.ipp>
 #include <mdstream/core/detail/impl/chance.ipp>
 #include <mdstream/core/detail/impl/descriptors.ipp>
@@ -339,7 +338,6 @@
 #include <mdstream/core/detail/impl/utf8.ipp>
 #include <mdstream/core/detail/impl/warning.ipp>
 #include <mdstream/format/detail/impl/column_picks.ipp>
-#include <mdstream/format/detail/impl/column_value.ipp>
 #include <mdstream/format/detail/impl/config_reader.ipp>
 #include <mdstream/format/detail/impl/file_info.ipp>
 #include <mdstream/format/detail/impl/images.ipp>
@@ -355,7 +353,6 @@
 #include <mdstream/format/detail/impl/row_values.ipp>
 #include <mdstream/format/detail/impl/sample_encoder.ipp>
 #include <mdstream/format/detail/impl/sample_form.ipp>
-#include <mdstream/format/detail/impl/sample_layout.ipp>
 #include <mdstream/format/detail/impl/shard_config_json.ipp>
 #include <mdstream/format/detail/impl/shard_template.ipp>
 #include <mdstream/hash/detail/impl/hash.ipp>

@@ -50,30 +50,28 @@ class column_value {
                                pil_image, std::vector<pil_image>, image_files, const json::value*>;
 
   column_value() = default;
-  column_value(bytes_view value) : data_(std::in_place_type<bytes_view>, value) {}
-  column_value(std::string_view value) : data_(std::in_place_type<std::string_view>, value) {}
-  column_value(const std::string& value) : column_value(std::string_view(value)) {}
-  column_value(const char* value) : column_value(std::string_view(value)) {}
-  column_value(bool value) : data_(std::in_place_type<bool>, value) {}
+  column_value(bytes_view value) : data_(value) {}
+  column_value(std::string_view value) : data_(value) {}
+  column_value(const std::string& value) : data_(std::string_view(value)) {}
+  column_value(const char* value) : data_(std::string_view(value)) {}
+  column_value(bool value) : data_(value) {}
   template <std::integral T>
     requires element<T>
-  column_value(T value) : data_(std::in_place_type<widest<T>>, value) {}
-  column_value(double value) : data_(std::in_place_type<double>, value) {}
-  column_value(float value) : column_value(double{value}) {}
-  column_value(float16 value) : column_value(float{value}) {}
-  column_value(const any_ndarray& value) : data_(std::in_place_type<any_ndarray>, value) {}
-  column_value(json::big_integer value)
-      : data_(std::in_place_type<json::big_integer>, std::move(value)) {}
-  column_value(decimal value) : data_(std::in_place_type<decimal>, std::move(value)) {}
-  column_value(const pil_image& value) : data_(std::in_place_type<pil_image>, value) {}
-  column_value(std::vector<pil_image> value)
-      : data_(std::in_place_type<std::vector<pil_image>>, std::move(value)) {}
-  column_value(image_files value) : data_(std::in_place_type<image_files>, std::move(value)) {}
+  column_value(T value) : data_(widest<T>(value)) {}
+  column_value(double value) : data_(value) {}
+  column_value(float value) : data_(double{value}) {}
+  column_value(float16 value) : data_(double{float{value}}) {}
+  column_value(const any_ndarray& value) : data_(value) {}
+  column_value(json::big_integer value) : data_(std::move(value)) {}
+  column_value(decimal value) : data_(std::move(value)) {}
+  column_value(const pil_image& value) : data_(value) {}
+  column_value(std::vector<pil_image> value) : data_(std::move(value)) {}
+  column_value(image_files value) : data_(std::move(value)) {}
   /// A tree for a `json` column. It has to outlive this.
-  column_value(const json::value* value) : data_(std::in_place_type<const json::value*>, value) {}
+  column_value(const json::value* value) : data_(value) {}
   template <detail::byte_string V>
     requires(!std::same_as<V, bytes_view>)
-  column_value(const V& value) : column_value(detail::bytes_of(value)) {}
+  column_value(const V& value) : data_(detail::bytes_of(value)) {}
 
   [[nodiscard]] const storage& get() const noexcept { return data_; }
 
@@ -87,7 +85,7 @@ class column_value {
   /// A text that the value itself holds.
   [[nodiscard]] static column_value owning(std::string text) {
     column_value out;
-    out.data_.emplace<std::string>(std::move(text));
+    out.data_ = std::move(text);
     return out;
   }
 
@@ -105,7 +103,12 @@ class column_value {
 
  private:
   template <std::integral T>
-  using widest = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+  static constexpr auto widest(T value) {
+    if constexpr (std::is_signed_v<T>)
+      return std::int64_t{value};
+    else
+      return std::uint64_t{value};
+  }
 
   storage data_;
 };
@@ -116,14 +119,61 @@ struct named_value {
   column_value value{};
 };
 
+namespace detail {
+
+template <class F>
+decltype(auto) visit_scalar_kind(encoding_kind kind, F&& f) {
+  return visit_dtype(scalar_dtype(kind), std::forward<F>(f));
+}
+
+[[nodiscard]] inline column_value decode_scalar(encoding_kind kind, bytes_view value) {
+  return visit_scalar_kind(kind, [&]<class T>(T) -> column_value {
+    // As in Python: an exact multiple of the element is tolerated where the index allows it.
+    const bool exact = kind == encoding_kind::int_;
+    if (value.empty() || value.size() % sizeof(T) != 0 || (exact && value.size() != sizeof(T)))
+      throw error(errc::corrupt, std::to_string(value.size()) + " bytes are not one " +
+                                     std::string(to_string(dtype_of<T>)));
+    return load<T>(value.data());
+  });
+}
+
+}  // namespace detail
+
 /// The value that `value` holds in a column of the encoding `type`. It views both.
 /// Throws errc::corrupt if the bytes are no such value.
-[[nodiscard]] column_value decode_value(const encoding& type, bytes_view value);
+[[nodiscard]] inline column_value decode_value(const encoding& type, bytes_view value) {
+  switch (type.kind) {
+    case encoding_kind::str: return column_traits<str>::decode(value);
+    case encoding_kind::json: return column_traits<json_text>::decode(value);
+    case encoding_kind::str_int: return column_traits<str_int>::decode(value);
+    case encoding_kind::str_float: return column_traits<str_float>::decode(value);
+    case encoding_kind::str_decimal: return column_traits<str_decimal>::decode(value);
+    case encoding_kind::ndarray: return parse_ndarray(type, value);
+    case encoding_kind::pil: return parse_pil(value);
+    case encoding_kind::list_pil: return parse_pil_list(value);
+    case encoding_kind::jpeg_array:
+    case encoding_kind::jpegarray: return parse_jpeg_array(value);
+    case encoding_kind::list_jpeg:
+    case encoding_kind::list_png: return parse_image_list(value);
+    default: break;
+  }
+  if (scalar_dtype(type.kind) != dtype::none) return detail::decode_scalar(type.kind, value);
+  return value;
+}
 
 /// The value of column `column` in an MDS sample. It views the sample and the layout.
 /// Throws errc::corrupt, naming the column, if the bytes are no such value.
-[[nodiscard]] column_value read_column(const sample_layout& layout, bytes_view sample,
-                                       std::size_t column);
+[[nodiscard]] inline column_value read_column(const sample_layout& layout, bytes_view sample,
+                                              std::size_t column) {
+  const bytes_view value = layout.locate(sample, column);
+  try {
+    return decode_value(layout[column].type, value);
+  } catch (const error& e) {
+    diagnostics where = e.where();
+    where.column = layout[column].name;
+    throw error(e.code(), std::move(where));
+  }
+}
 
 /// The value of the column of that name. Throws errc::not_found if there is none.
 [[nodiscard]] inline column_value read_column(const sample_layout& layout, bytes_view sample,
@@ -132,7 +182,3 @@ struct named_value {
 }
 
 }  // namespace mdstream::inline v0
-
-#ifndef MDSTREAM_SEPARATE_COMPILATION
-#include <mdstream/format/detail/impl/column_value.ipp>
-#endif

@@ -71,15 +71,45 @@ class sample_layout {
   sample_layout() = default;
 
   /// Precondition: the columns are in storage order.
-  sample_layout(shard_format format, std::vector<column_layout> columns);
+  sample_layout(shard_format format, std::vector<column_layout> columns)
+      : format_(format), columns_(std::move(columns)) {
+    slots_.reserve(columns_.size());
+    slot next{};
+    for (const column_layout& column : columns_) {
+      slots_.push_back(next);
+      if (column.size)
+        next.fixed_before += *column.size;
+      else
+        ++next.variable_before;
+    }
+    header_ = 4 * std::size_t{next.variable_before};
+    smallest_ = header_ + next.fixed_before;
+  }
 
   /// The layout of an MDS dataset with these columns, in any order.
   /// Throws errc::invalid_argument for an encoding that is none, a name twice, or no column.
-  [[nodiscard]] static sample_layout mds(const std::vector<column_spec>& specs);
+  [[nodiscard]] static sample_layout mds(const std::vector<column_spec>& specs) {
+    std::vector<column_layout> columns;
+    columns.reserve(specs.size());
+    for (const column_spec& spec : specs) {
+      const encoding type = parse_encoding(spec.encoding_text);
+      columns.push_back({spec.name, spec.encoding_text, type, fixed_size(type)});
+    }
+    return of(std::move(columns));
+  }
 
   /// The same for columns that are known in full, which may have encodings that MDS does not
   /// define.
-  [[nodiscard]] static sample_layout of(std::vector<column_layout> columns);
+  [[nodiscard]] static sample_layout of(std::vector<column_layout> columns) {
+    if (columns.empty()) throw error(errc::invalid_argument, "a dataset needs at least one column");
+    std::sort(columns.begin(), columns.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    for (std::size_t i = 1; i < columns.size(); ++i)
+      if (columns[i].name == columns[i - 1].name)
+        throw error(errc::invalid_argument,
+                    diagnostics{.what = "a column is named twice", .column = columns[i].name});
+    return {shard_format::mds, std::move(columns)};
+  }
 
   [[nodiscard]] shard_format format() const noexcept { return format_; }
   [[nodiscard]] const std::vector<column_layout>& columns() const noexcept { return columns_; }
@@ -97,7 +127,12 @@ class sample_layout {
   }
 
   /// As `find`. Throws errc::not_found naming the columns that there are.
-  [[nodiscard]] std::size_t at(std::string_view name) const;
+  [[nodiscard]] std::size_t at(std::string_view name) const {
+    if (const std::optional<std::size_t> found = find(name)) return *found;
+    throw error(errc::not_found,
+                diagnostics{.what = "no such column; the dataset has " + describe(),
+                            .column = std::string(name)});
+  }
 
   /// Number of columns whose values differ in size.
   [[nodiscard]] std::size_t variable_columns() const noexcept { return header_ / 4; }
@@ -138,7 +173,14 @@ class sample_layout {
   }
 
   /// "id: int, text: str"
-  [[nodiscard]] std::string describe() const;
+  [[nodiscard]] std::string describe() const {
+    std::string out;
+    for (const column_layout& column : columns_) {
+      if (!out.empty()) out += ", ";
+      out.append(column.name).append(": ").append(column.encoding_text);
+    }
+    return out;
+  }
 
   friend bool operator==(const sample_layout& a, const sample_layout& b) noexcept {
     return a.format_ == b.format_ && a.columns_ == b.columns_;
@@ -150,9 +192,23 @@ class sample_layout {
     std::uint32_t variable_before = 0;
   };
 
-  [[noreturn]] void fail_short(std::size_t size, std::size_t column) const;
+  [[noreturn]] void fail_short(std::size_t size, std::size_t column) const {
+    throw error(errc::corrupt,
+                diagnostics{.what = "a sample of " + std::to_string(size) +
+                                    " bytes is shorter than its header and columns of fixed "
+                                    "size, " +
+                                    std::to_string(smallest_) + " bytes",
+                            .column = columns_[column].name});
+  }
+
   [[noreturn]] void fail_beyond(std::size_t size, std::size_t column, std::uint64_t begin,
-                                std::uint64_t length) const;
+                                std::uint64_t length) const {
+    throw error(errc::corrupt,
+                diagnostics{.what = "a column of " + std::to_string(length) + " bytes at " +
+                                    std::to_string(begin) + " reaches beyond its sample of " +
+                                    std::to_string(size) + " bytes",
+                            .column = columns_[column].name});
+  }
 
   shard_format format_ = shard_format::mds;
   std::vector<column_layout> columns_;
@@ -162,7 +218,3 @@ class sample_layout {
 };
 
 }  // namespace mdstream::inline v0
-
-#ifndef MDSTREAM_SEPARATE_COMPILATION
-#include <mdstream/format/detail/impl/sample_layout.ipp>
-#endif

@@ -53,17 +53,17 @@ class value {
  public:
   value() = default;
   value(std::nullptr_t) {}
-  value(bool v) : data_(std::in_place_type<bool>, v) {}
-  value(double v) : data_(std::in_place_type<double>, v) {}
+  value(bool v) : data_(v) {}
+  value(double v) : data_(v) {}
   template <std::integral T>
     requires(!std::same_as<T, bool> && !std::same_as<T, char>)
-  value(T v) : value(big_integer{std::to_string(v)}) {}
-  value(big_integer v) : data_(std::in_place_type<big_integer>, std::move(v)) {}
-  value(std::string v) : data_(std::in_place_type<std::string>, std::move(v)) {}
-  value(std::string_view v) : value(std::string(v)) {}
-  value(const char* v) : value(std::string(v)) {}
-  value(array v) : data_(std::in_place_type<array>, std::move(v)) {}
-  value(object v) : data_(std::in_place_type<object>, std::move(v)) {}
+  value(T v) : data_(big_integer{std::to_string(v)}) {}
+  value(big_integer v) : data_(std::move(v)) {}
+  value(std::string v) : data_(std::move(v)) {}
+  value(std::string_view v) : data_(std::string(v)) {}
+  value(const char* v) : data_(std::string(v)) {}
+  value(array v) : data_(std::move(v)) {}
+  value(object v) : data_(std::move(v)) {}
 
   [[nodiscard]] kind type() const noexcept { return static_cast<kind>(data_.index()); }
   [[nodiscard]] bool is_null() const noexcept { return type() == kind::null; }
@@ -129,6 +129,8 @@ class value {
 
   storage data_;
 };
+
+inline bool operator==(const value& a, const value& b) { return a.data_ == b.data_; }
 
 /// Parses a whole text. Throws errc::corrupt, with `where` and the byte, if it is not JSON in
 /// UTF-8.

@@ -14,7 +14,7 @@ MDSTREAM_INLINE void refuse_value(const encoding& type) {
 }
 
 MDSTREAM_INLINE encoded_value encode_number(encoding_kind kind, const column_value& value) {
-  return visit_dtype(scalar_dtype(kind), [&]<class T>(T) -> encoded_value {
+  return visit_scalar_kind(kind, [&]<class T>(T) -> encoded_value {
     encoded_number out{};
     store_to(out.bytes, held_number<T>(kind, value));
     out.count = sizeof(T);

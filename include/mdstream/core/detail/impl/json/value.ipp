@@ -11,8 +11,6 @@
 
 namespace mdstream::inline v0::json {
 
-MDSTREAM_INLINE bool operator==(const value& a, const value& b) { return a.data_ == b.data_; }
-
 MDSTREAM_INLINE double value::real(std::string_view key) const {
   if (const auto* whole = std::get_if<big_integer>(&data_)) return to_double(whole->digits);
   return get<double>(kind::real, key);
