@@ -46,10 +46,10 @@ bool read_some(const arguments& given, const cache_test::dataset& data) {
   stream.validate_hash = "xxh64";
   auto options = cache_test::options_of(given.root, given.limit);
   options.room_timeout = std::chrono::seconds(60);
-  cache_test::cache shards(threads, options, {stream});
   std::mt19937 random(given.seed);
-  std::vector<std::uint64_t> next(data.shards());
+  std::vector<std::uint64_t> next(data.shards());  // before the cache, whose threads ask it
   for (std::uint64_t& each : next) each = random() % 1000;
+  cache_test::cache shards(threads, options, {stream});
   shards.set_next_use([&](std::uint32_t shard, std::uint64_t) { return next[shard]; });
   mds::detail::shard_ref before;
   for (int i = 0; i < given.rounds; ++i) {
