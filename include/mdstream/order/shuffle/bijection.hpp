@@ -8,20 +8,8 @@
 #include <mdstream/order/shuffler.hpp>
 
 #include <string_view>
-#include <vector>
 
 namespace mdstream::inline v0::shuffle {
-
-namespace detail {
-class bijection_plan;
-struct bijection_piece;
-}  // namespace detail
-
-struct bijection_stretch;  // defined with `open`, as the others here
-class bijection_window;
-class bijection_sequence;
-std::vector<bijection_stretch> stretches_of(const detail::bijection_plan& plan,
-                                            const detail::bijection_piece& from);
 
 /// As py1e, shards are dealt to canonical nodes once for the run and put into a new order in every
 /// epoch, and samples move inside a window of one block size. Nothing is drawn one after the other:

@@ -10,8 +10,6 @@
 
 namespace mdstream::inline v0::shuffle {
 
-class naive_sequence;  // an epoch; defined with `open`
-
 /// The order `naive`: all samples of the epoch are permuted at once, so each node reads all shards.
 struct naive {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "naive"; }

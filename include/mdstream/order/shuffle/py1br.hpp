@@ -11,8 +11,6 @@
 
 namespace mdstream::inline v0::shuffle {
 
-class py1br_plan;  // of an epoch; defined with `open`
-
 /// The order `py1br`: shards are permuted, samples within blocks of random sizes.
 struct py1br {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "py1br"; }

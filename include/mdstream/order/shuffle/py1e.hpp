@@ -11,8 +11,6 @@
 
 namespace mdstream::inline v0::shuffle {
 
-class py1e_sequence;  // an epoch; defined with `open`
-
 /// Spans of shards are dealt to canonical nodes by the run's seed and shuffled by the epoch's;
 /// samples are shuffled inside their span, and then spread.
 struct py1e {

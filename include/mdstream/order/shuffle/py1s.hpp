@@ -12,8 +12,6 @@
 
 namespace mdstream::inline v0::shuffle {
 
-class py1s_plan;  // of an epoch; defined with `open`
-
 /// The order `py1s`: shards are permuted, and the samples of each.
 struct py1s {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "py1s"; }

@@ -12,8 +12,6 @@
 
 namespace mdstream::inline v0::shuffle {
 
-class py2s_plan;  // of an epoch; defined with `open`
-
 /// The order `py2s`: as `py1s`, in two passes, the second one for each canonical node's cut.
 struct py2s {
   [[nodiscard]] static constexpr std::string_view name() noexcept { return "py2s"; }

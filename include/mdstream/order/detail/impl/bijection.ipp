@@ -16,7 +16,7 @@
 #include <span>
 #include <utility>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// Samples of one unit that follow one another in the epoch before samples move.
 struct bijection_stretch {
@@ -29,7 +29,7 @@ struct bijection_stretch {
 };
 
 /// The stretches of one piece in the epoch's order. O(units of the piece).
-MDSTREAM_INLINE std::vector<bijection_stretch> stretches_of(const detail::bijection_plan& plan,
+MDSTREAM_INLINE std::vector<bijection_stretch> stretches_of(const bijection_plan& plan,
                                                             const detail::bijection_piece& from) {
   const mdstream::detail::keyed_permutation run = plan.run_order(from.group);
   const std::size_t slots = from.last_slot - from.first_slot + 1;
@@ -271,8 +271,12 @@ class bijection_sequence {
   std::vector<std::unique_ptr<reader>> open_;
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence bijection::open(const shuffle_task& task) const {
-  return bijection_sequence(std::make_shared<const detail::bijection_plan>(task));
+  return detail::bijection_sequence(std::make_shared<const detail::bijection_plan>(task));
 }
 
 }  // namespace mdstream::inline v0::shuffle

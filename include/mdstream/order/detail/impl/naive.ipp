@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// A permutation in which any place may have come from anywhere has no shorter form than its table:
 /// 4 bytes a sample, which copies share.
@@ -46,8 +46,12 @@ class naive_sequence {
   std::shared_ptr<const table> table_;
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence naive::open(const shuffle_task& task) const {
-  return naive_sequence(task);
+  return detail::naive_sequence(task);
 }
 
 }  // namespace mdstream::inline v0::shuffle

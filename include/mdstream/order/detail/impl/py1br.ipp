@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// The spans, the blocks and the generator's state at each block. The first blocks of a node
 /// overlap, and its last samples may lie in none: segments are chains of overlapping blocks and
@@ -120,8 +120,12 @@ class py1br_plan {
   std::vector<std::size_t> first_{};
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence py1br::open(const shuffle_task& task) const {
-  return detail::segmented(std::make_shared<const py1br_plan>(task));
+  return detail::segmented(std::make_shared<const detail::py1br_plan>(task));
 }
 
 }  // namespace mdstream::inline v0::shuffle

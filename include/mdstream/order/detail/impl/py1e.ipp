@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// An epoch shuffled by py1e: a model of `id_sequence`. Memory: the plan, which copies share, and a
 /// window for each canonical node that has been read.
@@ -59,8 +59,12 @@ class py1e_sequence {
   std::unique_ptr<detail::py1e_workspace> work_ = std::make_unique<detail::py1e_workspace>();
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence py1e::open(const shuffle_task& task) const {
-  return py1e_sequence(std::make_shared<const detail::py1e_plan>(task));
+  return detail::py1e_sequence(std::make_shared<const detail::py1e_plan>(task));
 }
 
 }  // namespace mdstream::inline v0::shuffle

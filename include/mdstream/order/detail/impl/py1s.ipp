@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// The spans of all nodes and the generator's state at each: 64 bytes a span.
 class py1s_plan : public detail::node_table {
@@ -50,8 +50,12 @@ class py1s_plan : public detail::node_table {
   std::vector<entry> entries_{};
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence py1s::open(const shuffle_task& task) const {
-  return detail::segmented(std::make_shared<const py1s_plan>(task));
+  return detail::segmented(std::make_shared<const detail::py1s_plan>(task));
 }
 
 }  // namespace mdstream::inline v0::shuffle

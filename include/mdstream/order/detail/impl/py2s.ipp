@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace mdstream::inline v0::shuffle {
+namespace mdstream::inline v0::shuffle::detail {
 
 /// The pieces of all nodes with both generators' states at each: 104 bytes a piece.
 class py2s_plan : public detail::node_table {
@@ -85,8 +85,12 @@ class py2s_plan : public detail::node_table {
   std::vector<piece> pieces_{};
 };
 
+}  // namespace mdstream::inline v0::shuffle::detail
+
+namespace mdstream::inline v0::shuffle {
+
 MDSTREAM_INLINE mdstream::detail::any_sequence py2s::open(const shuffle_task& task) const {
-  return detail::segmented(std::make_shared<const py2s_plan>(task));
+  return detail::segmented(std::make_shared<const detail::py2s_plan>(task));
 }
 
 }  // namespace mdstream::inline v0::shuffle
