@@ -100,6 +100,17 @@ TEST_CASE("with another global batch size the rest of the epoch is read, and the
   CHECK(shared == std::multiset<std::int64_t>(whole.begin(), whole.end()));
 }
 
+TEST_CASE("with another global batch size batches are numbered in that size") {
+  using namespace accept_test;
+  const two_streams data;
+  mds::loader<> before(data.options(8));
+  CHECK(read(before, 5).size() == 40);
+  mds::loader<> after(data.options(16));
+  after.load_state(before.state(), mds::accept::global_batch_size);
+  auto epoch = after.epoch();
+  CHECK((*epoch.begin()).number() == 40 / 16);
+}
+
 TEST_CASE("a batch size that grows in phases: every epoch has every sample once") {
   using namespace accept_test;
   const two_streams data;

@@ -118,8 +118,8 @@ struct jpeg_options {
                                                  const jpeg_options& options = {});
 
 /// Decodes a JPEG file: the pixels that Pillow gives with the same libjpeg.
-/// Thread safety: any number of calls at a time. Throws errc::corrupt if it is none, is damaged or
-/// cut short, or larger than the limits allow; std::bad_alloc where memory runs out.
+/// Thread safety: any number of calls at a time. Throws errc::corrupt for a file that is no JPEG,
+/// is damaged or cut short, or larger than the limits allow; std::bad_alloc if memory runs out.
 ///
 ///     const mds::decoded_image image = mds::decode_jpeg(sample.get<"image">());
 [[nodiscard]] decoded_image decode_jpeg(bytes_view file, const image_limits& limits = {});

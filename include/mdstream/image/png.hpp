@@ -104,8 +104,8 @@ struct png_options {
 
 /// Decodes a PNG file. Palettes become RGB or RGBA, grays of less than 8 bits become 8; 16 bits
 /// stay. Colours are not converted. Thread safety: any number of calls at a time. Throws
-/// errc::corrupt if it is none, is damaged or cut short, or larger than the limits allow;
-/// std::bad_alloc where memory runs out.
+/// errc::corrupt for a file that is no PNG, is damaged or cut short, or larger than the limits
+/// allow; std::bad_alloc if memory runs out.
 ///
 ///     const mds::decoded_image image = mds::decode_png(file);  // image.channels, image.bits
 [[nodiscard]] decoded_image decode_png(bytes_view file, const image_limits& limits = {});
