@@ -22,8 +22,6 @@ MDSTREAM_INLINE batch_reader::batch_reader(const shard_locator& locate, std::siz
 MDSTREAM_INLINE bool batch_reader::read(upcoming_batch& into) {
   if (next_ == batches_) return false;
   into.number = next_;
-  into.ids.clear();
-  into.locations.clear();
   into.places.clear();
   into.needs.clear();
   if (rules_.in_stretches)
@@ -85,16 +83,20 @@ MDSTREAM_INLINE void batch_reader::read_stretches() {
 
 MDSTREAM_INLINE void batch_reader::fill(upcoming_batch& batch) {
   const std::span ids(node_ids_);
-  std::uint64_t position = first_place_;
-  for (const std::int64_t id : ids.subspan(own_first_, own_samples_)) {
-    const std::uint64_t at = position++;
-    const std::int64_t read = id < 0 ? padding_ : id;
-    if (read < 0) continue;
-    const sample_location location = (*locate_)(static_cast<std::uint64_t>(read));
-    batch.ids.push_back(id);
-    batch.locations.push_back(location);
-    if (rules_.places) batch.places.push_back(rules_.in_stretches ? at : order_.deal().place(at));
-    note(batch, location.shard);
+  const auto own = ids.subspan(own_first_, own_samples_);
+  const auto is_left_out = [this](std::int64_t id) { return id < 0 && padding_ < 0; };
+  for (std::uint64_t i = 0; rules_.places && i < own.size(); ++i) {
+    const std::uint64_t at = first_place_ + i;
+    if (!is_left_out(own[i]))
+      batch.places.push_back(rules_.in_stretches ? at : order_.deal().place(at));
+  }
+  batch.ids.assign(own.begin(), own.end());
+  std::erase_if(batch.ids, is_left_out);
+  batch.locations.resize(batch.ids.size());
+  for (std::size_t i = 0; i < batch.ids.size(); ++i) {
+    const std::int64_t read = batch.ids[i] < 0 ? padding_ : batch.ids[i];
+    batch.locations[i] = (*locate_)(static_cast<std::uint64_t>(read));
+    note(batch, batch.locations[i].shard);
   }
   batch.own_needs = batch.needs.size();
   note_all(batch, ids.first(own_first_));

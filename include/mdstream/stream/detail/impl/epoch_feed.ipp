@@ -156,11 +156,13 @@ MDSTREAM_INLINE bool epoch_feed::find_soon(const upcoming_batch& batch) {
 }
 
 MDSTREAM_INLINE void epoch_feed::find(const upcoming_batch& batch) {
-  found_.resize(batch.locations.size());
+  const std::span<const sample_location> locations = batch.locations;
+  found_.resize(locations.size());
+  collate::sample_bytes* const found = found_.data();
   const copied_samples* const copied = delivery_.copied();
-  for (std::size_t i = 0; i < found_.size(); ++i) {
-    const bytes_view bytes = copied != nullptr ? (*copied)[i] : mapped(batch.locations[i]);
-    found_[i] = {bytes.data(), bytes.size()};
+  for (std::size_t i = 0; i < locations.size(); ++i) {
+    const bytes_view bytes = copied != nullptr ? (*copied)[i] : mapped(locations[i]);
+    found[i] = {bytes.data(), bytes.size()};
     prefetch_lines(bytes);
   }
   found_of_ = batch.number;
