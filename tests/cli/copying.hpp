@@ -118,10 +118,11 @@ class process {
  public:
   // Stderr goes to `err` where one is given.
   process(const std::vector<std::string>& environment, const std::vector<std::string>& words,
-          int err = -1, const std::string& command = "copy") {
+          int err = -1, const std::string& command = "copy",
+          const std::string& program = MDSTREAM_CLI) {
     std::vector<std::string> all{"env"};
     all.insert(all.end(), environment.begin(), environment.end());
-    all.insert(all.end(), {MDSTREAM_CLI, command});
+    all.insert(all.end(), {program, command});
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> argv;
     for (std::string& each : all) argv.push_back(each.data());
