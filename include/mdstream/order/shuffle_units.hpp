@@ -16,6 +16,7 @@
 namespace mdstream::inline v0 {
 
 namespace detail {
+struct drawn_part;
 class resampler;
 }  // namespace detail
 
@@ -104,12 +105,11 @@ class shuffle_units {
     std::uint64_t base;          ///< first sample id of the shard
     std::uint32_t part = whole;  ///< where in `parts`, for a part of a shard
   };
-  struct drawn_part;
   struct content {
     std::uint64_t seed = 0;
     std::vector<std::uint64_t> begin{0};
     std::vector<unit_source> source{};
-    std::vector<drawn_part> parts;
+    std::vector<detail::drawn_part> parts;
   };
 
   void fill_part(std::size_t unit, std::uint64_t offset, std::span<std::int64_t> out) const;

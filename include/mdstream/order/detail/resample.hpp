@@ -4,12 +4,14 @@
 /// members of the shards that were chosen in part.
 
 #include <mdstream/order/detail/check.hpp>
+#include <mdstream/order/detail/drawn_part.hpp>
 #include <mdstream/order/detail/numpy_random.hpp>
 #include <mdstream/order/detail/sampling.hpp>
 #include <mdstream/order/detail/shard_table.hpp>
 #include <mdstream/order/order_options.hpp>
 #include <mdstream/order/shuffle_units.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,15 +19,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-namespace mdstream::inline v0 {
-
-struct shuffle_units::drawn_part {
-  numpy::snapshot before;  ///< the generator as it was when the part was drawn
-  std::uint64_t shard_size;
-};
-
-}  // namespace mdstream::inline v0
 
 namespace mdstream::inline v0::detail {
 

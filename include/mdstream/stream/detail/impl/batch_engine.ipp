@@ -2,10 +2,8 @@
 
 #include <mdstream/stream/detail/batch_engine.hpp>
 #include <mdstream/stream/detail/hand_out.hpp>
-#include <mdstream/stream/detail/run.hpp>
+#include <mdstream/stream/detail/run.hpp>  // defines open_engine
 #include <mdstream/version.hpp>
-
-#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -15,12 +13,6 @@ MDSTREAM_INLINE void batch_engine::next_call::complete(const std::exception_ptr&
   if (failure) return;
   count_->count(*got);
   if (count_->watched) count_->tell(began_, *got, sum_, 0);
-}
-
-MDSTREAM_INLINE std::unique_ptr<batch_engine> open_engine(const loader_options& given,
-                                                          run_policies policies,
-                                                          opened_streams* opened) {
-  return std::make_unique<run_engine>(given, std::move(policies), opened);
 }
 
 }  // namespace mdstream::inline v0::detail

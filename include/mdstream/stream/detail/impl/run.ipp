@@ -465,4 +465,10 @@ MDSTREAM_INLINE run_identity run_engine::identity(const resume_point& at) const 
           .phase = phase};
 }
 
+MDSTREAM_INLINE std::unique_ptr<batch_engine> open_engine(const loader_options& given,
+                                                          run_policies policies,
+                                                          opened_streams* opened) {
+  return std::make_unique<run_engine>(given, std::move(policies), opened);
+}
+
 }  // namespace mdstream::inline v0::detail

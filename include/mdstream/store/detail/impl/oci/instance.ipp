@@ -5,6 +5,7 @@
 #include <mdstream/core/json/writer.hpp>
 #include <mdstream/net/http_url.hpp>
 #include <mdstream/net/quote.hpp>
+#include <mdstream/net/settings_file.hpp>
 #include <mdstream/store/detail/cloud/json_refusal.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
 #include <mdstream/store/detail/oci/access.hpp>

@@ -9,7 +9,7 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE std::string oci_region(std::string_view text) {
-  std::string out = net::detail::to_lower(text);
+  std::string out = detail::to_lower(text);
   for (const auto& [key, region] : detail::oci::region_keys) {
     if (key == out) return std::string(region);
   }
