@@ -18,6 +18,7 @@
 #include <initializer_list>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace cli {
 
@@ -467,15 +468,23 @@ void object_copier::copy_large(job& one) {
   mds::detail::ranged_read_options options{
       .range_bytes = range_bytes, .retry = options_.patience.requests(), .budget = from.budget()};
   options.is_there = [&part](std::size_t range) { return part.has(range); };
+  std::vector<std::size_t> brought(ranges);  // of each range; one that is repeated counts once
+  const auto bring = [&](std::size_t range, std::size_t end) {
+    if (end > brought[range]) one.bring(end - std::exchange(brought[range], end));
+  };
   options.on_range = [&](std::size_t range) {
     part.mark(range);
     let_go(mds::bytes_view(part.bytes()).subspan(range * range_bytes, size_of(range)));
-    one.bring(size_of(range));
+    bring(range, size_of(range));
   };
   // Written by the threads of the network where they can, which costs no fault of a page.
   auto into = mds::detail::ranged_target::memory(part.bytes());
   if (store.streams()) {
-    into.put = [&part](std::uint64_t at, mds::bytes_view some) { part.write(at, some); };
+    into.put = [&](std::uint64_t at, mds::bytes_view some) {
+      part.write(at, some);
+      bring(static_cast<std::size_t>(at / range_bytes),
+            static_cast<std::size_t>(at % range_bytes) + some.size());
+    };
   }
   try {
     mds::detail::wait_for<>([&](auto& where, auto done) {

@@ -1,9 +1,11 @@
 // mdstream copy that is killed or stopped, and how far copy and verify are on a terminal.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <string_view>
 
 #include "cli/copying.hpp"
 #include "cli/progress_bar.hpp"
@@ -103,6 +105,42 @@ TEST_CASE("a terminal shows how far a copy is", "[cli]") {
   CHECK(screen.shows("0 of 3 objects, 1"));  // 146 KiB, as soon as they came
   server.let_go();
   CHECK(copy.wait().status == 0);
+}
+
+TEST_CASE("a terminal shows how far a range of a large object is", "[cli]") {
+  constexpr std::size_t size = 40 * mib;  // in ranges of 8 MiB
+  const std::string object = noise(size, 2);
+  std::atomic<bool> halts{true};
+  std::atomic<int> broken{0};
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.method == "HEAD") {
+      to.send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n");
+      return;
+    }
+    const std::string range = request.header("range");
+    const std::size_t first = std::stoul(range.substr(range.find('=') + 1)),
+                      last = std::min(std::stoul(range.substr(range.find('-') + 1)), size - 1);
+    to.send("HTTP/1.1 206 Partial Content\r\nContent-Length: " + std::to_string(last - first + 1) +
+            "\r\nContent-Range: bytes " + std::to_string(first) + "-" + std::to_string(last) + "/" +
+            std::to_string(size) + "\r\n\r\n");
+    const std::size_t half = (last - first + 1) / 2;
+    to.send(std::string_view(object).substr(first, half));
+    if (first == 0 && last + 1 == 8 * mib && ++broken == 1)
+      return to.close();  // goes on behind what came
+    while (halts && to.wait(std::chrono::milliseconds(5))) {
+    }
+    to.send(std::string_view(object).substr(first + half, last - first + 1 - half));
+  });
+  const scratch to, lists;
+  write(lists / "list", server.url() + "/large\n");
+  terminal screen;
+  process copy({}, {"--list", lists / "list", to.path()}, screen.inside());
+  CHECK(screen.shows("0 of 1 objects, 22 MiB"));  // half of each, and three quarters of the first
+  halts = false;
+  const outcome ended = copy.wait();
+  CHECK(ended.status == 0);
+  CHECK(ended.json()["bytes"] == size);
+  CHECK(text_of(to / "large") == object);
 }
 
 TEST_CASE("a terminal shows how many shards were verified", "[cli]") {

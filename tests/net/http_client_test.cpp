@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -15,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "net/http_calls.hpp"
@@ -133,6 +135,40 @@ TEST_CASE("bodies of 2xx go into the sink, others are text", "[net]") {
   REQUIRE_FALSE(middle.code);
   CHECK(mds::as_text(part) == "3456");
   CHECK(middle.answer.received == 4);
+}
+
+// The server sends the rest only when the first bytes, less than a block, were handed out.
+TEST_CASE("the bytes of a slow answer are handed out while it is under way", "[net]") {
+  std::atomic<std::uint64_t> taken{0};
+  const std::string body(60'000, 'x');
+  scripted_server server([&](connection& to, const scripted_request&) {
+    to.send("HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + body.substr(0, 50'000));
+    while (taken < 50'000 && to.wait(5ms)) {
+    }
+    to.send(body.substr(50'000));
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  const auto get_into = [&](std::function<void(mds::bytes_view)> take) {
+    taken = 0;
+    return send(client, {.url = server.url() + "/x",
+                         .sink = net::http_sink{.take = std::move(take), .most = body.size()}});
+  };
+  std::string got;
+  const outcome slow = get_into([&](mds::bytes_view bytes) {
+    got.append(mds::as_text(bytes));
+    taken += bytes.size();
+  });
+  INFO(slow.text());
+  CHECK_FALSE(slow.code);
+  CHECK(slow.answer.received == body.size());
+  CHECK(got == body);
+
+  const outcome refused = get_into([](mds::bytes_view) {
+    throw mds::error(errc::no_space, mds::diagnostics{.what = "the disk is full", .url = "a file"});
+  });
+  CHECK(refused.code == errc::no_space);
+  CHECK(refused.where.url == "a file");
 }
 
 TEST_CASE("the head is shown before the body and may refuse it", "[net]") {

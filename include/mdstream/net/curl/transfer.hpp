@@ -79,10 +79,14 @@ class http_transfer {
 
   /// libcurl counts an upload's bytes when the system takes them, which may keep megabytes; a slow
   /// line has minutes to do with these. What moves here is what the other side has got.
+  [[nodiscard]] bool upload_stands_still(curl_off_t moved);
+  [[nodiscard]] curl_off_t kept_by_system() const noexcept;
+
+  /// libcurl calls it often while bytes move, and each second for the speed limit's sake. A slow
+  /// answer's bytes are handed out then: who counts them, or shows them, waits for no full block.
   static int on_progress(void* self, curl_off_t, curl_off_t got, curl_off_t,
                          curl_off_t put) noexcept;
-  [[nodiscard]] bool stands_still(curl_off_t moved);
-  [[nodiscard]] curl_off_t kept_by_system() const noexcept;
+  [[nodiscard]] bool hand_out_each_second();
 
   /// What is left of the total, which redirects share.
   void set_total_limit();
@@ -150,7 +154,7 @@ class http_transfer {
   std::uint64_t sent_ = 0;
   curl_socket_t socket_ = CURL_SOCKET_BAD;
   curl_off_t moved_ = 0;  // when it moved last
-  std::chrono::steady_clock::time_point moved_at_;
+  std::chrono::steady_clock::time_point moved_at_, handed_out_at_;
   bool stalled_ = false;
   bool head_done_ = false;
   bool to_sink_ = false;

@@ -175,11 +175,11 @@ MDSTREAM_INLINE void http_transfer::set_limits() {
   set_option(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
   set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(time.connect.count()));
-  if (request_.body.size() > 0) {
+  if (request_.body.size() > 0 || (receiver_.has_sink() && receiver_.sink().take)) {
     set_option(easy, CURLOPT_NOPROGRESS, 0L);
     set_option(easy, CURLOPT_XFERINFOFUNCTION, &on_progress);
     set_option(easy, CURLOPT_XFERINFODATA, this);
-    moved_at_ = started_;
+    moved_at_ = handed_out_at_ = started_;
   }
   // An upload is watched by `on_progress`, which libcurl calls every second for this limit's sake.
   const std::chrono::seconds window =
@@ -196,11 +196,22 @@ MDSTREAM_INLINE void http_transfer::set_limits() {
 MDSTREAM_INLINE int http_transfer::on_progress(void* self, curl_off_t, curl_off_t got, curl_off_t,
                                                curl_off_t put) noexcept {
   auto& transfer = *static_cast<http_transfer*>(self);
-  transfer.stalled_ = transfer.stands_still(got + put - transfer.kept_by_system());
-  return transfer.stalled_ ? 1 : 0;
+  transfer.stalled_ = transfer.request_.body.size() > 0 &&
+                      transfer.upload_stands_still(got + put - transfer.kept_by_system());
+  return transfer.stalled_ || !transfer.hand_out_each_second() ? 1 : 0;
 }
 
-MDSTREAM_INLINE bool http_transfer::stands_still(curl_off_t moved) {
+MDSTREAM_INLINE bool http_transfer::hand_out_each_second() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - handed_out_at_ < std::chrono::seconds(1)) return true;
+  handed_out_at_ = now;
+  return guarded(false, [this] {
+    receiver_.flush();
+    return true;
+  });
+}
+
+MDSTREAM_INLINE bool http_transfer::upload_stands_still(curl_off_t moved) {
   const auto now = std::chrono::steady_clock::now();
   const http_time_limits& time = limits();
   // Less than before: the body began again, on another connection.
