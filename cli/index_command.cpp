@@ -78,7 +78,7 @@ void index_until(const std::stop_token& stop, const index_arguments& args) {
   if (args.update) {
     about.format = "jsonl";  // any: the listing of this one only leads to the index
     const raw_source place(args.url, about, stop);
-    known = args.out.empty() ? find_index(place) : mds::raw::read_row_index(place.open(args.out));
+    known = place.index_at(args.out.empty() ? place.index_url() : args.out);
     if (!known) {
       throw mds::error(mds::errc::not_found,
                        {.what = "there is no row index to update",

@@ -97,8 +97,7 @@ raw_source::raw_source(const std::string& url, mds::raw::options about, const st
           is_one_file_ = true;
           url_ = directory_of(url, file);
         }
-        return mds::retrying(*threads_, open(url_).on(*threads_),
-                             {.attempts = 4, .pause = std::chrono::milliseconds(200)});
+        return open_patient(url_);
       }()),
       listing_(mds::raw::list_source(patient_, about_.files, stop)) {
   if (about_.format.empty()) mds::raw::detail::guess_format(about_, listing_);
@@ -106,6 +105,15 @@ raw_source::raw_source(const std::string& url, mds::raw::options about, const st
 
 mds::full_store raw_source::open(const std::string& url) const {
   return mds::full_store::open(url, *threads_);
+}
+
+mds::any_async_store raw_source::open_patient(const std::string& url) const {
+  return mds::retrying(*threads_, open(url).on(*threads_),
+                       {.attempts = 4, .pause = std::chrono::milliseconds(200)});
+}
+
+std::optional<mds::raw::detail::row_index> raw_source::index_at(const std::string& url) const {
+  return mds::raw::read_row_index(open_patient(url));
 }
 
 std::string raw_source::index_url() const {
@@ -119,7 +127,7 @@ const mds::detail::stream_decoders& decoders() {
 }
 
 std::optional<mds::raw::detail::row_index> find_index(const raw_source& source) {
-  return mds::raw::read_row_index(source.open(source.index_url()));
+  return source.index_at(source.index_url());
 }
 
 mds::raw::detail::row_index index_of(const raw_source& source, const raw_arguments& given,

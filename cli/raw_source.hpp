@@ -52,8 +52,12 @@ class raw_source {
   /// Where the index is looked for and goes to, unless it was told otherwise.
   [[nodiscard]] std::string index_url() const;
   [[nodiscard]] mds::full_store open(const std::string& url) const;
+  /// The row index in a directory, where there is one. What may pass is asked for again.
+  [[nodiscard]] std::optional<mds::raw::detail::row_index> index_at(const std::string& url) const;
 
  private:
+  [[nodiscard]] mds::any_async_store open_patient(const std::string& url) const;
+
   std::unique_ptr<mds::runtime> threads_;
   std::string url_;
   mds::raw::options about_;
