@@ -153,7 +153,16 @@ MDSTREAM_INLINE session::~session() {
 
 MDSTREAM_INLINE CURL* session::easy() const noexcept { return easy_.get(); }
 
-MDSTREAM_INLINE CURLcode session::try_perform() { return ended_ = curl_easy_perform(easy_.get()); }
+MDSTREAM_INLINE CURLcode session::try_perform() {
+  ended_ = curl_easy_perform(easy_.get());
+  // SFTP has no redirects: libcurl 8.14 takes an empty file on a used connection for a connection
+  // that broke, and asks until it counts too many of them (curl/curl#19165).
+  if (ended_ == CURLE_TOO_MANY_REDIRECTS) {
+    set(CURLOPT_FRESH_CONNECT, 1L);
+    ended_ = curl_easy_perform(easy_.get());
+  }
+  return ended_;
+}
 
 MDSTREAM_INLINE void session::perform() {
   try_perform();
