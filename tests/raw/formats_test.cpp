@@ -83,6 +83,25 @@ TEST_CASE("columns of JSON lines are inferred from all objects", "[raw]") {
   CHECK(filled.column("l") == texts{"[]", "0"});
 }
 
+TEST_CASE("lines of JSON's blanks are no rows", "[raw]") {
+  using namespace raw_formats_test;
+  const source objects{{"a.jsonl", " \t\n{\"n\": 1}\n \n\t\r\r\n\r\n  {\"n\": 2} \n \t "},
+                       {"b.jsonl", "\xEF\xBB\xBF \n\n"},
+                       {"c.jsonl", "\t"}};
+  for (const raw::options& about : {raw::options{.format = "jsonl"},
+                                    raw::options{.format = "jsonl", .columns = {{"n", "int"}}}}) {
+    const found all = read(about, objects);
+    CHECK(all.index.samples() == 2);
+    CHECK(all.column("n") == texts{number(1), number(2)});
+  }
+  // Other bytes that some call blank are none of JSON's; a text's line of blanks is a text.
+  for (const char* other : {"\v", "\f", "\xC2\xA0"})
+    refuse({.format = "jsonl"}, {{"a", std::string("{\"n\": 1}\n ") + other + "\n"}}, errc::corrupt,
+           {"byte 10"});
+  CHECK(read({.format = "text"}, {{"a", "one\n \n\ntwo\n"}}).column("text") ==
+        texts{"one", " ", "two"});
+}
+
 TEST_CASE("columns of JSON lines are named by pointers and encodings", "[raw]") {
   using namespace raw_formats_test;
   const source objects{

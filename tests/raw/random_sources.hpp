@@ -63,17 +63,24 @@ inline std::vector<random_source> random_sources(std::mt19937& random) {
   const auto mark = [&] { return std::string(coin(3) ? "\xEF\xBB\xBF" : ""); };
   const auto key = [](const char* end, int i) { return "part-" + std::to_string(i) + end; };
 
+  const auto blanks = [&] {
+    std::string out;
+    while (coin(2)) out += " \t\r"[random() % 3];
+    return out;
+  };
   random_source jsonl{.about = {.format = "jsonl"}};
   for (int o = 0; o < 3; ++o) {
     std::string text = mark();
+    while (coin(5)) text += blanks() + line_end(random);
     for (auto n = 1 + random() % 40; n > 0; --n, ++jsonl.rows) {
       std::string value;
       mdstream::json::append_string(value, random_text(random));
       text += "{\"text\": " + value + ", \"n\":" + std::to_string(random() % 1000) +
               ",\"r\": 1.5e" + std::to_string(random() % 9) + ", \"list\": [1, {\"a\": null}]}";
       if (n > 1 || coin(2)) text += line_end(random);
-      while (n > 1 && coin(5)) text += line_end(random);
+      while (n > 1 && coin(5)) text += blanks() + line_end(random);
     }
+    if (text.ends_with('\n')) text += blanks();
     jsonl.objects[key(".jsonl", o)] = text;
   }
   out.push_back(jsonl);

@@ -12,7 +12,7 @@
 namespace mdstream::inline v0::raw {
 
 /// Reads JSON lines. Lines end with a line feed, of which a carriage return before it is a part;
-/// the last may lack it. Blank lines are no rows, a byte order mark is skipped.
+/// the last may lack it. Lines of blanks are no rows, a byte order mark is skipped.
 ///
 ///     mds::stream_options stream{
 ///         .remote = "s3://bucket/logs",
@@ -24,7 +24,7 @@ class jsonl {
   static constexpr std::uint64_t look_behind = 1;
 
   [[nodiscard]] std::uint64_t cut(const window& in, cut_sink& out) const {
-    return detail::cut_lines(in, out);
+    return detail::cut_lines(in, out, blanks);
   }
 
   [[nodiscard]] std::optional<std::uint64_t> resync(const window& in, std::uint64_t from) const {
@@ -37,6 +37,8 @@ class jsonl {
   void transcode(const cut_source& in, detail::sample_sink& out) const;
 
  private:
+  static constexpr std::string_view blanks = " \t\r";  // JSON's
+
   static void check_utf8(std::string_view row);
 
   static void infer_row(const window& in, std::string_view row, detail::column_inference& out);

@@ -23,23 +23,27 @@ struct line {
   std::size_t next = 0;
   bool has_end = false;
 
-  [[nodiscard]] bool is_blank() const noexcept { return content.empty(); }
+  /// Whether it has none but `blanks`.
+  [[nodiscard]] bool is_blank(std::string_view blanks = {}) const noexcept {
+    return content.find_first_not_of(blanks) == std::string_view::npos;
+  }
 };
 
 [[nodiscard]] line next_line(std::string_view text) noexcept;
 
-/// Calls `use(content)` for each line of `text` that is not blank.
+/// Calls `use(content)` for each line of `text` that has more than `blanks`.
 template <class Use>
-void for_each_line(std::string_view text, Use&& use) {
+void for_each_line(std::string_view text, Use&& use, std::string_view blanks = {}) {
   while (!text.empty()) {
     const line each = next_line(text);
-    if (!each.is_blank()) use(each.content);
+    if (!each.is_blank(blanks)) use(each.content);
     text.remove_prefix(each.next);
   }
 }
 
-/// Cuts objects whose samples are the lines that are not blank.
-[[nodiscard]] std::uint64_t cut_lines(const window& in, cut_sink& out);
+/// Cuts objects whose samples are the lines that have more than `blanks`.
+[[nodiscard]] std::uint64_t cut_lines(const window& in, cut_sink& out,
+                                      std::string_view blanks = {});
 
 /// Where the first line at or after `from` begins. Nothing while the window shows too little: it
 /// has to reach from the byte before `from` to the end of the line there.

@@ -14,7 +14,7 @@ MDSTREAM_INLINE void jsonl::infer(const window& in, detail::column_inference& ou
        rows < detail::column_inference::rows_of_an_object && !rest.empty();) {
     const detail::line each = detail::next_line(rest);
     if (!each.has_end && !in.last) return;
-    if (!each.is_blank()) {
+    if (!each.is_blank(blanks)) {
       infer_row(in, each.content, out);
       ++rows;
     }
@@ -24,13 +24,14 @@ MDSTREAM_INLINE void jsonl::infer(const window& in, detail::column_inference& ou
 
 MDSTREAM_INLINE void jsonl::transcode(const cut_source& in, detail::sample_sink& out) const {
   detail::json_columns columns(out.columns(), out.layout(), out.null_value());
-  detail::for_each_line(as_text(in.bytes()), [&](std::string_view row) {
+  const auto read = [&](std::string_view row) {
     out.row(in.at(as_bytes(row)), [&] {
       check_utf8(row);
       columns.read(row, out.values());
       out.add_values();
     });
-  });
+  };
+  detail::for_each_line(as_text(in.bytes()), read, blanks);
 }
 
 MDSTREAM_INLINE void jsonl::check_utf8(std::string_view row) {

@@ -18,7 +18,7 @@ MDSTREAM_INLINE line next_line(std::string_view text) noexcept {
   return out;
 }
 
-MDSTREAM_INLINE std::uint64_t cut_lines(const window& in, cut_sink& out) {
+MDSTREAM_INLINE std::uint64_t cut_lines(const window& in, cut_sink& out, std::string_view blanks) {
   const std::string_view text = in.text();
   std::size_t at = 0;
   if (in.offset == 0) {
@@ -29,7 +29,7 @@ MDSTREAM_INLINE std::uint64_t cut_lines(const window& in, cut_sink& out) {
     const line each = next_line(text.substr(at));
     if (!each.has_end && !in.last) break;
     const std::uint64_t begin = in.offset + at;
-    if (!each.is_blank() && !out.sample(begin, begin + each.next)) break;
+    if (!each.is_blank(blanks) && !out.sample(begin, begin + each.next)) break;
     at += each.next;
   }
   return at;
