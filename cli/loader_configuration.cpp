@@ -109,26 +109,32 @@ mds::joined_dataset joined_of(const json& given) {
   return out;
 }
 
+// What a stream has, or the configuration for all streams, beside `own`.
+template <class Options>
+readers of_streams(Options& out, readers own) {
+  own.merge(readers{{"remote", into(out.remote)},
+                    {"local", into(out.local)},
+                    {"split", into(out.split)},
+                    {"download_retry", into(out.download_retry)},
+                    {"download_timeout", seconds(out.download_timeout)},
+                    {"patience", seconds(out.patience)},
+                    {"validate_hash", into(out.validate_hash)},
+                    {"keep_zip", into(out.keep_zip)},
+                    {"allow_unsafe_types", into(out.allow_unsafe_types)}});
+  return own;
+}
+
 mds::stream_options stream_of(const json& given) {
   mds::stream_options out;
   read_members(given, "a stream",
-               {{"remote", into(out.remote)},
-                {"local", into(out.local)},
-                {"split", into(out.split)},
-                {"raw", [&](const json& value) { out.raw = raw_of(value); }},
-                {"join",
-                 [&](const json& all) {
-                   for (const json& each : all) out.join.push_back(joined_of(each));
-                 }},
-                {"proportion", into(out.proportion)},
-                {"repeat", into(out.repeat)},
-                {"choose", into(out.choose)},
-                {"download_retry", into(out.download_retry)},
-                {"download_timeout", seconds(out.download_timeout)},
-                {"patience", seconds(out.patience)},
-                {"validate_hash", into(out.validate_hash)},
-                {"keep_zip", into(out.keep_zip)},
-                {"allow_unsafe_types", into(out.allow_unsafe_types)}});
+               of_streams(out, {{"raw", [&](const json& value) { out.raw = raw_of(value); }},
+                                {"join",
+                                 [&](const json& all) {
+                                   for (const json& each : all) out.join.push_back(joined_of(each));
+                                 }},
+                                {"proportion", into(out.proportion)},
+                                {"repeat", into(out.repeat)},
+                                {"choose", into(out.choose)}}));
   return out;
 }
 
@@ -137,38 +143,29 @@ loader_configuration configuration_of(const json& given) {
   mds::loader_options& o = out.options;
   o.shuffle = false;  // as in Python
   read_members(given, "the configuration",
-               {{"streams",
-                 [&](const json& all) {
-                   for (const json& each : all) o.streams.push_back(stream_of(each));
-                 }},
-                {"remote", into(o.remote)},
-                {"local", into(o.local)},
-                {"split", into(o.split)},
-                {"download_retry", into(o.download_retry)},
-                {"download_timeout", seconds(o.download_timeout)},
-                {"patience", seconds(o.patience)},
-                {"validate_hash", into(o.validate_hash)},
-                {"keep_zip", into(o.keep_zip)},
-                {"epoch_size", sized(o.epoch_size)},
-                {"predownload", into(o.predownload)},
-                {"cache_limit", sized(o.cache_limit)},
-                {"sampling_method", named(o.sampling, mds::parse_sampling_method)},
-                {"sampling_granularity", into(o.sampling_granularity)},
-                {"partition_algo", named(o.partition, mds::parse_partition_algo)},
-                {"num_canonical_nodes", into(o.num_canonical_nodes)},
-                {"batch_size", into(o.batch_size)},
-                {"global_batch_size", into(o.global_batch_size)},
-                {"shuffle", into(o.shuffle)},
-                {"shuffle_algo", into(o.shuffle_algo)},
-                {"shuffle_seed", into(o.seed)},
-                {"shuffle_block_size", into(o.shuffle_block_size)},
-                {"drop_last", into(o.drop_last)},
-                {"batching_method", named(o.batching, mds::parse_batching_method)},
-                {"replication", into(o.replication)},
-                {"allow_unsafe_types", into(o.allow_unsafe_types)},
-                {"num_workers", into(o.num_workers)},
-                {"threads", into(o.threads)},
-                {"epochs", into(out.epochs)}});
+               of_streams(o, {{"streams",
+                               [&](const json& all) {
+                                 for (const json& each : all) o.streams.push_back(stream_of(each));
+                               }},
+                              {"epoch_size", sized(o.epoch_size)},
+                              {"predownload", into(o.predownload)},
+                              {"cache_limit", sized(o.cache_limit)},
+                              {"sampling_method", named(o.sampling, mds::parse_sampling_method)},
+                              {"sampling_granularity", into(o.sampling_granularity)},
+                              {"partition_algo", named(o.partition, mds::parse_partition_algo)},
+                              {"num_canonical_nodes", into(o.num_canonical_nodes)},
+                              {"batch_size", into(o.batch_size)},
+                              {"global_batch_size", into(o.global_batch_size)},
+                              {"shuffle", into(o.shuffle)},
+                              {"shuffle_algo", into(o.shuffle_algo)},
+                              {"shuffle_seed", into(o.seed)},
+                              {"shuffle_block_size", into(o.shuffle_block_size)},
+                              {"drop_last", into(o.drop_last)},
+                              {"batching_method", named(o.batching, mds::parse_batching_method)},
+                              {"replication", into(o.replication)},
+                              {"num_workers", into(o.num_workers)},
+                              {"threads", into(o.threads)},
+                              {"epochs", into(out.epochs)}}));
   return out;
 }
 

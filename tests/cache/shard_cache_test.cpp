@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <future>
+#include <optional>
 #include <random>
 #include <set>
 #include <string_view>
@@ -46,6 +47,23 @@ struct answer {
     };
   }
   void wait() { done.get_future().wait(); }
+};
+
+/// A cache that has room for two shards.
+struct room_for_two {
+  explicit room_for_two(std::uint32_t count, std::size_t pool = 1)
+      : data({.shards = count, .bytes = 4096}), threads(pool) {
+    data.put(remote);
+    auto options = options_of(root.path(), data.text().size() + 2 * 4112);
+    options.room_timeout = 3s;  // for what a test's own thread lets go
+    shards.emplace(threads, options, std::vector{stream_of(data, root.path(), remote)});
+  }
+
+  dataset data;
+  memory remote{};
+  scratch root{};
+  mds::runtime threads;
+  std::optional<cache> shards{};
 };
 
 TEST_CASE("a cache fetches every shard once and maps it", "[cache]") {
@@ -168,26 +186,15 @@ TEST_CASE("no change is left open behind a fetch, an eviction or a fetch that fa
 }
 
 TEST_CASE("without an oracle the shard that was mapped first goes first", "[cache]") {
-  const dataset data({.shards = 4, .bytes = 4096});
-  const memory remote;
-  data.put(remote);
-  const scratch root;
-  mds::runtime threads(1);
-  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-               {stream_of(data, root.path(), remote)});
+  room_for_two of(4);
+  cache& shards = *of.shards;
   for (const std::uint32_t i : {3U, 1U, 2U}) (void)shards.acquire(i);
-  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+  CHECK(files_in(of.root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("what is held is not evicted; a prefetch is refused, an acquire waits", "[cache]") {
-  const dataset data({.shards = 4, .bytes = 4096});
-  const memory remote;
-  data.put(remote);
-  const scratch root;
-  mds::runtime threads(2);
-  auto options = options_of(root.path(), data.text().size() + 2 * 4112);
-  options.room_timeout = 3s;  // for what this thread lets go
-  cache shards(threads, options, {stream_of(data, root.path(), remote)});
+  room_for_two of(4, 2);
+  cache& shards = *of.shards;
   mds::detail::shard_ref zero = shards.acquire(0);
   const mds::detail::shard_ref one = shards.acquire(1);
   answer ahead;
@@ -195,25 +202,20 @@ TEST_CASE("what is held is not evicted; a prefetch is refused, an acquire waits"
   ahead.wait();
   CHECK(ahead.code == errc::cache_too_small);
   expect_error([&] { (void)shards.acquire(2); }, errc::cache_too_small, {"in use", "shard 2"});
-  CHECK(data.is_right(0, zero.bytes()));
+  CHECK(of.data.is_right(0, zero.bytes()));
 
   answer waiting;
   shards.async_acquire(2, {}, waiting.where, waiting.handler());
   zero = {};
   waiting.wait();
   REQUIRE_FALSE(waiting.code);
-  CHECK(data.is_right(2, waiting.ref.bytes()));
-  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+  CHECK(of.data.is_right(2, waiting.ref.bytes()));
+  CHECK(files_in(of.root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]") {
-  const dataset data({.shards = 4, .bytes = 4096});
-  const memory remote;
-  data.put(remote);
-  const scratch root;
-  mds::runtime threads(1);
-  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-               {stream_of(data, root.path(), remote)});
+  room_for_two of(4);
+  cache& shards = *of.shards;
   shards.set_next_use([](std::uint32_t shard, std::uint64_t) { return shard; });
   const auto prefetch = [&](std::uint32_t shard) {
     answer done;
@@ -225,17 +227,12 @@ TEST_CASE("a prefetch displaces only what is needed later than itself", "[cache]
   CHECK_FALSE(prefetch(3));
   CHECK_FALSE(prefetch(2));  // 3 is needed later, and goes
   CHECK(prefetch(3) == errc::cache_too_small);
-  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+  CHECK(files_in(of.root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") {
-  const dataset data({.shards = 3, .bytes = 4096});
-  const memory remote;
-  data.put(remote);
-  const scratch root;
-  mds::runtime threads(1);
-  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-               {stream_of(data, root.path(), remote)});
+  room_for_two of(3);
+  cache& shards = *of.shards;
   // Shard 0 is needed at 1 and never again, shard 1 at 9, shard 2, which is to come, at 5.
   std::atomic<std::uint64_t> now{0};
   shards.set_next_use([&](std::uint32_t shard, std::uint64_t from) -> std::uint64_t {
@@ -252,17 +249,12 @@ TEST_CASE("a prefetch waits for what is needed once more before it", "[cache]") 
   shards.async_prefetch(2, {}, later.where, later.prefetch_handler());
   later.wait();
   CHECK_FALSE(later.code);
-  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+  CHECK(files_in(of.root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("a prefetch does not take the room for which one before it was refused", "[cache]") {
-  const dataset data({.shards = 4, .bytes = 4096});
-  const memory remote;
-  data.put(remote);
-  const scratch root;
-  mds::runtime threads(GENERATE(1, 4));
-  cache shards(threads, options_of(root.path(), data.text().size() + 2 * 4112),
-               {stream_of(data, root.path(), remote)});
+  room_for_two of(4, GENERATE(1, 4));
+  cache& shards = *of.shards;
   // Shard 0 is needed at 1 and never again, shard 1 at 9. Shards 2 and 3 are to come, at 5 and 6:
   // when the second one is looked at, shard 0 is no longer needed.
   std::atomic<std::uint64_t> now{0};
@@ -275,7 +267,7 @@ TEST_CASE("a prefetch does not take the room for which one before it was refused
   (void)shards.acquire(1);
   std::promise<void> go;
   const std::shared_future<void> gone = go.get_future().share();
-  for (unsigned i = 0; i < threads.threads(); ++i) threads.post([gone] { gone.wait(); });
+  for (unsigned i = 0; i < of.threads.threads(); ++i) of.threads.post([gone] { gone.wait(); });
   now = 0;
   answer first, second;
   shards.async_prefetch(2, {}, first.where, first.prefetch_handler());
@@ -290,7 +282,7 @@ TEST_CASE("a prefetch does not take the room for which one before it was refused
   shards.async_prefetch(2, {}, again.where, again.prefetch_handler());
   again.wait();
   CHECK_FALSE(again.code);
-  CHECK(files_in(root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
+  CHECK(files_in(of.root.path()) == std::vector<std::string>{"shard.00001.mds", "shard.00002.mds"});
 }
 
 TEST_CASE("a refusal is none for what was asked for before it", "[cache]") {
