@@ -83,7 +83,7 @@ class http_transfer {
   [[nodiscard]] curl_off_t kept_by_system() const noexcept;
 
   /// libcurl calls it often while bytes move, and each second for the speed limit's sake. A slow
-  /// answer's bytes are handed out then: who counts them, or shows them, waits for no full block.
+  /// answer's bytes are handed out then, so that what counts or shows them waits for no full block.
   static int on_progress(void* self, curl_off_t, curl_off_t got, curl_off_t,
                          curl_off_t put) noexcept;
   [[nodiscard]] bool hand_out_each_second();
