@@ -2,10 +2,13 @@
 #include <mdstream/net/aws_sso.hpp>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <ctime>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "net/service.hpp"
 #include "support/catch.hpp"
@@ -16,6 +19,17 @@ using namespace service;
 
 // SHA-1 of "work", as sha1sum prints it.
 const std::string token_file = ".aws/e274eeff768c6396088ec6eb091f4bf4d47ab1e0.json";
+
+net::sso_login login_at(const keys::home& home, const std::string& url) {
+  return {.profile = "p",
+          .account = "123",
+          .role = "my role",
+          .region = "r",
+          .cached_as = "work",
+          .cache = home.path() + "/.aws",
+          .endpoint = url,
+          .token_endpoint = url};
+}
 
 TEST_CASE("a login's token buys keys, and one that is over says how to log in again",
           "[net][aws]") {
@@ -32,13 +46,7 @@ TEST_CASE("a login's token buys keys, and one that is over says how to log in ag
                          date}
                  : reply{401};
   });
-  const net::sso_aws_credentials provider(fetcher_for(threads), {.profile = "p",
-                                                                 .account = "123",
-                                                                 .role = "my role",
-                                                                 .region = "r",
-                                                                 .cached_as = "work",
-                                                                 .cache = home.path() + "/.aws",
-                                                                 .endpoint = portal.url()});
+  const net::sso_aws_credentials provider(fetcher_for(threads), login_at(home, portal.url()));
   check_refused(ask(provider), {"aws sso login --profile p"});
   home.write(token_file, R"({"accessToken": "hush", "expiresAt": "2001-01-01T00:00:00Z"})");
   check_refused(ask(provider), {"expired", "aws sso login"});
@@ -77,14 +85,7 @@ TEST_CASE("a session's token is refreshed in memory, and the file left as it is"
     return reply{200, R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
                       R"("sessionToken": "hush-token", "expiration": 2209086245000}})"};
   });
-  const net::sso_login login{.profile = "p",
-                             .account = "123",
-                             .role = "r",
-                             .region = "r",
-                             .cached_as = "work",
-                             .cache = home.path() + "/.aws",
-                             .endpoint = aws.url(),
-                             .token_endpoint = aws.url()};
+  const net::sso_login login = login_at(home, aws.url());
   const auto old_login = [&](const std::string& refresh) {
     home.write(token_file,
                R"({"accessToken": "old", "expiresAt": "2001-01-01T00:00:00Z", "clientId": "id", )"
@@ -140,19 +141,15 @@ struct portal {
 
   /// The login of a file whose token is good for so long.
   [[nodiscard]] net::sso_aws_credentials login(std::chrono::seconds left) {
+    return login(left, aws.url());
+  }
+  /// The same, where another service answers.
+  [[nodiscard]] net::sso_aws_credentials login(std::chrono::seconds left, const std::string& url) {
     home.write(token_file, R"({"accessToken": "hush-old", "expiresAt": ")" +
                                iso_time(net::wall_clock::now() + left) +
                                R"(", "clientId": "id", "clientSecret": "hush", )"
                                R"("refreshToken": "hush-refresh"})");
-    return {fetcher_for(threads),
-            {.profile = "p",
-             .account = "123",
-             .role = "r",
-             .region = "r",
-             .cached_as = "work",
-             .cache = home.path() + "/.aws",
-             .endpoint = aws.url(),
-             .token_endpoint = aws.url()}};
+    return {fetcher_for(threads), login_at(home, url)};
   }
 };
 
@@ -180,6 +177,68 @@ TEST_CASE("a token that the portal refuses is refreshed once", "[net][aws]") {
   check_refused(ask(one.login(std::chrono::hours(1))), {"401", "aws sso login --profile p"});
   CHECK(one.refreshed == 2);
   CHECK(one.refused == 3);
+}
+
+// Two questions at a time, as stores of one login ask them.
+struct two_questions {
+  std::atomic<int> tokens{0}, keys_given{0}, refused{0};
+
+  void wait_until(const std::function<bool()>& happened) const {
+    for (int i = 0; i < 6000 && !happened(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  [[nodiscard]] static std::string keys() {
+    return R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
+           R"("sessionToken": "hush-token", "expiration": 2209086245000}})";
+  }
+  static void ask_both(const net::sso_aws_credentials& provider) {
+    keys::answer other;
+    std::thread beside([&] { other = ask(provider); });
+    const keys::answer one = ask(provider);
+    beside.join();
+    check_keys(one, "SSO", "\"p\"");
+    check_keys(other, "SSO", "\"p\"");
+  }
+};
+
+TEST_CASE("a refresh token of one use serves two questions at a time", "[net][aws]") {
+  portal one;
+  two_questions both;
+  const server aws([&](const scripted_request& asked) {
+    if (asked.target == "/token") {
+      const bool first = both.tokens++ == 0;
+      both.wait_until([&] { return first ? both.tokens == 2 : both.keys_given > 0; });
+      if (!first) return reply{400, R"({"error": "invalid_grant"})"};
+      return reply{200, R"({"accessToken": "hush-new", "expiresIn": 3600})"};
+    }
+    if (asked.header("x-amz-sso_bearer_token") != "hush-new") return reply{401};
+    ++both.keys_given;
+    return reply{200, two_questions::keys()};
+  });
+  two_questions::ask_both(one.login(std::chrono::seconds(-1), aws.url()));
+  CHECK(both.tokens == 2);
+}
+
+TEST_CASE("a token that was refreshed while the portal refused the old one is not again",
+          "[net][aws]") {
+  portal one;
+  two_questions both;
+  const server aws([&](const scripted_request& asked) {
+    if (asked.target == "/token") {
+      ++both.tokens;
+      return reply{200, R"({"accessToken": "hush-new", "expiresIn": 3600})"};
+    }
+    if (asked.header("x-amz-sso_bearer_token") == "hush-new") {
+      ++both.keys_given;
+      return reply{200, two_questions::keys()};
+    }
+    const bool first = both.refused++ == 0;
+    both.wait_until([&] { return first ? both.refused == 2 : both.keys_given > 0; });
+    return reply{401};
+  });
+  two_questions::ask_both(one.login(std::chrono::hours(1), aws.url()));
+  CHECK(both.refused == 2);
+  CHECK(both.tokens == 1);
 }
 
 TEST_CASE("keys of a login that expire beyond what a clock counts never do", "[net][aws]") {

@@ -5,9 +5,11 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -246,6 +248,45 @@ TEST_CASE("a connection that the server has closed is replaced, also for a body"
     while (server.open_connections() > 0) std::this_thread::yield();
   }
   CHECK(server.connections() == 5);
+}
+
+// The request came, and its connection, which had served another before, ends without an answer:
+// the server may have closed it at that moment, and libcurl asks again on a new one.
+TEST_CASE("a body that goes again on another connection begins with its first byte", "[net]") {
+  std::atomic<int> requests{0};
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (++requests % 3 == 2) return to.close();
+    to.answer("200 OK", request.body);
+  });
+  mds::runtime threads(1);
+  const net::http_client client(threads);
+  std::string sent(200'000, ' ');
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>('a' + i % 23);
+  const auto put = [&](net::http_body body) {
+    return send(client, {.method = "PUT", .url = server.url(), .body = std::move(body)});
+  };
+  REQUIRE_FALSE(put(net::http_body::of({})).code);
+  const outcome again = put(net::http_body::of(mds::as_bytes(sent)));
+  INFO(again.text());
+  REQUIRE_FALSE(again.code);
+  CHECK(again.answer.text == sent);
+  CHECK(requests == 3);
+  for (const scripted_request& each : server.requests())
+    CHECK((each.body.empty() || each.body == sent));
+
+  // What was pulled cannot be pulled again: the request fails, and nothing short is sent.
+  REQUIRE_FALSE(put(net::http_body::of({})).code);
+  std::size_t at = 0;
+  const outcome pulled = put(net::http_body::from(
+      [&](mds::mutable_bytes into) {
+        const std::size_t some = std::min(into.size(), sent.size() - at);
+        std::memcpy(into.data(), sent.data() + at, some);
+        at += some;
+        return some;
+      },
+      sent.size()));
+  CHECK(pulled.code == errc::unavailable);
+  CHECK(server.requests().back().body == sent);
 }
 
 TEST_CASE("a proxy gets the whole URL", "[net]") {

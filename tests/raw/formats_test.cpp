@@ -281,6 +281,86 @@ TEST_CASE("the sum of a tar header may be one of signed bytes", "[raw]") {
   }
 }
 
+namespace raw_formats_test {
+
+/// A member whose header has these bytes in the place of its size.
+std::string with_size(std::string member, std::string_view field) {
+  member.replace(124, 12, field);
+  member.replace(148, 8, "        ");
+  unsigned sum = 0;
+  for (const char c : member.substr(0, 512)) sum += static_cast<unsigned char>(c);
+  char digits[8];
+  std::snprintf(digits, sizeof digits, "%06o", sum);
+  member.replace(148, 7, digits, 7);
+  return member;
+}
+
+/// GNU's form of a size: a bit, and a number of 95 bits.
+std::string binary_size(const std::vector<unsigned char>& last) {
+  std::string out(12, '\0');
+  out[0] = '\x80';
+  for (std::size_t i = 0; i < last.size(); ++i)
+    out[out.size() - last.size() + i] = static_cast<char>(last[i]);
+  return out;
+}
+
+std::string pax(const std::string& records) { return tar_member("PaxHeaders/a", records, 'x'); }
+
+}  // namespace raw_formats_test
+
+TEST_CASE("sizes of members may be binary, or stand in a pax record before them", "[raw]") {
+  using namespace raw_formats_test;
+  const raw::options about{.format = "webdataset"};
+  const std::string data(300, 'd'), zeros = "00000000000", next = tar_member("b.txt", "next");
+  const auto check = [&](const std::string& member) {
+    const found all = read(about, {{"1.tar", member + next}});
+    CHECK(all.column("__key__") == texts{"a", "b"});
+    CHECK(all.column("txt") == texts{data, "next"});
+  };
+  const std::string plain = tar_member("a.txt", data);
+  check(with_size(plain, binary_size({1, 44})));
+  // A record is taken and the header's size is not, whatever that is; for one member alone.
+  check(pax("12 size=300\n") + with_size(plain, std::string_view(zeros.c_str(), 12)));
+  check(pax("14 path=a.txt\n12 size=300\n") +
+        with_size(tar_member("z", data), binary_size({7, 7})));
+
+  const auto refused = [&](const std::string& member,
+                           std::initializer_list<std::string_view> text) {
+    refuse(about, {{"1.tar", member + next}}, errc::corrupt, text);
+  };
+  refused(with_size(plain, std::string(12, '\xFF')), {"negative or too large", "byte 124"});
+  refused(with_size(plain, "\x81" + binary_size({}).substr(1)), {"negative or too large"});
+  refused(with_size(plain, binary_size({1, 0, 0, 0, 0, 0, 0, 0, 1})), {"too large", "byte 124"});
+  refused(with_size(plain, binary_size({0x50, 0, 0, 0, 0, 0, 0, 0})), {"62 bits", "byte 124"});
+  refused(with_size(plain, binary_size({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF})),
+          {"62 bits"});
+  refused(with_size(plain, binary_size({1, 0, 0, 0, 0})), {"cut short", "4294967296 bytes"});
+  refused(with_size(plain, "00000000458 "), {"not an octal number", "byte 124"});
+  for (const char* record : {"12 size=30x\n", "11 size=-3\n", "29 size=99999999999999999999\n"})
+    refused(pax(record) + plain, {"record's size is not a number", "byte 512"});
+  for (const char* record :
+       {"13 size=300\n", "11 size=300\n", "x size=300\n", "11 size300\n", "2 \n", "12size=300\n\n"})
+    refused(pax(record) + plain, {"not a length, a key and a value", "byte 512"});
+}
+
+TEST_CASE("a member of more than 8 GiB has the size that its header tells", "[raw]") {
+  using namespace raw_formats_test;
+  const std::uint64_t size = (std::uint64_t{1} << 33) + 5;
+  const auto size_of = [&](const std::string& headers) {
+    const auto member = raw::detail::tar_reader::read(
+        {.offset = 1024, .bytes = mds::as_bytes(headers), .object_bytes = std::uint64_t{1} << 34},
+        0);
+    REQUIRE(member);
+    CHECK(member->begin == 1024);
+    CHECK(member->data == 1024 + headers.size());
+    CHECK(member->end == member->data + (size + 511) / 512 * 512);
+    return member->size;
+  };
+  const std::string header = tar_member("a.bin", "");
+  CHECK(size_of(with_size(header, binary_size({2, 0, 0, 0, 5}))) == size);
+  CHECK(size_of(pax("19 size=8589934597\n") + header) == size);
+}
+
 TEST_CASE("names of members are taken apart as WebDataset does", "[raw]") {
   using namespace raw_formats_test;
   const auto split = [](const char* name) -> std::string {

@@ -1,5 +1,8 @@
+#include <mdstream/store/detail/file.hpp>
 #include <mdstream/store/local.hpp>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <chrono>
@@ -56,6 +59,42 @@ TEST_CASE("a temporary file of a writer that was killed is not an object", "[sto
   const scratch root;
   std::ofstream(root / ".mdstream-0123456789abcdef.tmp") << "half";
   CHECK(mds::store::local(root.path()).list("").empty());
+}
+
+TEST_CASE("with its last object a directory goes, and what killed writers left in it", "[store]") {
+  const scratch root;
+  const mds::store::local store(root.path());
+  const std::string left = root / "a/b/.mdstream-0123456789abcdef.tmp",
+                    lives = root / "a/b/.mdstream-fedcba9876543210.tmp";
+  const auto write_all = [&] {
+    store.write("a/b/x", mds::as_bytes("1"));
+    std::ofstream(left) << "half";
+  };
+  write_all();
+  store.remove("a/b/x");
+  CHECK(std::filesystem::is_empty(root.path()));
+  CHECK(std::filesystem::exists(root.path()));
+
+  // Not beside another object, another file, or one that is being written.
+  write_all();
+  store.write("a/b/y", mds::as_bytes("2"));
+  store.remove("a/b/x");
+  CHECK(std::filesystem::exists(left));
+  CHECK(store.list("").size() == 1);
+  std::filesystem::rename(root / "a/b/y", root / "a/b/.mdstream-notes");
+  store.remove("a/b/x");
+  CHECK(std::filesystem::exists(left));
+  CHECK(std::filesystem::exists(root / "a/b/.mdstream-notes"));
+  std::filesystem::remove(root / "a/b/.mdstream-notes");
+  {
+    std::ofstream(lives) << "half";
+    const mds::detail::unique_fd writer = mds::detail::open_file(lives, O_RDONLY);
+    REQUIRE(mds::detail::lock_descriptor(writer.get(), LOCK_EX | LOCK_NB) == 0);
+    store.remove("a/b/x");
+    CHECK(std::filesystem::exists(lives));
+  }
+  store.remove("a/b/x");  // there is none; the writer was killed meanwhile
+  CHECK(std::filesystem::is_empty(root.path()));
 }
 
 TEST_CASE("a listing that cannot see what an entry is fails, and leaves out none", "[store]") {
