@@ -437,6 +437,44 @@ TEST_CASE("without a hash to check, compressed shards are still checked by their
   CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
 }
 
+TEST_CASE("without a hash, a compressed shard that is damaged or of another size is seen",
+          "[cache]") {
+  const dataset data({.shards = 1, .zipped = true, .hashed = false});
+  const std::string name = dataset::name(0, true);
+  const std::vector<std::byte> right = data.zip(0);
+  // As long as the index says, by a frame that decompressors skip.
+  const auto of_right_size = [&](const std::vector<std::byte>& content) {
+    std::vector<std::byte> zip = mds::codec::zstd::open("zstd:1").compress(content);
+    REQUIRE(zip.size() + 8 <= right.size());
+    const auto left = static_cast<std::uint32_t>(right.size() - zip.size() - 8);
+    for (const std::uint32_t word : {std::uint32_t{0x184D2A50}, left})
+      for (int i = 0; i < 4; ++i) zip.push_back(static_cast<std::byte>(word >> (8 * i)));
+    zip.resize(right.size());
+    return zip;
+  };
+  const std::vector<std::byte> raw = data.raw(0);
+  std::vector<std::byte> no_frame = right, half = right;
+  no_frame[0] ^= std::byte{1};
+  std::fill(half.begin() + static_cast<std::ptrdiff_t>(half.size() / 2), half.end(), std::byte{});
+  const std::vector<std::vector<std::byte>> wrong{
+      no_frame, of_right_size({raw.begin(), raw.end() - 16}),        // shorter
+      of_right_size(std::vector<std::byte>(raw.size() + 16)),        // longer
+      of_right_size(std::vector<std::byte>(std::size_t{64} << 20)),  // far longer
+      of_right_size({})};
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    INFO(i);
+    setting here(data, 3, "");
+    here.remote.write(name, wrong[i]);
+    here.open();
+    const std::uint64_t before = here.remote.reads();
+    expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt, {"shard 0", name});
+    CHECK(here.remote.reads() == before + 3);
+    CHECK(files_in(here.root.path()).empty());
+    here.remote.write(name, right);
+    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
+  }
+}
+
 TEST_CASE("what another attempt would meet again is not tried again", "[cache]") {
   const dataset data({.shards = 2});
   setting here(data, 5);
