@@ -69,6 +69,8 @@ extern "C" CURLcode(curl_easy_perform)(CURL* easy) {
   return of->ends.at(of->fresh.size() - 1);
 }
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wvarargs"  // libcurl's own declaration has the enumeration there
 extern "C" CURLcode(curl_easy_setopt)(CURL* easy, CURLoption option, ...) {
   using function = CURLcode (*)(CURL*, CURLoption, ...);
   static const auto real = reinterpret_cast<function>(::dlsym(RTLD_NEXT, "curl_easy_setopt"));
@@ -80,3 +82,4 @@ extern "C" CURLcode(curl_easy_setopt)(CURL* easy, CURLoption option, ...) {
   if (of != nullptr && option == CURLOPT_FRESH_CONNECT) of->next_is_fresh = value != nullptr;
   return real(easy, option, value);
 }
+#pragma GCC diagnostic pop
