@@ -51,7 +51,7 @@ struct answer {
 
 /// A cache that has room for two shards.
 struct room_for_two {
-  explicit room_for_two(std::uint32_t count, std::size_t pool = 1)
+  explicit room_for_two(std::uint32_t count, unsigned pool = 1)
       : data({.shards = count, .bytes = 4096}), threads(pool) {
     data.put(remote);
     auto options = options_of(root.path(), data.text().size() + 2 * 4112);
