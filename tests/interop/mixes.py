@@ -3,7 +3,8 @@
 
 Live runs of one or two ranks and their DataLoader workers begin with one of the two, go on with the other in the middle of the epoch
 and end with the first, in one cache directory for both. Runs of more nodes than a machine has are held against the plan that the
-package makes for them, and go on in another world. What one of the two refuses, the other has to refuse.
+package makes for them, and go on in another world. What one of the two refuses, the other has to refuse, but for states of the end of
+an epoch, among the samples that canonical nodes repeat: there mdstream has to give the rest of the epoch that it reads as a whole.
 Usage: mixes.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
 """
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from collections import Counter
 from multiprocessing.connection import wait
 
 warnings.simplefilter('ignore')
@@ -39,6 +41,12 @@ HANGS = 300  # seconds; ends what would hang
 
 class Refused(Exception):
     pass
+
+
+class OnlyTheirsRefuses(AssertionError):
+    def __init__(self, why, ours):
+        super().__init__(f'only MosaicML Streaming refuses: {why}')
+        self.ours = ours
 
 
 def random_weights(rng, streams):
@@ -182,6 +190,25 @@ def check(what, got, expected):
                                  f'{ours[first:first + 1]} instead of {theirs[first:first + 1]}')
 
 
+def is_among_repeated(refusal, state, dealt):
+    """Whether the package refuses a state behind the samples of an epoch, in which so many are dealt because some are repeated."""
+    return 'Resuming further into the dataset' in refusal and json.loads(state)['sample_in_epoch'] <= dealt
+
+
+def check_rest(program, case, folder, rest):
+    """Holds the rest of an epoch against what one rank reads of all of it; the last global batch may repeat more, to fill the ranks.
+    Returns how many are dealt at most."""
+    had, rest = case['resume']['sample_in_epoch'], rest[::case['replication'] or 1]
+    whole = sum(by_mdstream(program, {**case, 'world': [1, 1, 1], 'replication': None}, folder, None, None)[0][0], [])
+    size = case['batch_size'] * len(rest)
+    for t in range(max(-(-(len(whole) - had) // size), *map(len, rest))):
+        got = Counter(i for batches in rest for i in sum(batches[t:t + 1], []))
+        expected = Counter(whole[had + t * size:][:size])
+        if expected - got or (got != expected and had + (t + 1) * size <= len(whole)):
+            raise AssertionError(f'the rest, batch {t}: {got} instead of {expected}')
+    return len(whole) + size - 1
+
+
 def whole_epochs(case, theirs, ours):
     """What both read, or None where both refuse."""
     answers, refusals = [], []
@@ -189,9 +216,12 @@ def whole_epochs(case, theirs, ours):
         try:
             answers.append(read())
         except Refused as error:
-            refusals.append(str(error))
+            refusals.append((read, str(error)))
     if len(refusals) == 1:
-        raise AssertionError(f'only one of them refuses: {refusals[0]}')
+        refused, why = refusals[0]
+        if refused is theirs:
+            raise OnlyTheirsRefuses(why, answers[0])
+        raise AssertionError(f'only mdstream refuses: {why}')
     return answers or None
 
 
@@ -213,8 +243,20 @@ def run_live(program, case, rng, folder):
     if common < 4:
         return True
     first = rng.randrange(1, common - 2)
-    second = rng.randrange(1, common - first)
-    programs = [lambda *args: by_python(case, folder, *args), lambda *args: by_mdstream(program, case, folder, *args)]
+    second = rng.randrange(1, common - first - 1)  # two are left: of one, ranks may repeat other samples
+    dealt = sum(len(batch) for batches in whole for batch in batches)
+
+    def ours_reads(batches, state):
+        return by_mdstream(program, case, folder, batches, state)
+
+    def theirs_reads(batches, state):
+        try:
+            return by_python(case, folder, batches, state)
+        except Refused as error:
+            if state is None or not is_among_repeated(str(error), state, dealt):
+                raise
+            return ours_reads(batches, state)
+    programs = [theirs_reads, ours_reads]
     if rng.random() < .5:
         programs.reverse()
     begin, go_on = programs
@@ -255,7 +297,12 @@ def run_planned(program, case, rng, folder):
         state = case['resume'] and json.dumps({
             'epoch': 0, 'sample_in_epoch': case['resume']['sample_in_epoch'], 'num_canonical_nodes': case['ncn'],
             'shuffle_seed': case['seed'], 'initial_physical_nodes': ipn})
-        answers = whole_epochs(case, lambda: plan(case), lambda: by_mdstream(program, case, folder, None, state)[0])
+        try:
+            answers = whole_epochs(case, lambda: plan(case), lambda: by_mdstream(program, case, folder, None, state)[0])
+        except OnlyTheirsRefuses as error:
+            if not is_among_repeated(str(error), state, check_rest(program, case, folder, error.ours)):
+                raise
+            answers = None
         if answers is not None:
             check('plan', answers[1], answers[0])
             read += 1

@@ -69,7 +69,7 @@ class configurations {
     out.batch_size = 1 + below(9);
     out.start = {
         .epoch = below(5),
-        .sample_in_epoch = below(3) ? 0 : below(out.mix.epoch_size + 2),
+        .sample_in_epoch = below(3) ? 0 : below(out.mix.epoch_size + 9),
         .num_canonical_nodes = below(4) ? out.parallel.nodes * (1 + below(3)) : 1 + below(6),
         .shuffle_seed = out.options.shuffle_seed,
         .shuffle_block_size = 2 + below(one_of<std::uint64_t>({20, 200, 3000}))};

@@ -296,17 +296,28 @@ inline array from_global_order(const ids& sequence, std::uint64_t nodes, std::ui
 
 inline array partition(const mdstream::detail::partition_request& q) {
   const std::uint64_t world = q.nodes * q.ranks_per_node;
-  if (q.samples + world - q.samples % world < q.drop_first) throw failure("beyond the end");
+  // Further than the reference goes: its own states of an epoch's end, where rows repeat samples.
+  const auto refuse_beyond = [&](mdstream::detail::partition_request first) {
+    first.drop_first = 0;
+    const ids all = orig_partition(first).data;
+    const auto dealt = std::count_if(all.begin(), all.end(), [](std::int64_t i) { return i >= 0; });
+    if (q.drop_first >
+        std::max(q.samples + world - q.samples % world, static_cast<std::uint64_t>(dealt)))
+      throw failure("beyond the end");
+  };
   const std::uint64_t ncn = q.num_canonical_nodes;
   if (q.algo == mdstream::partition_algo::orig || !q.initial_physical_nodes ||
-      (q.nodes <= ncn && ncn % q.nodes == 0) || (q.nodes > ncn && q.nodes % ncn == 0))
+      (q.nodes <= ncn && ncn % q.nodes == 0) || (q.nodes > ncn && q.nodes % ncn == 0)) {
+    refuse_beyond(q);
     return orig_partition(q);
+  }
   const std::uint64_t global = world * q.batch_size;
   const std::uint64_t initial = *q.initial_physical_nodes * q.ranks_per_node;
   if (global % initial) throw failure("global batch");
   auto first = q;
   first.nodes = *q.initial_physical_nodes;
   first.batch_size = global / initial;
+  refuse_beyond(first);
   return from_global_order(orig_partition(first).global_order(), q.nodes, q.ranks_per_node,
                            q.workers_per_rank, q.batch_size);
 }

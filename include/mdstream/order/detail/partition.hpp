@@ -56,7 +56,9 @@ class partition {
       original.nodes = *request.initial_physical_nodes;
       original.batch_size = global / ranks;
     }
-    lay_out(original);
+    measure(original);
+    check_start(request);
+    lay_out();
     deal(original);
   }
 
@@ -144,10 +146,17 @@ class partition {
         detail::checked_add(detail::checked_add(r.samples, widest, "places of a partition"), ranks,
                             "places of a partition"),
         round, "places of a partition"));
-    const std::uint64_t slack = ranks - r.samples % ranks;
-    if (r.samples + slack < r.drop_first)
+  }
+
+  /// Refuses a start beyond all that was dealt. The reference takes one behind the samples and
+  /// those that ranks repeat; an epoch's last states also count those that rows repeat.
+  void check_start(const partition_request& r) const {
+    const std::uint64_t ranks = r.nodes * r.ranks_per_node;
+    const std::uint64_t slack = ranks - samples_ % ranks, all = nodes_ * ranks_;
+    const std::uint64_t dealt = detail::ceil_div(width_ * rows_, all) * all;
+    if (r.drop_first > std::max(samples_ + slack, dealt))
       detail::refuse("resuming at sample " + std::to_string(r.drop_first) +
-                     " of an epoch that has " + std::to_string(r.samples));
+                     " of an epoch that has " + std::to_string(samples_));
   }
 
   [[nodiscard]] static bool changed_world(const partition_request& r) {
@@ -156,19 +165,26 @@ class partition {
            !(r.nodes <= ncn && ncn % r.nodes == 0) && !(r.nodes > ncn && r.nodes % ncn == 0);
   }
 
-  void lay_out(const partition_request& r) {
+  void measure(const partition_request& r) {
     rows_ = r.num_canonical_nodes;
     samples_ = r.samples;
     nodes_ = r.nodes;
+    ranks_ = r.ranks_per_node;
+    filled_ = detail::ceil_div(samples_, rows_);
+    width_ = detail::ceil_div(filled_, nodes_of_row()) * nodes_of_row();
+  }
+
+  [[nodiscard]] std::uint64_t nodes_of_row() const noexcept {
+    return rows_ < nodes_ ? nodes_ / rows_ : 1;
+  }
+
+  void lay_out() {
     if ((rows_ < nodes_ && nodes_ % rows_ != 0) || (nodes_ < rows_ && rows_ % nodes_ != 0))
       detail::refuse("of " + std::to_string(rows_) + " canonical nodes and " +
                      std::to_string(nodes_) + " nodes one must divide the other");
-    filled_ = detail::ceil_div(samples_, rows_);
-    const std::uint64_t ratio = rows_ < nodes_ ? nodes_ / rows_ : 1;
-    const std::uint64_t pad = (ratio - filled_ % ratio) % ratio;
-    width_ = filled_ + pad;
+    const std::uint64_t pad = width_ - filled_;
     cut_ = samples_ > rows_ || (samples_ == rows_ && rows_ >= nodes_);
-    if (cut_ && pad != 0) pad_rows(pad, ratio);
+    if (cut_ && pad != 0) pad_rows(pad, nodes_of_row());
   }
 
   /// The row's end is filled from before the last ratio - 1 entries; Python's slices clip at the
@@ -186,7 +202,6 @@ class partition {
   }
 
   void deal(const partition_request& r) {
-    ranks_ = r.ranks_per_node;
     batch_size_ = r.batch_size;
     dropped_ = r.drop_first - r.drop_first % nodes_;
     const std::uint64_t places = width_ * rows_;
