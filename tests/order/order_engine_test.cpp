@@ -138,4 +138,22 @@ TEST_CASE("what is said to be left out is what no batch of the epoch has", "[ord
   CHECK((missing[0] + missing[1] == 0) == leaves_none);
 }
 
+TEST_CASE("an epoch has the least number of full batches in any world", "[order]") {
+  using enum mdstream::batching_method;
+  const auto batching = GENERATE(random, stratified, per_stream, device_per_stream);
+  INFO(to_string(batching));
+  const std::vector<mdstream::stream_shards> streams{{.samples = {130, 57}}, {.samples = {95}}};
+  const engine e(streams, {.batching = batching});
+  const std::uint64_t least = e.least_batches(24);
+  CHECK(e.full_batches({}, 24, {.num_canonical_nodes = 1}) == least);
+  for (const std::uint64_t nodes : {1, 2, 3, 4, 6})
+    for (const std::uint64_t ranks : {1, 2, 4})
+      for (const std::uint64_t canonical : {12, 24, 60}) {
+        if (24 % (nodes * ranks) != 0) continue;
+        INFO(nodes << " x " << ranks << ", " << canonical);
+        const mdstream::world w{.nodes = nodes, .ranks_per_node = ranks};
+        CHECK(e.full_batches(w, 24 / w.num_ranks(), {.num_canonical_nodes = canonical}) >= least);
+      }
+}
+
 }  // namespace order_engine_test

@@ -94,6 +94,32 @@ TEST_CASE("a killed run goes on anywhere with the same global batches", "[order]
   CHECK(walks > 10);
 }
 
+TEST_CASE("phases count the batches that their method makes, in every world", "[order]") {
+  using enum mdstream::batching_method;
+  const auto batching = GENERATE(random, stratified, per_stream, device_per_stream);
+  INFO(to_string(batching));
+  const std::vector<mdstream::stream_shards> streams{{.samples = {20, 3}}, {.samples = {25}}};
+  const std::vector<mdstream::mix_phase> phases{{.weights = {{}, {}}},
+                                                {.first_batch = 5, .weights = {{}, {}}}};
+  const mdstream::mix_schedule<mdstream::shuffle::any> schedule(
+      streams, {.shuffle_block_size = 30, .batching = batching}, phases, 12);
+  const std::uint64_t each = batching == random ? 4 : 3;
+  CHECK(schedule.engine(0).least_batches(12) == each);
+  for (const mdstream::world& w : {mdstream::world{}, mdstream::world{.ranks_per_node = 6},
+                                   mdstream::world{.nodes = 2, .ranks_per_node = 3}})
+    for (std::uint64_t t = 0; t < 9; ++t) {
+      INFO(w.text() << ", batch " << t);
+      const auto at = schedule.at(t);
+      CHECK(at.phase == (t < 5 ? 0U : 1U));
+      CHECK(at.epoch == (t < 5 ? t / each : 2 + (t - 5) / each));
+      const auto order = schedule.order(at, w, 12 / w.num_ranks(), {.num_canonical_nodes = 2});
+      REQUIRE(order.global_batches() >= at.batches_left);
+      batch ids(12 * at.batches_left);
+      order.ids(0, ids);
+      CHECK(std::ranges::count(ids, -1) == 0);
+    }
+}
+
 std::vector<mdstream::mix_phase> two_phases() {
   return {
       {.first_batch = 0, .weights = {{.proportion = 1.0}, {.proportion = 0.0}}, .epoch_size = 480},

@@ -20,9 +20,10 @@
 namespace mdstream::inline v0 {
 
 /// The order of a run in phases. A phase has its own resampling and shuffle, in epochs of whole
-/// global batches (what does not fill the last one is left out); epochs are counted over all
-/// phases, so that no two are alike. The number of a global batch fixes everything: a run goes on
-/// from it on any world with the same global batch size. Immutable; any thread may ask.
+/// global batches, as many as its method makes in every world (what fills none is left out); epochs
+/// are counted over all phases, so that no two are alike. The number of a global batch fixes
+/// everything: a run goes on from it on any world with the same global batch size. Immutable; any
+/// thread may ask.
 template <shuffler Shuffler>
 class mix_schedule {
  public:
@@ -140,11 +141,12 @@ class mix_schedule {
           last.first_epoch + detail::ceil_div(p.first_batch - last.first_batch, last.batches);
     }
     order_engine<Shuffler> engine(streams, options, shuffler);
-    const std::uint64_t batches = engine.epoch_size() / global_batch_size_;
+    const std::uint64_t batches = engine.least_batches(global_batch_size_);
     if (batches == 0)
       detail::refuse(name + " has epochs of " + std::to_string(engine.epoch_size()) +
                      " samples, which do not fill a global batch of " +
-                     std::to_string(global_batch_size_));
+                     std::to_string(global_batch_size_) + " with batching \"" +
+                     std::string(to_string(options.batching)) + '"');
     phases_.push_back({p.first_batch, first_epoch, batches, std::move(engine)});
   }
 

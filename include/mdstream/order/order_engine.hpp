@@ -80,6 +80,13 @@ class order_engine {
     return detail::count_full_batches(request(parallel, batch_size, start, nullptr), opener());
   }
 
+  /// Full global batches that an epoch has in any world: what fills none of its method, or only
+  /// together with repeated samples, does not count. Throws `errc::invalid_argument` where a stream
+  /// has no share in a batch. O(streams).
+  [[nodiscard]] std::uint64_t least_batches(std::uint64_t global_batch_size) const {
+    return detail::count_least_batches(request({}, global_batch_size, {}, nullptr), opener());
+  }
+
   /// Samples of each stream that no batch of an epoch has, because they do not fill one of their
   /// method; none with `batching_method::random` and `once`. Throws as `epoch`. O(streams).
   [[nodiscard]] std::vector<std::uint64_t> left_out(const world& parallel, std::uint64_t batch_size,

@@ -44,6 +44,11 @@ using open_shuffle = std::function<any_sequence(const shuffle_task&)>;
 [[nodiscard]] std::uint64_t count_full_batches(const epoch_request& request,
                                                const open_shuffle& open);
 
+/// Full global batches that an epoch has in any world, with any canonical nodes: nothing that is
+/// repeated counts. Throws `errc::invalid_argument` where a stream has no share in one. O(streams).
+[[nodiscard]] std::uint64_t count_least_batches(const epoch_request& request,
+                                                const open_shuffle& open);
+
 /// Samples of each stream that no global batch of the epoch has. Throws as `make_epoch`.
 /// O(streams).
 [[nodiscard]] std::vector<std::uint64_t> count_left_out(const epoch_request& request,

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -70,6 +71,22 @@ class epoch_builder {
       return std::min(deal.global_batches(), deal.samples_per_rank() / deal.batch_size());
     }
     return mdstream::detail::full_batches(build());
+  }
+
+  [[nodiscard]] std::uint64_t least_batches() const {
+    const std::vector<std::uint64_t>& choose = request_.mix.choose;
+    switch (request_.options.batching) {
+      case batching_method::random:
+      case batching_method::once: break;
+      case batching_method::stratified: return rows_of_shares(choose, shares());
+      case batching_method::per_stream:
+      case batching_method::device_per_stream: {
+        std::uint64_t batches = 0;
+        for (const std::uint64_t samples : choose) batches += samples / global_batch_;
+        return batches;
+      }
+    }
+    return request_.mix.epoch_size / global_batch_;
   }
 
   /// Samples of each stream that no global batch has.
@@ -163,7 +180,20 @@ class epoch_builder {
              std::to_string(given));
     const std::vector<std::uint64_t> order = numpy::argsort(left);
     for (std::uint64_t i = 0; i < global_batch_ - given; ++i) ++share[order[order.size() - 1 - i]];
+    for (std::size_t k = 0; k < share.size(); ++k)
+      if (share[k] == 0)
+        refuse("stream " + std::to_string(k) + " has no share in a global batch of " +
+               std::to_string(global_batch_) + " samples");
     return share;
+  }
+
+  /// Global batches that have a full share of every stream.
+  [[nodiscard]] static std::uint64_t rows_of_shares(std::span<const std::uint64_t> samples,
+                                                    std::span<const std::uint64_t> share) {
+    std::uint64_t batches = max_samples;
+    for (std::size_t k = 0; k < share.size(); ++k)
+      batches = std::min(batches, samples[k] / share[k]);
+    return batches;
   }
 
   /// A stream's samples one by one, for every global batch to take its share.
@@ -176,12 +206,12 @@ class epoch_builder {
 
   [[nodiscard]] std::vector<std::uint64_t> stratified_leaves_out() const {
     const std::vector<std::uint64_t> share = shares();
-    std::uint64_t batches = max_samples;
-    for (std::size_t k = 0; k < streams(); ++k) {
-      const partition deal = deal_of_singles(request_.mix.choose[k], 1);
-      batches = std::min(batches, deal.samples_per_rank() * deal.ranks() / share[k]);
+    std::vector<std::uint64_t> out = request_.mix.choose, dealt;
+    for (const std::uint64_t samples : out) {
+      const partition deal = deal_of_singles(samples, 1);
+      dealt.push_back(deal.samples_per_rank() * deal.ranks());
     }
-    std::vector<std::uint64_t> out = request_.mix.choose;
+    const std::uint64_t batches = rows_of_shares(dealt, share);
     for (std::size_t k = 0; k < streams(); ++k) out[k] -= std::min(out[k], batches * share[k]);
     return out;
   }
@@ -214,14 +244,7 @@ class epoch_builder {
       parts.push_back(dealt_sequence(deal, std::move(stream.source)));
     }
     const std::vector<std::uint64_t> share = shares();
-    std::uint64_t batches = max_samples;
-    for (std::size_t k = 0; k < streams(); ++k) {
-      if (share[k] == 0)
-        refuse("stream " + std::to_string(k) + " has no share in a global batch of " +
-               std::to_string(global_batch_) + " samples");
-      batches = std::min(batches, samples[k] / share[k]);
-    }
-    return finish(side_by_side(std::move(parts), share, batches));
+    return finish(side_by_side(std::move(parts), share, rows_of_shares(samples, share)));
   }
 
   [[nodiscard]] epoch_order per_stream() const {
@@ -350,6 +373,11 @@ MDSTREAM_INLINE std::uint64_t count_batches(const epoch_request& request,
 MDSTREAM_INLINE std::uint64_t count_full_batches(const epoch_request& request,
                                                  const open_shuffle& open) {
   return epoch_builder(request, open).full_batches();
+}
+
+MDSTREAM_INLINE std::uint64_t count_least_batches(const epoch_request& request,
+                                                  const open_shuffle& open) {
+  return epoch_builder(request, open).least_batches();
 }
 
 MDSTREAM_INLINE std::vector<std::uint64_t> count_left_out(const epoch_request& request,
