@@ -8,7 +8,10 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 
+#include <cstdint>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 namespace progress_test {
@@ -41,7 +44,7 @@ class replay {
     if (name == "construct") {
       CHECK(engine_.epoch_size() == s["epoch_size"].get<std::uint64_t>());
     } else if (name == "state_dict") {
-      CHECK(run_.state(handed_out_, world_) == point_of(s["out"]));
+      check_state(point_of(s["out"]));
     } else if (name == "epoch") {
       check_epoch(s["batches"], s["batches"].size() + 1);
     } else if (name == "partial_epoch") {
@@ -76,6 +79,13 @@ class replay {
          .shuffle_block_size = golden::count_of(k.value("shuffle_block_size", json())),
          .batching = *mdstream::parse_batching_method(k.value("batching_method", "random"))},
         mdstream::shuffle::any(k.value("shuffle_algo", "py1e")));
+  }
+
+  /// The reference does not keep the ranks.
+  void check_state(mdstream::resume_point expected) const {
+    if (mdstream::detail::deals_streams(engine_.options().batching))
+      expected.initial_ranks_per_node = 1;
+    CHECK(run_.state(handed_out_, world_) == expected);
   }
 
   /// Batches as a DataLoader makes them: of each worker's samples, worker after worker.
@@ -113,7 +123,7 @@ class replay {
       got.push_back(b);
       handed_out_ += b.size();
       if (got.size() == 2 && noted_) {
-        CHECK(run_.state(handed_out_, world_) == *noted_);
+        check_state(*noted_);
         noted_.reset();
       }
     }
@@ -149,6 +159,46 @@ TEST_CASE("a state of an earlier epoch is stale", "[order]") {
   CHECK(start.epoch == 1);
   CHECK(start.sample_in_epoch == 0);
   CHECK(start.shuffle_seed == 9176);
+}
+
+TEST_CASE("a state keeps the ranks to which streams are dealt, wherever it goes", "[order]") {
+  using enum mdstream::batching_method;
+  const mdstream::world four{.nodes = 2, .ranks_per_node = 2}, three{.ranks_per_node = 3}, one;
+  for (const auto batching : {random, stratified, per_stream, device_per_stream, once}) {
+    INFO(to_string(batching));
+    const bool keeps = batching == stratified || batching == per_stream;
+    const auto ranks = [keeps](std::uint64_t n) { return keeps ? std::optional(n) : std::nullopt; };
+    const mdstream::order_options options{.num_canonical_nodes = 2, .batching = batching};
+    mdstream::progress run(options);
+    CHECK(run.state(0, four).initial_ranks_per_node == ranks(2));
+    CHECK(run.begin_epoch(four).initial_ranks_per_node == std::nullopt);  // the world at hand
+    auto state = run.state(12, four);
+    CHECK(state.initial_ranks_per_node == ranks(2));
+    for (const mdstream::world& next : {three, one, four}) {
+      mdstream::progress resumed(options);
+      resumed.load(state);
+      CHECK(resumed.state(0, next) == state);
+      const auto start = resumed.begin_epoch(next);
+      CHECK(start.initial_ranks_per_node == ranks(2));
+      CHECK(start.initial_physical_nodes == 2);
+      state = resumed.state(12, next);
+      CHECK(state.initial_ranks_per_node == ranks(2));
+      CHECK(state.initial_physical_nodes == 2);
+    }
+    // Python's say nothing of ranks: from the first world on they are the same in all.
+    for (const auto& [nodes, kept] : {std::pair(4, 4), std::pair(3, 2)}) {
+      state.initial_ranks_per_node.reset();
+      state.initial_physical_nodes = 2;
+      mdstream::progress moved(options);
+      moved.load(state);
+      const mdstream::world here{.nodes = static_cast<std::uint64_t>(nodes), .ranks_per_node = 5};
+      const auto start = moved.begin_epoch(here);
+      CHECK(start.initial_ranks_per_node == ranks(5));
+      CHECK(start.initial_physical_nodes == (keeps ? kept : 2));
+      CHECK(moved.state(12, here).initial_ranks_per_node == ranks(5));
+      CHECK(moved.begin_epoch(here).initial_ranks_per_node == ranks(5));
+    }
+  }
 }
 
 TEST_CASE("epochs beyond all counting are refused", "[order]") {

@@ -94,6 +94,64 @@ TEST_CASE("a killed run goes on anywhere with the same global batches", "[order]
   CHECK(walks > 10);
 }
 
+/// 23 and 25 samples: batches of 12 that six ranks fill by repeating samples are not full for one.
+engine two_small_streams(mdstream::batching_method batching) {
+  const std::vector<mdstream::stream_shards> streams{{.samples = {20, 3}}, {.samples = {25}}};
+  return engine(streams, {.num_canonical_nodes = 1, .shuffle_block_size = 30, .batching = batching},
+                mdstream::shuffle::any("py1s"));
+}
+
+/// The rest of an epoch, each batch sorted.
+std::vector<batch> sorted_batches(const mdstream::epoch_order& order) {
+  std::vector<batch> out;
+  for (std::uint64_t t = 0; t < order.global_batches(); ++t) {
+    out.emplace_back(order.global_batch_size());
+    order.ids(t * order.global_batch_size(), out.back());
+    std::ranges::sort(out.back());
+  }
+  return out;
+}
+
+TEST_CASE("streams are dealt in every world as in the one that began", "[order]") {
+  using enum mdstream::batching_method;
+  const auto batching = GENERATE(stratified, per_stream);
+  const engine e = two_small_streams(batching);
+  const mdstream::world six{.ranks_per_node = 6}, one;
+  mdstream::progress run = e.begin_run(), alone = e.begin_run();
+  const auto whole = sorted_batches(e.epoch(six, 2, run.begin_epoch(six)));
+  REQUIRE(whole.size() == 4);
+  // The world in which a run begins matters, as in Python.
+  CHECK(e.epoch(one, 12, alone.begin_epoch(one)).global_batches() == 3);
+
+  mdstream::progress second = run;
+  const auto next = sorted_batches(e.epoch(six, 2, second.begin_epoch(six)));
+  for (const mdstream::world& there :
+       {one, six, mdstream::world{.nodes = 2}, mdstream::world{.nodes = 3, .ranks_per_node = 4},
+        mdstream::world{.nodes = 6}})
+    for (std::uint64_t had = 0; had <= whole.size(); ++had) {
+      INFO(there.text() << " after " << had);
+      mdstream::progress resumed = e.begin_run();
+      resumed.load(run.state(had * 12, six));
+      const std::uint64_t size = 12 / there.num_ranks();
+      const auto start = resumed.begin_epoch(there);
+      CHECK(sorted_batches(e.epoch(there, size, start)) ==
+            std::vector(whole.begin() + static_cast<std::ptrdiff_t>(had), whole.end()));
+      CHECK(e.left_out(there, size, start) == e.left_out(six, 2, {.num_canonical_nodes = 1}));
+      CHECK(sorted_batches(e.epoch(there, size, resumed.begin_epoch(there))) == next);
+    }
+}
+
+TEST_CASE("ranks that began and do not divide the global batch are refused", "[order]") {
+  using enum mdstream::batching_method;
+  const engine e = two_small_streams(per_stream);
+  for (const std::uint64_t ranks : {0, 5}) {
+    const mdstream::epoch_start start{
+        .num_canonical_nodes = 1, .initial_physical_nodes = 1, .initial_ranks_per_node = ranks};
+    support::expect_error([&] { static_cast<void>(e.epoch({}, 12, start)); },
+                          mdstream::errc::invalid_argument, {"12", "cannot be dealt"});
+  }
+}
+
 TEST_CASE("phases count the batches that their method makes, in every world", "[order]") {
   using enum mdstream::batching_method;
   const auto batching = GENERATE(random, stratified, per_stream, device_per_stream);

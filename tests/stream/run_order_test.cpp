@@ -126,6 +126,43 @@ TEST_CASE("a world that could not begin an epoch goes on with one that another b
   CHECK(samples_of_epoch(three) >= 31);
 }
 
+TEST_CASE("drop_last: an epoch can be a batch longer on more ranks, which fill it by repeats") {
+  using namespace run_order_test;
+  const samples data(117);
+  const auto at = [&](const mds::world& here) {
+    auto options = data.options(here, 12);
+    options.num_canonical_nodes = 1;
+    options.drop_last = true;
+    return options;
+  };
+  mds::loader<> one(at({})), twelve(at({.ranks_per_node = 12}));
+  CHECK(one.batches_per_epoch() == 9);
+  CHECK(twelve.batches_per_epoch() == 10);  // 3 samples of 120 are repeated
+  CHECK(samples_of_epoch(one) == 108);
+  CHECK(samples_of_epoch(twelve) == 10);
+  // The epoch that one rank has ended has another batch for twelve, and the other way round none.
+  mds::loader<> more(at({.ranks_per_node = 12}));
+  more.load_state(one.state());
+  CHECK(more.next_epoch() == 0);
+  CHECK(more.batches_left() == 1);
+  auto nine = twelve.epoch();
+  mds::loader<>::batch_type batch;
+  for (int i = 0; i < 9; ++i) REQUIRE(nine.next(batch));
+  mds::loader<> none(at({}));
+  none.load_state(twelve.state());
+  CHECK(none.next_epoch() == 2);
+
+  const samples few(11);  // one batch, which the ranks fill
+  auto options = few.options({.ranks_per_node = 12}, 12);
+  options.drop_last = true;
+  mds::loader<> filled(options);
+  CHECK(filled.batches_left() == 1);
+  options.world = mds::world{};
+  mds::loader<> unfilled(options);
+  support::expect_error([&] { (void)unfilled.load_state(filled.state()); },
+                        mds::errc::invalid_argument, {"drop_last", "11 samples", "12"});
+}
+
 TEST_CASE("more ranks than samples: repeated as in Python, or refused before training") {
   using namespace run_order_test;
   const samples five(5);

@@ -41,6 +41,17 @@ TEST_CASE("a state is one sorted line that reads back the same") {
   CHECK(back.identity == state.identity);
 }
 
+TEST_CASE("a state of streams that are dealt to ranks has their number, which is not Python's") {
+  mds::run_state state = state_test::example();
+  state.at.initial_ranks_per_node = 4;
+  const std::string text = mds::to_text(state);
+  CHECK(text.find(R"("global_batch_size": 64, "initial_ranks_per_node": 4, "mix")") !=
+        std::string::npos);
+  CHECK(mds::parse_state(text).at == state.at);
+  state.identity.reset();
+  CHECK(mds::to_text(state).find("ranks") == std::string::npos);
+}
+
 TEST_CASE("a state of Python has no identity, and may lack the initial nodes") {
   const auto state = mds::parse_state(
       R"({"epoch": 0, "sample_in_epoch": 12, "num_canonical_nodes": 1, "shuffle_seed": 7})");

@@ -12,9 +12,20 @@
 #include <limits>
 #include <optional>
 
+namespace mdstream::inline v0::detail {
+
+/// Whether whole global batches are built of streams that were dealt to ranks before. Samples that
+/// ranks repeat may fill a batch, so the batches depend on the world in which the run began.
+[[nodiscard]] constexpr bool deals_streams(batching_method m) noexcept {
+  return m == batching_method::stratified || m == batching_method::per_stream;
+}
+
+}  // namespace mdstream::inline v0::detail
+
 namespace mdstream::inline v0 {
 
-/// What a checkpoint says about the place in a run: the five values that a Python run saves too.
+/// What a checkpoint says about the place in a run: the five values that a Python run saves too,
+/// and a sixth.
 struct resume_point {
   std::int64_t epoch = -1;  ///< -1: no epoch has begun
   std::uint64_t sample_in_epoch = 0;
@@ -22,6 +33,9 @@ struct resume_point {
   std::uint64_t shuffle_seed = 0;
   /// Nodes of the run that began the epoch; nothing in states of old Python versions.
   std::optional<std::uint64_t> initial_physical_nodes{};
+  /// Ranks on each of these nodes, with `stratified` and `per_stream` batching: streams are dealt
+  /// to them in every world. Nothing in states of Python, which deals streams in the current world.
+  std::optional<std::uint64_t> initial_ranks_per_node{};
 
   friend bool operator==(const resume_point&, const resume_point&) = default;
 };
@@ -34,6 +48,7 @@ struct epoch_start {
   std::uint64_t shuffle_seed = 9176;
   std::uint64_t shuffle_block_size = 1 << 18;
   std::optional<std::uint64_t> initial_physical_nodes{};
+  std::optional<std::uint64_t> initial_ranks_per_node{};  ///< as in `resume_point`
 
   friend bool operator==(const epoch_start&, const epoch_start&) = default;
 };
@@ -56,7 +71,9 @@ class progress {
       : ncn_(options.num_canonical_nodes.value_or(0)),
         seed_(options.shuffle_seed),
         block_size_(options.shuffle_block_size),
-        factor_(default_nodes_factor) {}
+        factor_(default_nodes_factor),
+        deals_streams_(detail::deals_streams(options.batching)),
+        relaxed_(options.partition == partition_algo::relaxed) {}
 
   /// Keeps a state for the next `begin_epoch`. `finished`: it is from the end of its epoch, so that
   /// the one after it begins.
@@ -86,11 +103,13 @@ class progress {
       ncn_ = at.num_canonical_nodes;
       seed_ = at.shuffle_seed;
       initial_nodes_ = at.initial_physical_nodes;
+      initial_ranks_ = at.initial_ranks_per_node;
     }
     if (at.epoch < 0 || at.epoch == std::numeric_limits<std::int64_t>::max())
       detail::refuse("epoch " + std::to_string(at.epoch) + " is none that can begin");
     ncn_ = canonical_nodes(parallel);
     block_size_ = block_size(ncn_);
+    if (goes_on) keep_ranks(parallel);
     next_ = at.epoch + 1;
     offset_ = at.sample_in_epoch;
     waiting_ = false;
@@ -99,7 +118,8 @@ class progress {
             .num_canonical_nodes = ncn_,
             .shuffle_seed = seed_,
             .shuffle_block_size = *block_size_,
-            .initial_physical_nodes = initial_nodes_};
+            .initial_physical_nodes = initial_nodes_,
+            .initial_ranks_per_node = initial_ranks_};
   }
 
   /// What to save when `samples` of the current epoch have been handed out, over all distinct
@@ -117,7 +137,10 @@ class progress {
                 from_beginning ? samples : detail::checked_add(offset_, samples, "sample_in_epoch"),
             .num_canonical_nodes = canonical_nodes(parallel),
             .shuffle_seed = seed_,
-            .initial_physical_nodes = initial_nodes_.value_or(parallel.nodes)};
+            .initial_physical_nodes = initial_nodes_.value_or(parallel.nodes),
+            .initial_ranks_per_node =
+                deals_streams_ ? std::optional(initial_ranks_.value_or(parallel.ranks_per_node))
+                               : std::nullopt};
   }
 
   /// The block size of a run that has begun, else the one that it would begin with.
@@ -130,6 +153,16 @@ class progress {
   [[nodiscard]] std::int64_t epoch() const noexcept { return next_ - 1; }
 
  private:
+  /// A state that does not say to which ranks streams are dealt continues as in Python, by the
+  /// current world, and from there in every other as in this one.
+  void keep_ranks(const world& parallel) {
+    if (!deals_streams_) initial_ranks_.reset();
+    if (!deals_streams_ || (initial_nodes_ && initial_ranks_)) return;
+    if (!relaxed_ || !initial_nodes_ || detail::one_divides_other(ncn_, parallel.nodes))
+      initial_nodes_ = parallel.nodes;
+    initial_ranks_ = parallel.ranks_per_node;
+  }
+
   [[nodiscard]] std::uint64_t canonical_nodes(const world& parallel) const {
     if (ncn_ != 0) return ncn_;
     return detail::checked_mul(parallel.nodes, factor_, "num_canonical_nodes");
@@ -139,7 +172,10 @@ class progress {
   std::uint64_t seed_;
   std::optional<std::uint64_t> block_size_;
   std::uint64_t factor_;
+  bool deals_streams_;
+  bool relaxed_;
   std::optional<std::uint64_t> initial_nodes_{};
+  std::optional<std::uint64_t> initial_ranks_{};  // known only where streams are dealt
   std::optional<resume_point> loaded_{};
   bool finished_ = false;     // `loaded_` is from the end of its epoch
   bool waiting_ = false;      // `loaded_` came after the last epoch had begun

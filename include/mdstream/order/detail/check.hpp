@@ -57,6 +57,10 @@ void refuse_negative(const char* name, const std::optional<T>& value) {
   return static_cast<std::uint64_t>(static_cast<wide>(a) * b / c);
 }
 
+[[nodiscard]] constexpr bool one_divides_other(std::uint64_t a, std::uint64_t b) noexcept {
+  return a < b ? b % a == 0 : a % b == 0;
+}
+
 [[nodiscard]] constexpr std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) noexcept {
   return a / b + (a % b != 0 ? 1 : 0);
 }

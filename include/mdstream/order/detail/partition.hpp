@@ -32,6 +32,9 @@ struct partition_request {
   std::uint64_t batch_size = 1;
   std::uint64_t drop_first = 0;  ///< samples of the global order that a resumed run has had
   std::optional<std::uint64_t> initial_physical_nodes{};
+  /// If set, the deal is always to that many ranks on each of the initial nodes, and only batches
+  /// are cut for the current world.
+  std::optional<std::uint64_t> initial_ranks_per_node{};
 };
 
 /// The deal of `samples` places: the places are laid out as one row for each canonical node, read
@@ -47,13 +50,14 @@ class partition {
     check(request);
     partition_request original = request;
     if (changed_world(request)) {
-      const std::uint64_t ranks = *request.initial_physical_nodes * request.ranks_per_node;
+      original.nodes = *request.initial_physical_nodes;
+      original.ranks_per_node = initial_ranks(request);
+      const std::uint64_t ranks = original.nodes * original.ranks_per_node;
       const std::uint64_t global = request.nodes * request.ranks_per_node * request.batch_size;
       if (ranks == 0 || global % ranks != 0)
         detail::refuse("a global batch of " + std::to_string(global) +
                        " samples cannot be dealt to the " + std::to_string(ranks) +
                        " ranks that began the epoch");
-      original.nodes = *request.initial_physical_nodes;
       original.batch_size = global / ranks;
     }
     measure(original);
@@ -135,7 +139,7 @@ class partition {
     const std::uint64_t round = checked_mul(global, r.workers_per_rank, "batches of all workers");
     if (r.initial_physical_nodes)
       static_cast<void>(
-          checked_mul(*r.initial_physical_nodes, r.ranks_per_node, "number of initial ranks"));
+          checked_mul(*r.initial_physical_nodes, initial_ranks(r), "number of initial ranks"));
     // Rows are as long as the longest, ranks as long as the longest, batches are filled: each of
     // these steps may add as much as its divisor.
     const std::uint64_t widest = checked_mul(
@@ -160,9 +164,12 @@ class partition {
   }
 
   [[nodiscard]] static bool changed_world(const partition_request& r) {
-    const std::uint64_t ncn = r.num_canonical_nodes;
-    return r.algo == partition_algo::relaxed && r.initial_physical_nodes &&
-           !(r.nodes <= ncn && ncn % r.nodes == 0) && !(r.nodes > ncn && r.nodes % ncn == 0);
+    if (!r.initial_physical_nodes) return false;
+    return r.initial_ranks_per_node || (r.algo == partition_algo::relaxed &&
+                                        !one_divides_other(r.num_canonical_nodes, r.nodes));
+  }
+  [[nodiscard]] static std::uint64_t initial_ranks(const partition_request& r) {
+    return r.initial_ranks_per_node.value_or(r.ranks_per_node);
   }
 
   void measure(const partition_request& r) {
@@ -179,7 +186,7 @@ class partition {
   }
 
   void lay_out() {
-    if ((rows_ < nodes_ && nodes_ % rows_ != 0) || (nodes_ < rows_ && rows_ % nodes_ != 0))
+    if (!one_divides_other(rows_, nodes_))
       detail::refuse("of " + std::to_string(rows_) + " canonical nodes and " +
                      std::to_string(nodes_) + " nodes one must divide the other");
     const std::uint64_t pad = width_ - filled_;

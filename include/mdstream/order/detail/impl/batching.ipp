@@ -122,6 +122,13 @@ class epoch_builder {
             .initial_physical_nodes = request_.start.initial_physical_nodes};
   }
 
+  /// The same of a stream of its own, in the world in which the run began.
+  [[nodiscard]] partition deal_of_stream(std::uint64_t samples) const {
+    partition_request wanted = deal_of(samples);
+    wanted.initial_ranks_per_node = request_.start.initial_ranks_per_node;
+    return partition(wanted);
+  }
+
   [[nodiscard]] any_sequence open(const shuffle_units& units, std::uint64_t block_size) const {
     if (!request_.options.shuffle) return units;
     return open_({.units = units,
@@ -197,18 +204,26 @@ class epoch_builder {
   }
 
   /// A stream's samples one by one, for every global batch to take its share.
-  [[nodiscard]] partition deal_of_singles(std::uint64_t samples, std::uint64_t nodes) const {
+  [[nodiscard]] partition deal_of_singles(std::uint64_t samples, std::uint64_t nodes,
+                                          std::uint64_t ranks_per_node) const {
     partition_request wanted = deal_of(samples);
     wanted.nodes = nodes;
+    wanted.ranks_per_node = ranks_per_node;
     wanted.batch_size = 1;
     return partition(wanted);
+  }
+  /// The same for `stratified` batches: to the ranks of a node in the world in which the run began.
+  [[nodiscard]] partition deal_for_shares(std::uint64_t samples) const {
+    return deal_of_singles(
+        samples, 1,
+        request_.start.initial_ranks_per_node.value_or(request_.parallel.ranks_per_node));
   }
 
   [[nodiscard]] std::vector<std::uint64_t> stratified_leaves_out() const {
     const std::vector<std::uint64_t> share = shares();
     std::vector<std::uint64_t> out = request_.mix.choose, dealt;
     for (const std::uint64_t samples : out) {
-      const partition deal = deal_of_singles(samples, 1);
+      const partition deal = deal_for_shares(samples);
       dealt.push_back(deal.samples_per_rank() * deal.ranks());
     }
     const std::uint64_t batches = rows_of_shares(dealt, share);
@@ -222,11 +237,11 @@ class epoch_builder {
     std::vector<std::uint64_t> out = request_.mix.choose;
     for (std::uint64_t& samples : out) {
       if (of_devices) {
-        const partition deal = deal_of_singles(samples, ncn);
+        const partition deal = deal_of_singles(samples, ncn, request_.parallel.ranks_per_node);
         const std::uint64_t of_node = deal.samples_per_rank() * deal.ranks() * (ncn / nodes);
         samples -= std::min(samples, of_node / request_.batch_size * request_.batch_size * nodes);
       } else {
-        const partition deal(deal_of(samples));
+        const partition deal = deal_of_stream(samples);
         const std::uint64_t rows = deal.samples_per_rank() / deal.batch_size();
         samples -= std::min(samples, rows * global_batch_);
       }
@@ -239,7 +254,7 @@ class epoch_builder {
     std::vector<std::uint64_t> samples;
     for (std::size_t k = 0; k < streams(); ++k) {
       stream_part stream = open_stream(k);
-      const partition deal = deal_of_singles(stream.samples, 1);
+      const partition deal = deal_for_shares(stream.samples);
       samples.push_back(deal.samples_per_rank() * deal.ranks());
       parts.push_back(dealt_sequence(deal, std::move(stream.source)));
     }
@@ -253,7 +268,7 @@ class epoch_builder {
     batch_deal dealt;  // the same for all streams
     for (std::size_t k = 0; k < streams(); ++k) {
       stream_part stream = open_stream(k);
-      const partition deal(deal_of(stream.samples));
+      const partition deal = deal_of_stream(stream.samples);
       dealt = deal_of_batches(deal);
       rows.push_back(full_rows(k, deal.samples_per_rank() / deal.batch_size()));
       parts.push_back(dealt_sequence(deal, std::move(stream.source)));
@@ -277,7 +292,7 @@ class epoch_builder {
         refuse("device_per_stream: stream " + std::to_string(k) + " has no share in a block of " +
                std::to_string(request_.start.shuffle_block_size) + " samples");
       const stream_part stream = open_stream(k);
-      const partition deal = deal_of_singles(stream.samples, ncn);
+      const partition deal = deal_of_singles(stream.samples, ncn, request_.parallel.ranks_per_node);
       const std::uint64_t each = ncn / nodes;
       for (std::uint64_t node = 0; node < nodes; ++node) {
         rows[node].push_back(

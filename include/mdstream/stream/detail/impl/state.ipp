@@ -115,6 +115,8 @@ MDSTREAM_INLINE std::string state_text(const run_state& state) {
   json::object members = python_members(state.at);
   if (state.identity) {
     json::object own = identity_members(*state.identity);
+    if (state.at.initial_ranks_per_node)
+      own.emplace_back("initial_ranks_per_node", *state.at.initial_ranks_per_node);
     if (!state.substituted.empty()) own.emplace_back("substituted", numbers(state.substituted));
     if (state.bad_samples.count != 0)
       own.emplace_back("bad_samples", bad_sample_members(state.bad_samples));
@@ -167,6 +169,8 @@ MDSTREAM_INLINE run_state parse_state(std::string_view text) {
   run_state out{.at = detail::parse_resume_point(state)};
   if (const json::value* own = state.find("mdstream")) {
     out.identity = detail::parse_identity(*own);
+    if (own->find("initial_ranks_per_node") != nullptr)
+      out.at.initial_ranks_per_node = own->get<std::uint64_t>("initial_ranks_per_node");
     if (const json::value* bad = own->find("substituted"))
       out.substituted = detail::parse_numbers(*bad, "substituted");
     if (const json::value* bad = own->find("bad_samples"))
