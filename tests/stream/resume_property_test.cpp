@@ -318,3 +318,45 @@ TEST_CASE("runs of any mix that stop anywhere go on with the batches of one that
   }
   CHECK(went_on > 10);
 }
+
+TEST_CASE("streams that begin anew with another batch size or method are the same in every world") {
+  using namespace resume_property_test;
+  const std::uint64_t seed = support::test_seed();
+  CAPTURE(seed);
+  draws random(seed);
+  const datasets data;
+  std::uint64_t compared = 0;
+  for (std::uint64_t i = 0; i < 40 * times(); ++i) {
+    options how = random.mix(data);
+    how.phases.clear();
+    how.batching = random.one_of({method::stratified, method::per_stream});
+    const options before = how;
+    const bool same_size = random.one_in(2);
+    if (!same_size)
+      how.global_batch_size = 24;
+    else
+      how.batching = how.batching == method::stratified ? method::per_stream : method::stratified;
+    std::ostringstream about;
+    describe(how, about);
+    const place first = random.any_place();
+    CAPTURE(i, about.str(), same_size, first.nodes, first.ranks, first.copies);
+    std::string state;
+    if (!try_read(before, first, state, random.below(6))) continue;
+    const auto accepted = same_size ? mds::accept::mix : mds::accept::global_batch_size;
+    how.num_canonical_nodes = mds::parse_state(state).at.num_canonical_nodes;
+    std::string ended = state;
+    const auto alone = try_read(how, {1, 1, 1}, ended, 1'000'000, accepted);
+    for (int worlds = 0; worlds < 2; ++worlds) {
+      const place next = random.any_place(), then = random.any_place();
+      CAPTURE(next.nodes, next.ranks, next.copies, then.nodes, then.ranks, then.copies);
+      std::string there = state;
+      auto got = try_read(how, next, there, random.below(6), accepted);
+      REQUIRE(got.has_value() == alone.has_value());
+      if (!got) continue;
+      got->merge(read(how, then, there));
+      REQUIRE(*got == *alone);
+      ++compared;
+    }
+  }
+  CHECK(compared > 5);
+}

@@ -146,6 +146,10 @@ MDSTREAM_INLINE resume_point run_order::place_of(const run_state& saved,
     throw error(errc::unsupported,
                 "phases begin with a global batch, so a state cannot go on with other batches, "
                 "samples or weights under phases: begin a run without them");
+  // Batches of streams that no world has begun are the same in all, those of one rank.
+  if (deals_streams(single_->options().batching) &&
+      (!same_batches || before.batching != here.batching))
+    at.initial_physical_nodes = at.initial_ranks_per_node = 1;
   if (at.sample_in_epoch == 0 || (same_epochs && suits_any_batch_size())) return at;
   at.sample_in_epoch = 0;
   if (at.epoch != std::numeric_limits<std::int64_t>::max()) ++at.epoch;
