@@ -163,6 +163,31 @@ TEST_CASE("drop_last: an epoch can be a batch longer on more ranks, which fill i
                         mds::errc::invalid_argument, {"drop_last", "11 samples", "12"});
 }
 
+TEST_CASE("batches of workers without a sample are not counted") {
+  using namespace run_order_test;
+  const samples data(117);
+  const auto batching =
+      GENERATE(mds::batching_method::random, mds::batching_method::per_stream,
+               mds::batching_method::stratified, mds::batching_method::device_per_stream);
+  auto options = data.options({.ranks_per_node = 2});
+  options.batching = batching;
+  for (const std::uint64_t workers : {1, 2, 3}) {
+    options.num_workers = workers;
+    mds::loader<> loader(options);
+    const std::uint64_t batches = batching == mds::batching_method::random ||
+                                          batching == mds::batching_method::device_per_stream
+                                      ? 5
+                                      : 4;
+    CHECK(loader.batches_per_epoch() == batches);
+    std::uint64_t left = batches;
+    for (const auto& batch : loader.epoch()) {
+      CHECK(batch.size() != 0);
+      CHECK(loader.batches_left() == --left);
+    }
+    CHECK(left == 0);
+  }
+}
+
 TEST_CASE("more ranks than samples: repeated as in Python, or refused before training") {
   using namespace run_order_test;
   const samples five(5);

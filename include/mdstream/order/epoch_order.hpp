@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -46,20 +47,25 @@ struct batch_deal {
 class epoch_order {
  public:
   epoch_order() : epoch_order(detail::any_sequence{}, 1) {}
-  epoch_order(detail::any_sequence positions, std::uint64_t global_batch_size, batch_deal deal = {})
+  /// Of `filled` global batches, behind which all is padding; by default of all.
+  epoch_order(detail::any_sequence positions, std::uint64_t global_batch_size, batch_deal deal = {},
+              std::optional<std::uint64_t> filled = {})
       : size_(positions.size()),
+        filled_(filled.value_or(size_ / global_batch_size)),
         global_batch_size_(global_batch_size),
         deal_(deal),
         reader_(std::make_unique<reader>(std::move(positions))) {}
 
   epoch_order(const epoch_order& other)
       : size_(other.size_),
+        filled_(other.filled_),
         global_batch_size_(other.global_batch_size_),
         deal_(other.deal_),
         reader_(other.copy()) {}
   epoch_order(epoch_order&&) noexcept = default;
   epoch_order& operator=(epoch_order other) noexcept {
     size_ = other.size_;
+    filled_ = other.filled_;
     global_batch_size_ = other.global_batch_size_;
     deal_ = other.deal_;
     reader_ = std::move(other.reader_);
@@ -70,6 +76,8 @@ class epoch_order {
   /// Positions, padding included: a multiple of the global batch size.
   [[nodiscard]] std::uint64_t positions() const noexcept { return size_; }
   [[nodiscard]] std::uint64_t global_batches() const noexcept { return size_ / global_batch_size_; }
+  /// Those that have a sample, on any rank; they come first.
+  [[nodiscard]] std::uint64_t filled_batches() const noexcept { return filled_; }
   [[nodiscard]] std::uint64_t global_batch_size() const noexcept { return global_batch_size_; }
 
   /// From positions in a global batch to its canonical order.
@@ -99,6 +107,7 @@ class epoch_order {
   }
 
   std::uint64_t size_;
+  std::uint64_t filled_;
   std::uint64_t global_batch_size_;
   batch_deal deal_;
   std::unique_ptr<reader> reader_;

@@ -67,8 +67,8 @@ class order_engine {
     return detail::make_epoch(request(parallel, batch_size, start, plans), opener());
   }
 
-  /// Global batches of that rest. Throws as `epoch` where the world does not fit this dataset;
-  /// costs less: microseconds with `batching_method::random`.
+  /// Global batches of that rest that have a sample. Throws as `epoch` where the world does not fit
+  /// this dataset; costs less: microseconds with `batching_method::random`.
   [[nodiscard]] std::uint64_t batches(const world& parallel, std::uint64_t batch_size,
                                       const epoch_start& start) const {
     return detail::count_batches(request(parallel, batch_size, start, nullptr), opener());

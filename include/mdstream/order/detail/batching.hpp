@@ -36,8 +36,8 @@ using open_shuffle = std::function<any_sequence(const shuffle_task&)>;
 /// The order of one epoch. Throws `errc::invalid_argument` where the reference fails.
 [[nodiscard]] epoch_order make_epoch(const epoch_request& request, const open_shuffle& open);
 
-/// Global batches of that order. Throws as `make_epoch`; where one deal says it all, costs only
-/// that.
+/// Global batches of that order that have a sample. Throws as `make_epoch`; where one deal says it
+/// all, costs only that.
 [[nodiscard]] std::uint64_t count_batches(const epoch_request& request, const open_shuffle& open);
 
 /// Those of them without padding, at the same cost.

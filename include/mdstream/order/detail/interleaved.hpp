@@ -51,10 +51,15 @@ class interleaved {
   interleaved(std::vector<any_sequence> parts, std::uint64_t width)
       : parts_(std::move(parts)), used_(parts_.size()), width_(width) {}
 
-  void add_row_of(std::size_t part) { rows_.push_back({used_[part]++, part}); }
+  void add_row_of(std::size_t part) {
+    rows_.push_back({used_[part]++, part});
+    filled_ = size();
+  }
   void add_padding_row() { rows_.push_back({0, padding}); }
 
   [[nodiscard]] std::uint64_t size() const noexcept { return rows_.size() * width_; }
+  /// Ids in front of the last padding rows.
+  [[nodiscard]] std::uint64_t filled() const noexcept { return filled_; }
 
   void read(std::uint64_t first, std::span<std::int64_t> out) {
     while (!out.empty()) {
@@ -81,6 +86,7 @@ class interleaved {
   std::vector<std::uint64_t> used_;
   std::vector<row> rows_{};
   std::uint64_t width_;
+  std::uint64_t filled_ = 0;
 };
 
 /// What is left of a sequence after its first `skip` ids, filled with -1 up to `size`.

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -57,11 +58,11 @@ class epoch_builder {
     refuse("an unknown batching method");
   }
 
-  /// Global batches of `build`, without what costs most: samples enough for all canonical nodes can
-  /// be shuffled.
+  /// Global batches of `build` that have a sample, without what costs most: samples enough for all
+  /// canonical nodes can be shuffled.
   [[nodiscard]] std::uint64_t batches() const {
-    if (is_known_by_deal()) return random_deal().global_batches();
-    return build().global_batches();
+    if (is_known_by_deal()) return filled_batches(random_deal());
+    return build().filled_batches();
   }
 
   /// Those of them without padding, which come first.
@@ -149,7 +150,11 @@ class epoch_builder {
     const shuffle_units units = resample_.units(0, streams(), request_.mix.choose);
     const partition deal = random_deal();
     return {dealt_sequence(deal, open(units, request_.start.shuffle_block_size)),
-            deal.global_batch_size(), deal_of_batches(deal)};
+            deal.global_batch_size(), deal_of_batches(deal), filled_batches(deal)};
+  }
+
+  [[nodiscard]] static std::uint64_t filled_batches(const partition& deal) {
+    return ceil_div(deal.samples_per_rank(), deal.batch_size());
   }
 
   [[nodiscard]] static batch_deal deal_of_batches(const partition& deal) {
@@ -301,7 +306,9 @@ class epoch_builder {
             dealt_sequence(deal, stream.source, node * each, (node + 1) * each);
       }
     }
-    return finish(deal_device_batches(std::move(parts), rows));
+    interleaved dealt = deal_device_batches(std::move(parts), rows);
+    const std::uint64_t filled = dealt.filled();
+    return finish(std::move(dealt), {}, filled);
   }
 
   /// The place in the epoch is all that counts: nothing is repeated to make ranks equal, and no
@@ -361,13 +368,17 @@ class epoch_builder {
   }
 
   /// Leaves out the global batches that were consumed, and fills up to a batch for every worker.
-  [[nodiscard]] epoch_order finish(any_sequence batches, batch_deal deal = {}) const {
+  /// `filled`: positions in front of padding, if there is any.
+  [[nodiscard]] epoch_order finish(any_sequence batches, batch_deal deal = {},
+                                   std::optional<std::uint64_t> filled = {}) const {
     const std::uint64_t all = batches.size();
     const std::uint64_t had =
         std::min(request_.start.sample_in_epoch / global_batch_ * global_batch_, all);
     const std::uint64_t round = global_batch_ * request_.parallel.workers_per_rank;
     const std::uint64_t padded = checked_mul(ceil_div(all - had, round), round, "positions");
-    return {resumed(std::move(batches), had, padded), global_batch_, deal};
+    const std::uint64_t last = filled.value_or(all);
+    return {resumed(std::move(batches), had, padded), global_batch_, deal,
+            ceil_div(last - std::min(had, last), global_batch_)};
   }
 
   const epoch_request& request_;

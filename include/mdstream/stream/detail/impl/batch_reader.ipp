@@ -16,7 +16,7 @@ MDSTREAM_INLINE batch_reader::batch_reader(const shard_locator& locate, std::siz
       rules_(rules),
       position_(position),
       batch_size_(batch_size),
-      batches_(std::min(order_.global_batches(), rules.most_batches)),
+      batches_(std::min(order_.filled_batches(), rules.most_batches)),
       seen_(shards) {}
 
 MDSTREAM_INLINE bool batch_reader::read(upcoming_batch& into) {

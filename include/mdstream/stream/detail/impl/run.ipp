@@ -138,7 +138,7 @@ MDSTREAM_INLINE std::vector<stream_info> run_engine::streams() const {
 
 MDSTREAM_INLINE std::vector<node_info> run_engine::nodes() const {
   const auto part = order_.epoch(position_, batch_size_, whole_epoch());
-  const std::uint64_t batches = std::min(part.order.global_batches(), part.batches);
+  const std::uint64_t batches = std::min(part.order.filled_batches(), part.batches);
   const std::uint64_t of_node = position_.ranks_per_node * batch_size_;
   std::vector<node_info> out(position_.nodes);
   std::vector<bool> seen(position_.nodes * corpus_.shards());

@@ -59,7 +59,8 @@ MDSTREAM_INLINE epoch_order run_order::with_ids(epoch_order order) const {
   if (!subset_) return order;
   const std::uint64_t global_batch = order.global_batch_size();
   const batch_deal deal = order.deal();
-  return {renumbered(std::move(order), *subset_), global_batch, deal};
+  const std::uint64_t filled = order.filled_batches();
+  return {renumbered(std::move(order), *subset_), global_batch, deal, filled};
 }
 
 MDSTREAM_INLINE bool run_order::is_finished(const resume_point& at,
@@ -98,11 +99,7 @@ MDSTREAM_INLINE std::uint64_t run_order::batches(const world& parallel, std::uin
 
 MDSTREAM_INLINE bool run_order::is_spent(const world& parallel, std::uint64_t batch_size,
                                          const epoch_start& start) const {
-  if (batches(parallel, batch_size, start) == 0) return true;
-  if (!single_ || suits_any_batch_size()) return false;
-  std::vector<std::int64_t> ids(global_batch_size_);  // padding comes last
-  epoch(parallel, batch_size, start).order.ids(0, ids);
-  return std::ranges::none_of(ids, [](std::int64_t id) { return id >= 0; });
+  return batches(parallel, batch_size, start) == 0;
 }
 
 MDSTREAM_INLINE std::uint64_t run_order::samples_of_rank(const world& parallel,
@@ -112,7 +109,7 @@ MDSTREAM_INLINE std::uint64_t run_order::samples_of_rank(const world& parallel,
   const epoch_part part = epoch(parallel, batch_size, start);
   std::vector<std::int64_t> ids(global_batch_size_);
   std::uint64_t of_short_ones = 0;
-  std::uint64_t batches = std::min(part.order.global_batches(), part.batches);
+  std::uint64_t batches = std::min(part.order.filled_batches(), part.batches);
   for (; batches != 0; --batches) {  // from the last one to the last full one
     part.order.ids((batches - 1) * ids.size(), ids);
     const auto count = [](std::span<const std::int64_t> of) {
