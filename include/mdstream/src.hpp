@@ -315,6 +315,7 @@
 #include <mdstream/async/detail/impl/work_count.ipp>
 #include <mdstream/codec/detail/impl/codec.ipp>
 #include <mdstream/codec/detail/impl/codec_set.ipp>
+#include <mdstream/codec/detail/impl/entry_point.ipp>
 #include <mdstream/codec/detail/impl/none.ipp>
 #include <mdstream/codec/detail/impl/stream_decoder.ipp>
 #include <mdstream/core/detail/impl/base64.ipp>

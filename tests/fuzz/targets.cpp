@@ -1,5 +1,6 @@
 #include "fuzz/targets.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mdstream/checkpoint/detail/layout_text.hpp>
@@ -7,6 +8,8 @@
 #include <mdstream/checkpoint/detail/safetensors.hpp>
 #include <mdstream/checkpoint/detail/sealed_json.hpp>
 #include <mdstream/checkpoint/detail/sharded_index.hpp>
+#include <mdstream/codec/detail/gz_stream.hpp>
+#include <mdstream/codec/detail/zstd_stream.hpp>
 #include <mdstream/codec/full.hpp>
 #include <mdstream/collate/detail/source.hpp>
 #include <mdstream/collate/execute.hpp>
@@ -190,6 +193,44 @@ void codec(std::string_view input) {
       });
     }
   });
+}
+
+/// What comes out until the data are refused, 1 MiB at most.
+std::string decoded(mdstream::detail::stream_decoder& decoder, std::string_view packed) {
+  constexpr std::size_t most = std::size_t{1} << 20;
+  std::string out;
+  allow_refusal([&] {
+    std::vector<std::byte> room(5000);
+    mdstream::bytes_view in = as_bytes(packed);
+    for (std::size_t made = 1; out.size() < most && (made != 0 || !in.empty());) {
+      made = decoder.decode(in, room);
+      require(made <= room.size());
+      out += mdstream::as_text(mdstream::bytes_view(room).first(made));
+    }
+  });
+  return out;
+}
+
+/// A state of any bytes makes something or is refused; from each entry point that is found comes
+/// what came at first.
+void entries(std::string_view input) {
+  using namespace mdstream::detail;
+  static const stream_decoders known{gz_stream(), zstd_stream()};
+  const std::string_view key = take_line(input);
+  if (!can_enter(known, key)) return;
+  const mdstream::bytes_view state = as_bytes(take_part(input));
+  allow_refusal([&] {
+    (void)decoded(*enter_decoder(known, key, {1, 0, {state.begin(), state.end()}}), input);
+  });
+  const auto decoder = open_decoder(known, key);
+  decoder->note_entries({1000, 0});
+  const std::string plain = decoded(*decoder, input);
+  for (const entry_point& each : decoder->take_entries()) {
+    require(each.packed <= input.size());
+    const std::string rest = decoded(*enter_decoder(known, key, each), input.substr(each.packed));
+    const std::size_t count = plain.size() - std::min<std::size_t>(each.plain, plain.size());
+    require(rest.size() >= count && rest.compare(0, count, plain, plain.size() - count) == 0);
+  }
 }
 
 /// Every second column is picked of the samples, which are then whole samples of these columns.

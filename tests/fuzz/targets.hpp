@@ -16,7 +16,9 @@ void encoding(std::string_view input);   ///< a line with the name of an encodin
 void json(std::string_view input);       ///< JSON text
 void pickle(std::string_view input);     ///< a pickle
 void codec(std::string_view input);      ///< a line with the name of a codec, then compressed bytes
-void collate(std::string_view input);    ///< u32 size of an index, its text, a raw MDS shard
+void entries(std::string_view input);  ///< ".gz" or ".zst" in a line, u32 size of an entry point's
+                                       ///< state, the state, compressed bytes
+void collate(std::string_view input);  ///< u32 size of an index, its text, a raw MDS shard
 void join(
     std::string_view input);  ///< two indexes, then the files of shards, each behind its u32 size
 void state(std::string_view input);  ///< the text of a loader's state
@@ -60,6 +62,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"json", &json},
                                      {"pickle", &pickle},
                                      {"codec", &codec},
+                                     {"entries", &entries},
                                      {"collate", &collate},
                                      {"join", &join},
                                      {"state", &state},

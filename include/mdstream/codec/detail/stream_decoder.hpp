@@ -2,6 +2,7 @@
 
 /// Decompression of data of any size in bounded memory, piece by piece.
 
+#include <mdstream/codec/detail/entry_point.hpp>
 #include <mdstream/core/bytes.hpp>
 
 #include <cstddef>
@@ -23,6 +24,12 @@ class stream_decoder {
 
   /// Whether the data may end after what was decoded so far.
   [[nodiscard]] virtual bool may_end() const = 0;
+
+  /// Has it look for entry points from now on. Before the first byte; for those that can be
+  /// entered.
+  virtual void note_entries(const entry_spacing&) {}
+  /// Entry points that were found since the last call.
+  [[nodiscard]] virtual std::vector<entry_point> take_entries() { return {}; }
 };
 
 /// The streams that a program can decompress: it depends on what it names.
@@ -31,6 +38,9 @@ class stream_decoder {
 struct stream_decoder_choice {
   std::string_view extension{};  ///< what keys of such objects end with: ".gz"
   std::unique_ptr<stream_decoder> (*open)() = nullptr;
+  /// A decoder of what lies from an entry point on; null where the codec notes none. Throws
+  /// errc::corrupt for a state that is none.
+  std::unique_ptr<stream_decoder> (*enter)(const entry_point&) = nullptr;
 };
 using stream_decoders = std::vector<stream_decoder_choice>;
 
@@ -38,6 +48,15 @@ using stream_decoders = std::vector<stream_decoder_choice>;
 /// errc::unsupported for a compression that the library has, but `known` has not.
 [[nodiscard]] std::unique_ptr<stream_decoder> open_decoder(const stream_decoders& known,
                                                            std::string_view key);
+
+/// Whether `enter_decoder` can be called for the key: where it is compressed, by a codec of `known`
+/// that notes entry points.
+[[nodiscard]] bool can_enter(const stream_decoders& known, std::string_view key);
+
+/// The decoder of an object from an entry point on. Throws errc::corrupt for one that is none.
+[[nodiscard]] std::unique_ptr<stream_decoder> enter_decoder(const stream_decoders& known,
+                                                            std::string_view key,
+                                                            const entry_point& at);
 
 }  // namespace mdstream::inline v0::detail
 

@@ -7,7 +7,10 @@
 
 #include <zstd.h>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace mdstream::inline v0::detail {
 
@@ -20,6 +23,10 @@ class zstd_decoder final : public stream_decoder {
 
   [[nodiscard]] MDSTREAM_INLINE bool may_end() const override;
 
+  /// The beginnings of frames, which need no state.
+  MDSTREAM_INLINE void note_entries(const entry_spacing& spacing) override;
+  [[nodiscard]] MDSTREAM_INLINE std::vector<entry_point> take_entries() override;
+
  private:
   struct release {
     void operator()(ZSTD_DCtx* context) const noexcept;
@@ -28,6 +35,8 @@ class zstd_decoder final : public stream_decoder {
   std::unique_ptr<ZSTD_DCtx, release> context_;
   bool may_end_ = false;
   bool keeps_back_ = false;  // what a full buffer had no room for comes without further input
+  std::optional<entry_notes> notes_;
+  std::uint64_t made_ = 0, used_ = 0;  // bytes of the calls before
 };
 
 /// Objects whose keys end in `.zst`.

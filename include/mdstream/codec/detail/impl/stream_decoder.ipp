@@ -9,10 +9,16 @@
 
 namespace mdstream::inline v0::detail {
 
+MDSTREAM_INLINE const stream_decoder_choice* decoder_choice(const stream_decoders& known,
+                                                            std::string_view key) {
+  for (const stream_decoder_choice& each : known)
+    if (key.ends_with(each.extension)) return &each;
+  return nullptr;
+}
+
 MDSTREAM_INLINE std::unique_ptr<stream_decoder> open_decoder(const stream_decoders& known,
                                                              std::string_view key) {
-  for (const stream_decoder_choice& each : known)
-    if (key.ends_with(each.extension)) return each.open();
+  if (const stream_decoder_choice* found = decoder_choice(known, key)) return found->open();
   for (const auto& [extension, name] :
        {std::pair<std::string_view, std::string_view>{".gz", "gz"}, {".zst", "zstd"}})
     if (key.ends_with(extension))
@@ -22,6 +28,19 @@ MDSTREAM_INLINE std::unique_ptr<stream_decoder> open_decoder(const stream_decode
                                       std::string(name) + " among its codecs",
                               .url = std::string(key)});
   return nullptr;
+}
+
+MDSTREAM_INLINE bool can_enter(const stream_decoders& known, std::string_view key) {
+  const stream_decoder_choice* found = decoder_choice(known, key);
+  return found != nullptr && found->enter != nullptr;
+}
+
+MDSTREAM_INLINE std::unique_ptr<stream_decoder> enter_decoder(const stream_decoders& known,
+                                                              std::string_view key,
+                                                              const entry_point& at) {
+  if (!can_enter(known, key))
+    throw error(errc::corrupt, "there is an entry point for data that cannot be entered");
+  return decoder_choice(known, key)->enter(at);
 }
 
 }  // namespace mdstream::inline v0::detail

@@ -6,6 +6,7 @@
 
 #include <zstd_errors.h>
 #include <new>
+#include <string>
 
 namespace mdstream::inline v0::detail {
 
@@ -30,12 +31,25 @@ MDSTREAM_INLINE std::size_t zstd_decoder::decode(bytes_view& in, mutable_bytes o
                                              .cause = ZSTD_getErrorName(left)});
     keeps_back_ = left != 0 && to.pos == to.size;
     may_end_ = left == 0;
+    if (may_end_ && notes_) notes_->place(made_ + to.pos, used_ + from.pos);
   }
   in = in.subspan(from.pos);
+  made_ += to.pos;
+  used_ += from.pos;
   return to.pos;
 }
 
 MDSTREAM_INLINE bool zstd_decoder::may_end() const { return may_end_; }
+
+MDSTREAM_INLINE void zstd_decoder::note_entries(const entry_spacing& spacing) {
+  notes_.emplace(spacing);
+}
+
+MDSTREAM_INLINE std::vector<entry_point> zstd_decoder::take_entries() {
+  if (!notes_) return {};
+  notes_->reached(made_);
+  return notes_->take();
+}
 
 MDSTREAM_INLINE void zstd_decoder::release::operator()(ZSTD_DCtx* context) const noexcept {
   ZSTD_freeDCtx(context);
@@ -46,9 +60,16 @@ MDSTREAM_INLINE void zstd_decoder::release::operator()(ZSTD_DCtx* context) const
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE stream_decoder_choice zstd_stream() {
-  return {".zst", []() -> std::unique_ptr<stream_decoder> {
-            return std::make_unique<detail::zstd_decoder>();
-          }};
+  return {
+      ".zst",
+      []() -> std::unique_ptr<stream_decoder> { return std::make_unique<detail::zstd_decoder>(); },
+      [](const entry_point& at) -> std::unique_ptr<stream_decoder> {
+        if (!at.state.empty())
+          throw error(errc::corrupt, "an entry point of zstd data has a state of " +
+                                         std::to_string(at.state.size()) +
+                                         " bytes, though frames need none");
+        return std::make_unique<detail::zstd_decoder>();
+      }};
 }
 
 }  // namespace mdstream::inline v0::detail
