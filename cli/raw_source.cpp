@@ -139,9 +139,10 @@ mds::raw::detail::row_index index_of(const raw_source& source, const raw_argumen
     return "looking for rows: " + binary_size(static_cast<double>(progress.bytes)) + " of " +
            binary_size(static_cast<double>(progress.bytes_expected));
   });
-  return mds::raw::build_index(source.store(), decoders(), formats::open(source.about()),
-                               source.listing(), mds::store::memory(),
-                               {.jobs = jobs, .progress = &progress, .stop = stop})
+  return mds::raw::build_index(
+             source.store(), decoders(), formats::open(source.about()), source.listing(),
+             mds::store::memory(),
+             {.jobs = jobs, .entries = false, .progress = &progress, .stop = stop})
       .index;
 }
 

@@ -199,6 +199,7 @@
 #include <mdstream/raw/detail/impl/megatron.ipp>
 #include <mdstream/raw/detail/impl/npy.ipp>
 #include <mdstream/raw/detail/impl/object_cutter.ipp>
+#include <mdstream/raw/detail/impl/object_entries.ipp>
 #include <mdstream/raw/detail/impl/options.ipp>
 #include <mdstream/raw/detail/impl/row_index.ipp>
 #include <mdstream/raw/detail/impl/row_values.ipp>

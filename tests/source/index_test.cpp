@@ -139,6 +139,97 @@ TEST_CASE("an update scans what was added or changed") {
   CHECK(made.index.samples() == 4);
 }
 
+TEST_CASE("entry points of compressed objects are found beside the index, and kept by an update") {
+  std::mt19937 random(support::test_seed());
+  const auto lines = [&](std::size_t bytes) {
+    std::string out;
+    while (out.size() < bytes)
+      out += "{\"n\": " + std::to_string(random()) + ", \"m\": " + std::to_string(random()) + "}\n";
+    return out;
+  };
+  raw::options about{.format = "jsonl"};
+  about.shard_bytes = 300'000;
+  const place at;
+  const std::string frames = packed(lines(250'000), ".zst") + packed(lines(340'000), ".zst") +
+                             packed(lines(110'000), ".zst");
+  at.put({{"a.jsonl.gz", packed(lines(1'000'000), ".gz")},
+          {"b.jsonl.gz", packed(lines(1'000'000), ".gz")},
+          {"c.jsonl.zst", frames},
+          {"d.jsonl.zst", packed(lines(700'000), ".zst")},
+          {"e.jsonl", lines(700'000)},
+          {"f.jsonl.gz", packed(lines(1000), ".gz")}});
+  const raw::detail::row_index before = at.build(about).index;
+  const auto& objects = before.objects;
+  for (const std::size_t i : {0U, 1U}) {
+    REQUIRE(objects[i].entries.has_value());
+    const raw::detail::object_entries& entries = *objects[i].entries;
+    REQUIRE(entries.points.size() == 3);
+    for (std::size_t k = 0; k < 3; ++k) {
+      CHECK(entries.points[k].plain <= 300'000 * (k + 1));
+      CHECK(entries.points[k].plain > 300'000 * k);
+    }
+    CHECK(at.index.size("entries/" + entries.states) == entries.state_bytes());
+  }
+  REQUIRE(objects[2].entries.has_value());
+  REQUIRE(objects[2].entries->points.size() == 2);
+  CHECK(objects[2].entries->states.empty());
+  CHECK(objects[2].entries->points[1].plain - objects[2].entries->points[0].plain >= 340'000);
+  CHECK(objects[3].entries == raw::detail::object_entries{});  // a frame has none
+  CHECK_FALSE(objects[4].entries.has_value());
+  CHECK(objects[5].entries == raw::detail::object_entries{});
+  CHECK(at.index.list("entries/").size() == 2);
+
+  at.put("b.jsonl.gz", packed(lines(900'000), ".gz"));
+  const raw::made_index made = at.build(before.options, {.known = &before});
+  CHECK(made.update.to_scan.size() == 1);
+  for (const std::size_t i : {0U, 2U, 3U, 4U, 5U})
+    CHECK(made.index.objects[i].entries == objects[i].entries);
+  CHECK(made.index.objects[1].entries != objects[1].entries);
+  CHECK(made.index == at.build(before.options).index);
+  std::vector<std::string> states;
+  for (const auto& each : at.index.list("entries/")) states.push_back(each.key);
+  std::vector<std::string> named{"entries/" + made.index.objects[0].entries->states,
+                                 "entries/" + made.index.objects[1].entries->states};
+  std::sort(named.begin(), named.end());
+  CHECK(states == named);
+
+  const raw::detail::row_index without = at.build(about, {.entries = false}).index;
+  for (const auto& each : without.objects) CHECK_FALSE(each.entries.has_value());
+  CHECK(without.fingerprint() == made.index.fingerprint());
+}
+
+TEST_CASE("entry points are far apart where shards are small, and where an object is large") {
+  using mds::detail::spacing_of;
+  CHECK(spacing_of(std::uint64_t{64} << 20, std::uint64_t{1} << 33).plain == 64 << 20);
+  CHECK(spacing_of(std::uint64_t{64} << 20, std::uint64_t{1} << 33).packed == 4 << 20);
+  for (const std::uint64_t shard : {1U, 1000U, 262'143U, 262'144U, 262'145U}) {
+    const std::uint64_t plain = spacing_of(shard, 1).plain;
+    CHECK(plain % shard == 0);
+    CHECK(plain >= 262'144);
+    CHECK(plain < 262'144 + shard);
+  }
+}
+
+TEST_CASE("a build that was stopped goes on with the entry points that it had") {
+  const place at;
+  raw::options about{.format = "jsonl"};
+  about.shard_bytes = 300'000;
+  std::string lines;
+  for (int i = 0; i < 50'000; ++i) lines += "{\"n\": " + std::to_string(i) + "}\n";
+  at.put({{"a.jsonl.gz", packed(lines, ".gz")}, {"z.jsonl", "broken"}});
+  support::expect_error([&] { (void)at.build(about, {.jobs = 1}); }, mds::errc::corrupt,
+                        {"z.jsonl"});
+  at.put("z.jsonl", "{\"n\": 1}\n");
+  const raw::made_index made = at.build(about);
+  CHECK(made.resumed == 1);
+  const place other;
+  other.put({{"a.jsonl.gz", packed(lines, ".gz")}, {"z.jsonl", "{\"n\": 1}\n"}});
+  const raw::made_index whole = other.build(about);
+  REQUIRE(whole.index.objects[0].entries.has_value());
+  CHECK(whole.index.objects[0].entries->points.size() == 2);
+  CHECK(made.index.objects[0].entries == whole.index.objects[0].entries);
+}
+
 TEST_CASE("bad rows are left out of the index and of reads") {
   const place at;
   raw::options about{.format = "jsonl", .skip_bad = true};

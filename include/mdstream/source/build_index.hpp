@@ -32,6 +32,9 @@ struct index_settings {
   byte_size keep_every = 256_MiB;
   /// What objects that did not change are taken from; the columns are its columns.
   const detail::row_index* known = nullptr;
+  /// Entry points of compressed objects are kept, so that a shard is not read from its object's
+  /// beginning.
+  bool entries = true;
   index_progress* progress = nullptr;  ///< if set, counts what has been read
   std::stop_token stop{};              ///< ends the build with `errc::canceled`
 };
@@ -60,7 +63,7 @@ namespace detail {
 class row_index_run {
  public:
   row_index_run(const any_async_store& source, const mdstream::detail::stream_decoders& decoders,
-                source_format format, std::vector<listed_object> listing,
+                source_format format, std::vector<listed_object> listing, const opened_store& place,
                 const index_settings& settings);
 
   /// The settings that scans depend on.
@@ -89,10 +92,14 @@ class row_index_run {
 
   void take(const unit& of, scan_record found);
 
+  /// Writes the states of entry points beside the index.
+  void keep_states(scan_record& found) const;
+
   const any_async_store& source_;
   const mdstream::detail::stream_decoders& decoders_;
   source_format format_;
   std::vector<listed_object> listing_;
+  const opened_store& place_;
   const index_settings& settings_;
   const unsigned jobs_;
   std::optional<index_builder> builder_{};
@@ -119,7 +126,8 @@ class row_index_run {
 /// Throws errc::not_found where there is no data; errc::corrupt, naming the object, where one
 /// changed while it was read; what the format refuses, naming object and byte; errc::canceled after
 /// a stop. Blocks: not for a thread of the stores' runtime.
-/// Memory: for each job 8 MiB and the largest row, with `skip_bad` a shard besides; the listing.
+/// Memory: for each job 8 MiB and the largest row, with `skip_bad` a shard besides, of a compressed
+/// object up to 64 MiB of entry points; the listing.
 ///
 ///     const mds::raw::made_index made = mds::raw::build_index(
 ///         store, mds::full_codec::streams(), mds::raw::plain_formats::open({.format = "jsonl"}),

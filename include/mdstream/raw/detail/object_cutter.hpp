@@ -2,6 +2,7 @@
 
 /// Cuts an object into virtual shards: asks for its bytes, range by range, and gives its cuts.
 
+#include <mdstream/raw/detail/object_entries.hpp>
 #include <mdstream/raw/format.hpp>
 
 #include <cstdint>
@@ -17,6 +18,8 @@ namespace mdstream::inline v0::raw::detail {
 struct object_cuts {
   std::vector<cut> cuts{};
   std::string note{};  ///< what the format has to know of the object
+  /// Of a compressed object, where they were looked for.
+  std::optional<object_entries> entries{};
 
   friend bool operator==(const object_cuts&, const object_cuts&) = default;
 };
@@ -55,7 +58,7 @@ class object_cutter {
   [[nodiscard]] const std::string& note() const noexcept { return sink_.note(); }
 
   /// What was found. Precondition: `next()` is nothing.
-  [[nodiscard]] object_cuts finish() { return {sink_.finish(), sink_.note()}; }
+  [[nodiscard]] object_cuts finish() { return {.cuts = sink_.finish(), .note = sink_.note()}; }
 
  private:
   void take(const window& in);

@@ -4,6 +4,7 @@
 
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/core/json.hpp>
+#include <mdstream/raw/detail/object_entries.hpp>
 #include <mdstream/raw/format.hpp>
 #include <mdstream/raw/options.hpp>
 
@@ -30,6 +31,8 @@ struct indexed_object {
   std::optional<listed_object> beside{};  ///< a second one that belongs to it: Megatron's `.idx`
   std::string note{};                     ///< what the format has to know of it
   std::vector<cut> cuts{};
+  /// Of a compressed object, where its scan looked for them.
+  std::optional<object_entries> entries{};
 
   friend bool operator==(const indexed_object&, const indexed_object&) = default;
 };
@@ -63,7 +66,8 @@ struct row_index {
   friend bool operator==(const row_index& a, const row_index& b) { return a.dump() == b.dump(); }
 
   /// What a saved state notes of the source: changes with keys, cuts, columns and options, and with
-  /// tags where cuts have no checksums. So a copy elsewhere may be the same source.
+  /// tags where cuts have no checksums. So a copy elsewhere may be the same source. Entry points
+  /// change nothing of what is read.
   [[nodiscard]] std::uint64_t fingerprint() const;
 };
 

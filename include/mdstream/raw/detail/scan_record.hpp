@@ -8,6 +8,7 @@
 #include <mdstream/raw/detail/object_cutter.hpp>
 #include <mdstream/raw/detail/row_index.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +25,8 @@ struct scan_record {
   object_cuts found{};
   column_inference columns{};
   std::uint64_t skipped = 0;  ///< rows that were left out
+  /// The states of entry points, one behind the other, until they are kept; not part of the text.
+  std::vector<std::byte> states{};
 };
 
 /// Begins a text of records.

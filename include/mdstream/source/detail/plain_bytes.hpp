@@ -39,6 +39,11 @@ class plain_bytes {
   /// Keeps what lies from here on until the next call, whatever is asked for.
   void keep_from(std::uint64_t offset) noexcept { keep_ = offset; }
 
+  /// Has entry points looked for, before the first byte is asked for.
+  void note_entries(const entry_spacing& spacing) { decoder_->note_entries(spacing); }
+  /// Those that were found since the last call.
+  [[nodiscard]] std::vector<entry_point> take_entries() { return decoder_->take_entries(); }
+
   /// How many bytes of the object as it is stored were read.
   [[nodiscard]] std::uint64_t bytes_read() const noexcept { return reader_.bytes_read(); }
   [[nodiscard]] bool is_compressed() const noexcept { return decoder_ != nullptr; }

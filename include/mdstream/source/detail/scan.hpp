@@ -40,11 +40,17 @@ struct stretch_of {
                                                           std::uint64_t enough = std::uint64_t{8}
                                                                                  << 20);
 
+/// How far apart the entry points of an object are that has so many bytes as it is stored: one
+/// before each shard. Fewer of small shards, whose states would be as large as they are, and of
+/// very large objects, of which 2,048 are enough.
+[[nodiscard]] entry_spacing spacing_of(std::uint64_t shard_bytes, std::uint64_t object_bytes);
+
 /// How a stretch is scanned besides.
 struct scan_request {
   bool infers = false;  ///< the columns of the object's first rows
   bool cuts = true;
   bool leaves_bad_rows_out = false;  ///< read as the columns that the format has by then
+  bool notes_entries = false;        ///< of a compressed object
   std::function<void(std::uint64_t bytes)> on_bytes{};  ///< were read, as they are stored
 };
 

@@ -60,6 +60,7 @@ MDSTREAM_INLINE void index_builder::add(std::size_t i, object_cuts found,
                                         const column_inference& columns) {
   objects_[i].note = std::move(found.note);
   objects_[i].cuts = std::move(found.cuts);
+  objects_[i].entries = std::move(found.entries);
   columns_.merge(columns);
 }
 

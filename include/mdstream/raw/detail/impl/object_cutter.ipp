@@ -149,7 +149,11 @@ MDSTREAM_INLINE std::uint64_t stretches(const source_format& format, std::uint64
 }
 
 MDSTREAM_INLINE object_cuts join_stretches(std::vector<object_cuts> found) {
-  object_cuts out{.note = found.empty() ? "" : std::move(found.front().note)};
+  object_cuts out;
+  if (!found.empty()) {
+    out.note = std::move(found.front().note);
+    out.entries = std::move(found.front().entries);
+  }
   for (object_cuts& each : found)
     out.cuts.insert(out.cuts.end(), std::make_move_iterator(each.cuts.begin()),
                     std::make_move_iterator(each.cuts.end()));

@@ -33,8 +33,9 @@ MDSTREAM_INLINE std::vector<shard_place> row_index::places() const {
   return out;
 }
 
-/// Of objects whose cuts all have checksums, the tags may be left out.
-MDSTREAM_INLINE std::string text_of(const row_index& index, bool with_all_tags) {
+/// All of the index; or what says which rows it has: without entry points, and without the tags of
+/// objects whose cuts all have checksums.
+MDSTREAM_INLINE std::string text_of(const row_index& index, bool is_whole) {
   std::string out = json::dump(json::object{{"mdstream", "row index"},
                                             {"version", row_index::version},
                                             {"options", detail::json_of(index.options)},
@@ -46,9 +47,8 @@ MDSTREAM_INLINE std::string text_of(const row_index& index, bool with_all_tags) 
   for (const indexed_object& each : index.objects) {
     // A file that has no cut belongs to the one before.
     if (!each.cuts.empty())
-      with_tag = with_all_tags || !std::ranges::all_of(each.cuts, [](const cut& one) {
-                   return one.crc32c.has_value();
-                 });
+      with_tag = is_whole || !std::ranges::all_of(
+                                 each.cuts, [](const cut& one) { return one.crc32c.has_value(); });
     out += R"({"object": )";
     append_json(out, each.file, with_tag);
     if (each.beside) {
@@ -61,6 +61,7 @@ MDSTREAM_INLINE std::string text_of(const row_index& index, bool with_all_tags) 
     }
     out += R"(, "cuts": )";
     append_json(out, each.cuts);
+    if (is_whole && each.entries) append_object_entries(out += R"(, "entries": )", *each.entries);
     out += "}\n";
   }
   return out;
@@ -263,6 +264,8 @@ MDSTREAM_INLINE row_index row_index::parse(std::string_view text) {
         each.note = in.string();
       else if (*key == "cuts")
         each.cuts = read_cuts(in);
+      else if (*key == "entries")
+        each.entries = read_entries(in, each.file.key, each.file.bytes);
       else
         in.skip();
     }

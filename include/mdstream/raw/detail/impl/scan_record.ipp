@@ -22,6 +22,7 @@ MDSTREAM_INLINE void append_scan_record(std::string& out, const scan_record& eac
   out += R"(, "stretch": )" + std::to_string(each.stretch);
   json::append_string(out += R"(, "note": )", each.found.note);
   append_json(out += R"(, "cuts": )", each.found.cuts);
+  if (each.found.entries) append_object_entries(out += R"(, "entries": )", *each.found.entries);
   json::append_value(out += R"(, "columns": )", each.columns.dump());
   out += R"(, "skipped": )" + std::to_string(each.skipped) + '}';
   out += '\n';
@@ -51,6 +52,8 @@ MDSTREAM_INLINE std::vector<scan_record> parse_scan_records(std::string_view tex
         each.found.note = in.string();
       else if (*key == "cuts")
         each.found.cuts = read_cuts(in);
+      else if (*key == "entries")
+        each.found.entries = read_entries(in, each.file.key, each.file.bytes);
       else if (*key == "columns")
         each.columns = column_inference::parse(json::parse(in.skip()));
       else if (*key == "skipped")

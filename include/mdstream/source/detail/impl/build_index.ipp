@@ -1,12 +1,17 @@
 #pragma once
 
 #include <mdstream/async/detail/in_parallel.hpp>
+#include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/core/detail/hex.hpp>
+#include <mdstream/core/fnv.hpp>
 #include <mdstream/source/build_index.hpp>
 #include <mdstream/source/list_source.hpp>
 #include <mdstream/version.hpp>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -50,11 +55,13 @@ MDSTREAM_INLINE row_index_run::row_index_run(const any_async_store& source,
                                              const mdstream::detail::stream_decoders& decoders,
                                              source_format format,
                                              std::vector<listed_object> listing,
+                                             const opened_store& place,
                                              const index_settings& settings)
     : source_(source),
       decoders_(decoders),
       format_(std::move(format)),
       listing_(std::move(listing)),
+      place_(place),
       settings_(settings),
       jobs_(settings.jobs != 0 ? settings.jobs
                                : std::max(8U, 2 * std::thread::hardware_concurrency())) {
@@ -73,7 +80,7 @@ MDSTREAM_INLINE made_index row_index_run::run(mdstream::detail::kept_scans& kept
   for (std::size_t i = 0; i < found_.size(); ++i) {
     object_cuts cuts;
     if (known_[i] != nullptr)
-      cuts = {known_[i]->cuts, known_[i]->note};
+      cuts = {known_[i]->cuts, known_[i]->note, known_[i]->entries};
     else if (builder_->to_scan(i) != nullptr)
       cuts = join_stretches(std::move(found_[i]));
     else
@@ -155,8 +162,10 @@ MDSTREAM_INLINE void row_index_run::scan_all(mdstream::detail::kept_scans& kept)
         mdstream::detail::scan_stretch(source_, decoders_, what,
                                        {.infers = builder_->infers(),
                                         .leaves_bad_rows_out = format_.settings().skip_bad,
+                                        .notes_entries = settings_.entries,
                                         .on_bytes = [this](std::uint64_t bytes) { told(bytes); }},
                                        stop);
+    keep_states(found);
     kept.add(found, what.bytes());
     const std::lock_guard lock(mutex_);
     take(*left[i], std::move(found));
@@ -170,6 +179,17 @@ MDSTREAM_INLINE void row_index_run::scan_all(mdstream::detail::kept_scans& kept)
     }
     throw;
   }
+}
+
+MDSTREAM_INLINE void row_index_run::keep_states(scan_record& found) const {
+  if (found.states.empty()) return;
+  // Of its bytes, so that whoever reads by another index of these objects reads what it names.
+  const std::string name =
+      mdstream::detail::hex_digits(fnv1a().add(as_text(found.states)).value()) +
+      mdstream::detail::hex_digits(mdstream::detail::crc32c(found.states)) + ".bin";
+  place_.publish(std::string(object_entries::directory) + name, found.states);
+  found.found.entries->states = name;
+  found.states = {};
 }
 
 MDSTREAM_INLINE void row_index_run::told(std::uint64_t bytes) const {
@@ -192,6 +212,17 @@ MDSTREAM_INLINE void row_index_run::take(const unit& of, scan_record found) {
   found_[of.object][static_cast<std::size_t>(of.what.number)] = std::move(found.found);
 }
 
+/// Removes the states of objects that an update has no more, or has with other entry points.
+MDSTREAM_INLINE void remove_unused_states(const opened_store& place, const row_index& before,
+                                          const row_index& now) {
+  std::set<std::string_view> used;
+  for (const indexed_object& each : now.objects)
+    if (each.entries) used.insert(each.entries->states);
+  for (const indexed_object& each : before.objects)
+    if (each.entries && !each.entries->states.empty() && !used.contains(each.entries->states))
+      place.remove(std::string(object_entries::directory) + each.entries->states);
+}
+
 }  // namespace mdstream::inline v0::raw::detail
 
 namespace mdstream::inline v0::raw {
@@ -201,11 +232,13 @@ MDSTREAM_INLINE made_index build_index(const any_async_store& source,
                                        source_format format,
                                        std::vector<detail::listed_object> listing,
                                        const opened_store& place, const index_settings& settings) {
-  detail::row_index_run run(source, decoders, std::move(format), std::move(listing), settings);
+  detail::row_index_run run(source, decoders, std::move(format), std::move(listing), place,
+                            settings);
   mdstream::detail::kept_scans kept(place, run.about(), settings.keep_every.value);
   made_index out = run.run(kept);
   place.publish(row_index_name, as_bytes(out.index.dump()));
   kept.clear();
+  if (settings.known != nullptr) detail::remove_unused_states(place, *settings.known, out.index);
   return out;
 }
 

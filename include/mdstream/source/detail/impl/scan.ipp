@@ -81,6 +81,23 @@ MDSTREAM_INLINE std::uint64_t leave_bad_rows_out(const raw::source_format& forma
   return skipped;
 }
 
+MDSTREAM_INLINE entry_spacing spacing_of(std::uint64_t shard_bytes, std::uint64_t object_bytes) {
+  constexpr std::uint64_t least = std::uint64_t{256} << 10, most_points = 2048;
+  const std::uint64_t shards = shard_bytes < least ? (least - 1) / shard_bytes + 1 : 1;
+  return {.plain = shards * shard_bytes, .packed = object_bytes / most_points};
+}
+
+/// Adds what was found of entry points.
+MDSTREAM_INLINE void add_entries(const std::vector<entry_point>& found,
+                                 const raw::detail::listed_object& of,
+                                 raw::detail::object_entries& entries,
+                                 std::vector<std::byte>& states) {
+  for (const entry_point& each : found) {
+    entries.add(each.plain, each.packed, each.state.size(), of.key, of.bytes);
+    states.insert(states.end(), each.state.begin(), each.state.end());
+  }
+}
+
 MDSTREAM_INLINE raw::detail::scan_record scan_stretch(const any_async_store& store,
                                                       const stream_decoders& decoders,
                                                       const stretch_of& what,
@@ -95,6 +112,11 @@ MDSTREAM_INLINE raw::detail::scan_record scan_stretch(const any_async_store& sto
       return plain_bytes(store, from, open_decoder(decoders, from.key), what.to(), stop);
     };
     plain_bytes bytes = open();
+    std::optional<raw::detail::object_entries> entries;
+    if (wanted.notes_entries && !what.object->beside && can_enter(decoders, from.key)) {
+      bytes.note_entries(spacing_of(format.settings().shard_bytes.value, from.bytes));
+      entries.emplace();
+    }
     std::optional<std::uint64_t> object_bytes;
     if (!bytes.is_compressed()) object_bytes = what.object->file.bytes;
     std::uint64_t told = 0;
@@ -113,9 +135,11 @@ MDSTREAM_INLINE raw::detail::scan_record scan_stretch(const any_async_store& sto
       const plain_bytes::piece piece = bytes.at(range->offset, range->bytes);
       seen = {range->offset, piece.bytes, piece.last, object_bytes};
       cutter.feed(piece.bytes, piece.last);
+      if (entries) add_entries(bytes.take_entries(), from, *entries, out.states);
       tell();
     }
     out.found = cutter.finish();
+    out.found.entries = std::move(entries);
     if (wanted.infers && by_tail) out.columns = raw::detail::infer_columns(format, from.key, seen);
     if (wanted.leaves_bad_rows_out && !what.object->beside &&
         format.settings().format != raw::tokens::name) {
