@@ -61,6 +61,46 @@ TEST_CASE("a bucket is indexed beside its data, and rows are read by ranges") {
                         {"data/en/a.jsonl", "has changed since it was indexed"});
 }
 
+TEST_CASE(
+    "a compressed object of a bucket is read from an entry point that lies beside its index") {
+  bucket at;
+  const scratch cache;
+  std::mt19937 random(support::test_seed());
+  std::string lines;
+  while (lines.size() < 6'000'000) lines += "{\"n\": " + std::to_string(random()) + "}\n";
+  const std::string file = packed(lines, ".gz");
+  at.fake.put("data/a.jsonl.gz", file);
+  raw::options about{.format = "jsonl"};
+  about.shard_bytes = 1'000'000;
+  const raw::made_index made = at.build(about);
+  const raw::detail::object_entries& entries = *made.index.objects[0].entries;
+  REQUIRE(entries.points.size() == 5 + (lines.size() > 6'000'000 ? 1 : 0));
+  const mds::dataset<bucket_policies> data(
+      {.streams = {{.store = at.store, .raw = about}}, .local = cache.path(), .threads = 2});
+  const std::size_t before = at.fake.requests().size();
+  const raw::detail::object_entry& entry = entries.points[3];
+  const std::uint64_t row =
+      made.index.objects[0].cuts[0].samples + made.index.objects[0].cuts[1].samples +
+      made.index.objects[0].cuts[2].samples + made.index.objects[0].cuts[3].samples;
+  CHECK(data[row].get<std::int64_t>("n") >= 0);
+  const auto requests = at.fake.requests();
+  REQUIRE(requests.size() > before + 1);
+  CHECK(requests[before].target.find("data/.mdstream/entries/" + entries.states) !=
+        std::string::npos);
+  CHECK(data.counters().bytes_fetched <
+        entries.points[4].packed - entry.packed + entry.state.bytes + (1 << 20));
+  for (std::uint64_t i = 0; i < data.size(); i += 1001) (void)data[i];
+
+  // states that are others than the index says
+  at.fake.put("data/.mdstream/entries/" + entries.states, "other");
+  const scratch empty;
+  const mds::dataset<bucket_policies> other(
+      {.streams = {{.store = at.store, .raw = about}}, .local = empty.path(), .threads = 2});
+  (void)other[0];
+  support::expect_error([&] { (void)other[row]; }, mds::errc::corrupt,
+                        {"data/.mdstream/entries/", "has changed"});
+}
+
 TEST_CASE("an object that changes while it is indexed is named") {
   bucket at;
   std::string lines;

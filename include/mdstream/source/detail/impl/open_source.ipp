@@ -37,7 +37,10 @@ class source_opening {
 
   [[nodiscard]] raw::detail::row_index index() {
     try {
-      if (std::optional<raw::detail::row_index> found = published()) return *std::move(found);
+      if (std::optional<raw::detail::row_index> found = published()) {
+        is_published_ = true;
+        return *std::move(found);
+      }
       const std::int64_t began = file_clock_now();
       if (const int failure = make_shared_directories(kept_in_); failure != 0)
         throw system_failure(failure, "cannot make the directory", kept_in_);
@@ -56,6 +59,13 @@ class source_opening {
                     e.what() + "; going on with the row index in " + kept_in_);
       return *std::move(kept);
     }
+  }
+
+  /// After `index`.
+  [[nodiscard]] entry_states states() const {
+    if (is_published_) return {};
+    return {.prefix = std::string(raw::detail::object_entries::directory),
+            .store = store::local(kept_in_)};
   }
 
  private:
@@ -104,17 +114,19 @@ class source_opening {
   const source_request asked_;
   const format_opener open_;
   const std::string kept_in_;
+  bool is_published_ = false;
 };
 
 MDSTREAM_INLINE opened_source open_source(source_request request, format_opener open) {
   stream_decoders decoders = request.decoders;
   any_async_store store = request.store;
   std::string in_place = request.in_place;
-  raw::detail::row_index index = source_opening(std::move(request), open).index();
+  source_opening opening(std::move(request), open);
+  raw::detail::row_index index = opening.index();
   const std::uint64_t fingerprint = index.fingerprint();
   raw::source_format format = open(index.options);
-  auto maker = std::make_shared<const raw_maker>(std::move(format), std::move(index),
-                                                 std::move(decoders), std::move(store));
+  auto maker = std::make_shared<const raw_maker>(
+      std::move(format), std::move(index), std::move(decoders), std::move(store), opening.states());
   // A store whose URLs look like paths may have no such files.
   if (in_place.empty() || maker->step() == 0 || !has_range(in_place, *maker, 0)) in_place.clear();
   return {.index = maker->index_text(!in_place.empty()),

@@ -20,12 +20,15 @@
 namespace mdstream::inline v0::detail {
 
 MDSTREAM_INLINE raw_maker::raw_maker(raw::source_format format, raw::detail::row_index index,
-                                     stream_decoders decoders, any_async_store store)
+                                     stream_decoders decoders, any_async_store store,
+                                     entry_states states)
     : format_(std::move(format)),
       index_(std::move(index)),
       decoders_(std::move(decoders)),
       store_(std::move(store)),
+      states_(std::move(states)),
       places_(index_.places()) {
+  check_entries();
   if (!format_.get().takes_whole_objects()) {
     step_ = step_of_all();
     return;
@@ -33,6 +36,29 @@ MDSTREAM_INLINE raw_maker::raw_maker(raw::source_format format, raw::detail::row
   std::vector<std::string_view> keys;
   for (const raw::detail::indexed_object& each : index_.objects) keys.push_back(each.file.key);
   labels_ = raw::labels_of(keys);
+}
+
+MDSTREAM_INLINE void raw_maker::check_entries() const {
+  for (const raw::detail::indexed_object& each : index_.objects) {
+    if (!each.entries) continue;
+    const std::vector<raw::detail::object_entry>& points = each.entries->points;
+    // Of a very large object, entry points are as far apart as that.
+    const std::uint64_t apart =
+        2 * spacing_of(index_.options.shard_bytes.value, each.file.bytes).packed;
+    for (const raw::cut& cut : each.cuts) {
+      const std::size_t n = each.entries->count_until(cut.offset);
+      const raw::detail::object_entry from = n == 0 ? raw::detail::object_entry{} : points[n - 1];
+      const std::uint64_t to = n == points.size() ? each.file.bytes : points[n].packed;
+      if (cut.offset - from.plain > most_skipped && to - from.packed > apart)
+        throw error(errc::unsupported,
+                    {.what = "more than 1 GiB of the object is compressed as one frame, of which "
+                             "each shard would be decompressed from the beginning: convert the "
+                             "source (mdstream convert), compress it as several frames (pzstd), or "
+                             "set shard_bytes to the size of its largest object",
+                     .url = store_.url(each.file.key),
+                     .byte = from.packed});
+    }
+  }
 }
 
 MDSTREAM_INLINE std::uint64_t raw_maker::step_of_all() const {
@@ -116,7 +142,64 @@ MDSTREAM_INLINE raw_making::raw_making(const raw_maker& of, const raw::detail::s
                                   .byte = each.range.offset});
   if (of_.format_.get().takes_whole_objects()) return;
   decoder_ = open_decoder(of_.decoders_, object_.file.key);
-  if (decoder_) bytes_.front() = room_for_object(cut_.bytes, object_.file.key);
+  if (!decoder_) return;
+  bytes_.front() = room_for_object(cut_.bytes, object_.file.key);
+  if (object_.entries) find_entry();
+}
+
+MDSTREAM_INLINE void raw_making::find_entry() {
+  const std::vector<raw::detail::object_entry>& points = object_.entries->points;
+  const std::size_t n = object_.entries->count_until(cut_.offset);
+  const std::size_t end = object_.entries->count_until(cut_.offset + cut_.bytes);
+  if (&cut_ == &object_.cuts.back())
+    packed_until_ = object_.file.bytes;
+  else if (end > n)
+    packed_until_ = points[end - 1].packed + least_packed_at_once;
+  packed_step_ = least_packed_at_once;
+  if (n == 0) return;
+  entry_ = &points[n - 1];
+  plain_at_ = entry_->plain;
+  packed_read_ = entry_->packed;
+  if (entry_->state.bytes == 0)
+    enter({});
+  else
+    decoder_ = nullptr;  // until the state was read
+}
+
+MDSTREAM_INLINE object_range raw_making::range_of_state() const {
+  return {.key = of_.states_.prefix + object_.entries->states,
+          .version = {.bytes = object_.entries->state_bytes()},
+          .offset = entry_->state.offset,
+          .bytes = entry_->state.bytes};
+}
+
+MDSTREAM_INLINE void raw_making::read_state() {
+  const object_range range = range_of_state();
+  std::vector<std::byte> state(static_cast<std::size_t>(range.bytes));
+  state.resize(of_.states_.store->read(range.key, range.offset, state));
+  enter(state);
+}
+
+MDSTREAM_INLINE void raw_making::enter(bytes_view state) {
+  try {
+    decoder_ = enter_decoder(of_.decoders_, object_.file.key,
+                             {entry_->plain, entry_->packed, {state.begin(), state.end()}});
+  } catch (const error& e) {
+    fail_packed(e.code(), e.where(), 0);
+  }
+}
+
+MDSTREAM_INLINE object_range raw_making::next_packed() {
+  std::uint64_t bytes = packed_step_;
+  if (packed_read_ < packed_until_)
+    bytes = std::min(packed_until_ - packed_read_, packed_at_once);
+  else
+    packed_step_ = std::min(2 * packed_step_, packed_at_once);
+  const raw::detail::listed_object& from = object_.file;
+  return {.key = from.key,
+          .version = {.bytes = from.bytes, .tag = from.tag},
+          .offset = packed_read_,
+          .bytes = std::min(bytes, from.bytes - packed_read_)};
 }
 
 MDSTREAM_INLINE object_range raw_making::range_of(std::size_t part) const {
@@ -129,12 +212,12 @@ MDSTREAM_INLINE object_range raw_making::range_of(std::size_t part) const {
 
 MDSTREAM_INLINE std::vector<object_range> raw_making::next() {
   std::vector<object_range> out;
+  if (entry_ != nullptr && !decoder_) {
+    if (!of_.states_.store) return {range_of_state()};
+    read_state();
+  }
   if (decoder_ && plain_at_ < cut_.offset + cut_.bytes) {
-    const raw::detail::listed_object& from = object_.file;
-    out.push_back({.key = from.key,
-                   .version = {.bytes = from.bytes, .tag = from.tag},
-                   .offset = packed_read_,
-                   .bytes = std::min(packed_at_once, from.bytes - packed_read_)});
+    out.push_back(next_packed());
   } else if (!std::exchange(asked_, true)) {
     for (std::size_t i = decoder_ ? 1 : 0; i < parts_.size(); ++i) out.push_back(range_of(i));
   }
@@ -144,6 +227,7 @@ MDSTREAM_INLINE std::vector<object_range> raw_making::next() {
 MDSTREAM_INLINE void raw_making::take(std::vector<part_of_pages> bytes) {
   if (!asked_) {
     const part_of_pages& packed = bytes.front();
+    if (!decoder_) return enter({packed.data(), packed.size()});
     packed_read_ += packed.size();
     return decode({packed.data(), packed.size()});
   }
@@ -180,19 +264,36 @@ MDSTREAM_INLINE void raw_making::fail_packed(std::error_code code, diagnostics w
                                              std::size_t left) const {
   where.url = of_.store_.url(object_.file.key);
   where.byte = packed_read_ - left;
+  name_entry(where);
   throw error(code, std::move(where));
 }
 
 MDSTREAM_INLINE void raw_making::check(const object_range& asked, const object_version& now) const {
-  raw::detail::check_unchanged({asked.key, asked.version.bytes, asked.version.tag},
+  // States of entry points have no tag in the index.
+  const std::string& tag = asked.version.tag.empty() ? now.tag : asked.version.tag;
+  raw::detail::check_unchanged({asked.key, asked.version.bytes, tag},
                                {asked.key, now.bytes, now.tag});
+}
+
+MDSTREAM_INLINE void raw_making::name_entry(diagnostics& where) const {
+  if (entry_ == nullptr) return;
+  where.what += "; it was decompressed from entry point " +
+                std::to_string(entry_ - object_.entries->points.data()) +
+                " of the row index on, at byte " + std::to_string(entry_->packed);
 }
 
 MDSTREAM_INLINE void raw_making::finish(const shard_taker& take) {
   try {
     make(take);
   } catch (const error& e) {
-    throw with_url(e, of_.store_, object_.file.key);
+    const error named = with_url(e, of_.store_, object_.file.key);
+    const bytes_view plain(bytes_.front().data(), bytes_.front().size());
+    if (e.code() != errc::corrupt || entry_ == nullptr ||
+        (cut_.crc32c && *cut_.crc32c == crc32c(plain)))
+      throw named;
+    diagnostics where = named.where();
+    name_entry(where);
+    throw error(e.code(), std::move(where));
   }
 }
 

@@ -53,7 +53,7 @@ MDSTREAM_INLINE std::size_t local::read_version(std::string_view key, const obje
   const std::string path = path_of(key);
   const detail::unique_fd fd = detail::open_file(path, O_RDONLY);
   const detail::file_state before(fd.get(), path);
-  if (before.tag() != held.tag) before.fail(path);
+  if (!held.tag.empty() && before.tag() != held.tag) before.fail(path);
   return read_state(fd, before, offset, into, path);
 }
 
