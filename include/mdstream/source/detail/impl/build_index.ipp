@@ -183,7 +183,7 @@ MDSTREAM_INLINE void row_index_run::scan_all(mdstream::detail::kept_scans& kept)
 
 MDSTREAM_INLINE void row_index_run::keep_states(scan_record& found) const {
   if (found.states.empty()) return;
-  // Of its bytes, so that whoever reads by another index of these objects reads what it names.
+  // A name of its bytes: a process that has read another index by now still finds what it names.
   const std::string name =
       mdstream::detail::hex_digits(fnv1a().add(as_text(found.states)).value()) +
       mdstream::detail::hex_digits(mdstream::detail::crc32c(found.states)) + ".bin";
