@@ -97,7 +97,7 @@ void index_until(const std::stop_token& stop, const index_arguments& args) {
   bar.emplace([&](double seconds) { return text_of(progress, seconds); });
   const mds::raw::made_index made = mds::raw::build_index(
       source.store(), decoders(), formats::open(source.about()), source.listing(),
-      source.open(where),
+      source.open_patient(where),
       {.jobs = args.jobs, .known = known ? &*known : nullptr, .progress = &progress, .stop = stop});
   bar.reset();
   const json what = report(made, where + '/' + std::string(mds::raw::row_index_name));

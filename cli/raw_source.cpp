@@ -103,12 +103,8 @@ raw_source::raw_source(const std::string& url, mds::raw::options about, const st
   if (about_.format.empty()) mds::raw::detail::guess_format(about_, listing_);
 }
 
-mds::full_store raw_source::open(const std::string& url) const {
-  return mds::full_store::open(url, *threads_);
-}
-
 mds::any_async_store raw_source::open_patient(const std::string& url) const {
-  return mds::retrying(*threads_, open(url).on(*threads_),
+  return mds::retrying(*threads_, mds::full_store::open(url, *threads_).on(*threads_),
                        {.attempts = 4, .pause = std::chrono::milliseconds(200)});
 }
 

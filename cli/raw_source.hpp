@@ -51,18 +51,17 @@ class raw_source {
   [[nodiscard]] bool is_one_file() const { return is_one_file_; }
   /// Where the index is looked for and goes to, unless it was told otherwise.
   [[nodiscard]] std::string index_url() const;
-  [[nodiscard]] mds::full_store open(const std::string& url) const;
-  /// The row index in a directory, where there is one. What may pass is asked for again.
+  /// A store in which what may pass is asked for again.
+  [[nodiscard]] mds::any_async_store open_patient(const std::string& url) const;
+  /// The row index in a directory, where there is one.
   [[nodiscard]] std::optional<mds::raw::detail::row_index> index_at(const std::string& url) const;
 
  private:
-  [[nodiscard]] mds::any_async_store open_patient(const std::string& url) const;
-
   std::unique_ptr<mds::runtime> threads_;
   std::string url_;
   mds::raw::options about_;
   bool is_one_file_ = false;
-  mds::any_async_store patient_;  // what may pass is asked for again
+  mds::any_async_store patient_;
   std::vector<mds::raw::detail::listed_object> listing_;
 };
 

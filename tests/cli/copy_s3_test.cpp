@@ -27,11 +27,6 @@ namespace copy_s3_test {
 using namespace copying;
 
 // The keys of the fake.
-std::vector<std::string> environment(const fake_s3::server& fake) {
-  return {"S3_ENDPOINT_URL=" + fake.url(), "AWS_REGION=" + fake.region, "AWS_ACCESS_KEY_ID=AKFAKE",
-          "AWS_SECRET_ACCESS_KEY=se/cret+of the fake"};
-}
-
 outcome copy(const fake_s3::server& fake, const std::vector<std::string>& words) {
   return process(environment(fake), words).wait();
 }

@@ -113,6 +113,13 @@ class terminal {
   std::string shown_;
 };
 
+// Of programs that use a fake S3.
+template <class S3>
+std::vector<std::string> environment(const S3& fake) {
+  return {"S3_ENDPOINT_URL=" + fake.url(), "AWS_REGION=" + fake.region, "AWS_ACCESS_KEY_ID=AKFAKE",
+          "AWS_SECRET_ACCESS_KEY=se/cret+of the fake"};
+}
+
 // `mdstream copy WORD...`, or another command, under way, with some variables of the environment.
 class process {
  public:

@@ -14,13 +14,10 @@ using namespace copying;
 
 TEST_CASE("an index whose first read fails is read again, and once where none fails", "[cli]") {
   fake_s3::server fake;
-  const std::vector<std::string> environment{
-      "S3_ENDPOINT_URL=" + fake.url(), "AWS_REGION=" + fake.region, "AWS_ACCESS_KEY_ID=AKFAKE",
-      "AWS_SECRET_ACCESS_KEY=se/cret+of the fake"};
   fake.put("data/a.jsonl", "{\"n\": 1}\n{\"n\": 2}\n");
   const std::string url = fake.s3_url("data");
   const auto run = [&](const std::string& command, std::vector<std::string> words) {
-    const outcome got = process(environment, words, -1, command).wait();
+    const outcome got = process(environment(fake), words, -1, command).wait();
     INFO(got.err);
     CHECK(got.status == 0);
     return got.out;
@@ -48,6 +45,22 @@ TEST_CASE("an index whose first read fails is read again, and once where none fa
               "index", {"--json", "--update", url, "--out", url + "/.mdstream"}))["samples"] == 2);
     reads_of("convert", {url, to / std::to_string(failing)});
   }
+}
+
+TEST_CASE("an index whose first write fails is written again", "[cli]") {
+  fake_s3::server fake;
+  fake.put("data/a.jsonl", "{\"n\": 1}\n{\"n\": 2}\n");
+  int writes = 0;
+  fake.instead = [&](const fake_s3::question& asked) -> std::optional<fake_s3::answer> {
+    if (asked.raw.method != "PUT" || asked.key != "data/.mdstream/rows.jsonl") return std::nullopt;
+    if (++writes > 1) return std::nullopt;
+    return fake_s3::refusal(503, "SlowDown");
+  };
+  const outcome got = process(environment(fake), {fake.s3_url("data")}, -1, "index").wait();
+  INFO(got.err);
+  CHECK(got.status == 0);
+  CHECK(writes == 2);
+  CHECK(fake.objects().count("data/.mdstream/rows.jsonl") == 1);
 }
 
 }  // namespace index_s3_test

@@ -33,7 +33,7 @@ MDSTREAM_INLINE gz_decoder::gz_decoder(const entry_point& at) : gz_decoder() {
   if (result != Z_OK || size == 0)
     throw error(errc::corrupt,
                 result == Z_BUF_ERROR
-                    ? "the window of an entry point of gzip data is larger than 32 KiB"
+                    ? "the window of an entry point of gzip data is larger than 32 KiB or cut short"
                     : "the window of an entry point of gzip data is damaged or empty");
   inflateReset2(&stream_, -15);
   inflateSetDictionary(&stream_, reinterpret_cast<const Bytef*>(window.data()),

@@ -51,10 +51,10 @@ MDSTREAM_INLINE void raw_maker::check_entries() const {
       const std::uint64_t to = n == points.size() ? each.file.bytes : points[n].packed;
       if (cut.offset - from.plain > most_skipped && to - from.packed > apart)
         throw error(errc::unsupported,
-                    {.what = "more than 1 GiB of the object is compressed as one frame, of which "
+                    {.what = "more than 1 GiB of the object is compressed in one piece, of which "
                              "each shard would be decompressed from the beginning: convert the "
                              "source (mdstream convert), compress it as several frames (pzstd), or "
-                             "set shard_bytes to the size of its largest object",
+                             "set shard_bytes to the decompressed size, if that is below 4 GiB",
                      .url = store_.url(each.file.key),
                      .byte = from.packed});
     }
@@ -155,6 +155,7 @@ MDSTREAM_INLINE void raw_making::find_entry() {
     packed_until_ = object_.file.bytes;
   else if (end > n)
     packed_until_ = points[end - 1].packed + least_packed_at_once;
+  if (points.empty()) return;
   packed_step_ = least_packed_at_once;
   if (n == 0) return;
   entry_ = &points[n - 1];
