@@ -26,7 +26,6 @@ namespace copy_s3_test {
 
 using namespace copying;
 
-// The keys of the fake.
 outcome copy(const fake_s3::server& fake, const std::vector<std::string>& words) {
   return process(environment(fake), words).wait();
 }

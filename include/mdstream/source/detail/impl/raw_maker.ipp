@@ -177,7 +177,16 @@ MDSTREAM_INLINE object_range raw_making::range_of_state() const {
 MDSTREAM_INLINE void raw_making::read_state() {
   const object_range range = range_of_state();
   std::vector<std::byte> state(static_cast<std::size_t>(range.bytes));
-  state.resize(of_.states_.store->read(range.key, range.offset, state));
+  try {
+    state.resize(of_.states_.store->read(range.key, range.offset, state));
+  } catch (const error& e) {
+    if (e.code() != errc::not_found) throw;
+    // Somebody cleaned the cache directory: it takes longer, but the object has all bytes.
+    entry_ = nullptr;
+    plain_at_ = packed_read_ = 0;
+    decoder_ = open_decoder(of_.decoders_, object_.file.key);
+    return;
+  }
   enter(state);
 }
 
