@@ -64,9 +64,9 @@ inline std::vector<random_source> random_sources(std::mt19937& random) {
   const auto key = [](const char* end, int i) { return "part-" + std::to_string(i) + end; };
 
   const auto blanks = [&] {
-    std::string out;
-    while (coin(2)) out += " \t\r"[random() % 3];
-    return out;
+    std::string some;
+    while (coin(2)) some += " \t\r"[random() % 3];
+    return some;
   };
   random_source jsonl{.about = {.format = "jsonl"}};
   for (int o = 0; o < 3; ++o) {

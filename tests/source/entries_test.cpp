@@ -59,9 +59,9 @@ made make(const raw_maker& maker, std::size_t shard, Read&& read) {
 }
 
 struct packed_place : place {
-  [[nodiscard]] raw_maker maker(const raw::detail::row_index& index,
+  [[nodiscard]] raw_maker maker(const raw::detail::row_index& of,
                                 entry_states states = {.prefix = "beside/entries/"}) const {
-    return raw_maker(raw_test::format_of(index.options), index, decoders, async, std::move(states));
+    return raw_maker(raw_test::format_of(of.options), of, decoders, async, std::move(states));
   }
   /// The index's directory is `beside/` for reads.
   [[nodiscard]] std::string read(const object_range& range) const {
