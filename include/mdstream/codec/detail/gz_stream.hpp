@@ -19,7 +19,7 @@ class gz_decoder final : public stream_decoder {
   gz_decoder();
   /// Of what lies from an entry point on: a member's beginning, or a block in a member, whose
   /// checksum and size cannot be checked then. Those of later members are. Throws errc::corrupt for
-  /// a state that is none.
+  /// a damaged state.
   explicit gz_decoder(const entry_point& at);
   gz_decoder(const gz_decoder&) = delete;
   gz_decoder& operator=(const gz_decoder&) = delete;

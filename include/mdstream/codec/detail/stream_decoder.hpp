@@ -39,7 +39,7 @@ struct stream_decoder_choice {
   std::string_view extension{};  ///< what keys of such objects end with: ".gz"
   std::unique_ptr<stream_decoder> (*open)() = nullptr;
   /// A decoder of what lies from an entry point on; null where the codec notes none. Throws
-  /// errc::corrupt for a state that is none.
+  /// errc::corrupt for a damaged state.
   std::unique_ptr<stream_decoder> (*enter)(const entry_point&) = nullptr;
 };
 using stream_decoders = std::vector<stream_decoder_choice>;
@@ -53,7 +53,7 @@ using stream_decoders = std::vector<stream_decoder_choice>;
 /// that notes entry points.
 [[nodiscard]] bool can_enter(const stream_decoders& known, std::string_view key);
 
-/// The decoder of an object from an entry point on. Throws errc::corrupt for one that is none.
+/// The decoder of an object from an entry point on. Throws errc::corrupt for a damaged one.
 [[nodiscard]] std::unique_ptr<stream_decoder> enter_decoder(const stream_decoders& known,
                                                             std::string_view key,
                                                             const entry_point& at);
