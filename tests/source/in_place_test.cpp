@@ -285,8 +285,7 @@ TEST_CASE("what is no window of a plain file, or has a directory of its own, is 
 
   raw::options other = about;  // a shape is written before each array
   other.columns = {{"tokens", "ndarray:uint16"}};
-  const dataset shaped(at.options(other));
-  CHECK(rows_of(shaped).size() == expected.size());
+  CHECK(rows_of(dataset(at.options(other))).size() == expected.size());
   CHECK(machine::shards_in(at.temporary.path()) > 0);
   std::filesystem::remove_all(at.temporary.path() + "/mdstream-" + std::to_string(::geteuid()));
 
@@ -294,6 +293,34 @@ TEST_CASE("what is no window of a plain file, or has a directory of its own, is 
   at.put("a.bin.gz", packed(file, ".gz"));
   CHECK(rows_of(dataset(at.options(about))) == expected);
   CHECK(machine::shards_in(at.temporary.path()) > 0);
+}
+
+TEST_CASE("the cache that nobody named is the user's own, or none") {
+  std::mt19937 random(support::test_seed());
+  const machine at;
+  at.put("a.bin", llmc<std::uint16_t>(2000, random));
+  const raw::options about = windows(8, 8);
+  const std::filesystem::path own =
+      at.temporary.path() + "/mdstream-" + std::to_string(::geteuid());
+  using enum std::filesystem::perms;
+
+  (void)dataset(at.options(about));
+  CHECK(std::filesystem::status(own).permissions() == owner_all);
+
+  // as a process makes it again whose cache was removed
+  std::filesystem::permissions(own, owner_all | group_read | group_exec | others_read);
+  (void)dataset(at.options(about));
+  CHECK(std::filesystem::status(own).permissions() == owner_all);
+
+  for (const auto open : {group_write, others_write}) {
+    std::filesystem::permissions(own, owner_all | open);
+    support::expect_error([&] { (void)dataset(at.options(about)); }, mds::errc::permission_denied,
+                          {"others may write", own.native()});
+  }
+  std::filesystem::remove_all(own);
+  std::filesystem::create_directory_symlink(at.files.path(), own);
+  support::expect_error([&] { (void)dataset(at.options(about)); }, mds::errc::permission_denied,
+                        {own.native()});
 }
 
 TEST_CASE("a window at every token takes no more room than the file") {

@@ -303,9 +303,12 @@ MDSTREAM_INLINE std::string opened_streams::temporary() {
   struct stat found{};
   if ((::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) || ::lstat(path.c_str(), &found) != 0)
     throw system_failure(errno, "cannot make a cache; give local", path);
-  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 077) != 0)
+  if (!S_ISDIR(found.st_mode) || found.st_uid != ::geteuid() || (found.st_mode & 022) != 0)
     throw error(errc::permission_denied,
                 diagnostics{.what = "others may write to this cache; give local", .url = path});
+  // A process whose cache was removed makes the directory again, as its umask says.
+  if ((found.st_mode & 055) != 0 && ::chmod(path.c_str(), 0700) != 0)
+    throw system_failure(errno, "cannot keep a cache from others; give local", path);
   return path;
 }
 
