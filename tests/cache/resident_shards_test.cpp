@@ -109,7 +109,7 @@ TEST_CASE("references are counted, and what was found out of a mapping is kept w
   mds::detail::shard_ref one = *at.here.find(0);
   mds::detail::shard_ref two = one;
   mds::detail::shard_ref three = std::move(one);
-  CHECK_FALSE(static_cast<bool>(one));  // NOLINT(bugprone-use-after-move)
+  CHECK_FALSE(static_cast<bool>(one));
   one = two;
   CHECK(one.bytes().data() == three.bytes().data());
   const auto refuse = []() -> const std::byte* { throw std::runtime_error("not yet"); };

@@ -9,7 +9,7 @@
 
 namespace encode_sample_test {
 
-using namespace mdstream;  // NOLINT: short names for column types, within this namespace only
+using namespace mdstream;  // short names for column types, within this namespace only
 
 /// Declared in another order than they are stored in, which is that of their names.
 using rows = schema<column<"text", str>, column<"id", std::uint16_t>,

@@ -8,7 +8,7 @@
 
 namespace sample_view_test {
 
-using namespace mdstream;  // NOLINT: short names for column types, within this namespace only
+using namespace mdstream;  // short names for column types, within this namespace only
 
 using rows = schema<column<"array", ndarray<std::uint16_t, 2>>, column<"id", std::int32_t>,
                     column<"text", str>>;

@@ -9,7 +9,7 @@
 
 namespace schema_test {
 
-using namespace mdstream;  // NOLINT: short names for column types, within this namespace only
+using namespace mdstream;  // short names for column types, within this namespace only
 
 using rows = schema<column<"tokens", ndarray<std::uint16_t, 2, 3>>, column<"id", int_>,
                     column<"text", str>, column<"any", ndarray<>>, column<"f", ndarray<float>>,

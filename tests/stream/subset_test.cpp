@@ -294,6 +294,6 @@ TEST_CASE("a subset of all samples is the dataset to a state") {
 TEST_CASE("a subset that was moved from is still the subset") {
   mds::sample_subset from({3, 1}, 5);
   const mds::sample_subset to = std::move(from);
-  CHECK(from == to);  // NOLINT(bugprone-use-after-move)
+  CHECK(from == to);
   CHECK(from.size() == 2);
 }

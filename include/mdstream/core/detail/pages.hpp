@@ -66,7 +66,7 @@ struct page_allocator {
 
   page_allocator() = default;
   template <class U>
-  page_allocator(const page_allocator<U>&) noexcept {}  // NOLINT: allocators convert
+  page_allocator(const page_allocator<U>&) noexcept {}  // allocators convert
 
   [[nodiscard]] T* allocate(std::size_t n) {
     if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
