@@ -218,8 +218,8 @@ std::size_t walk(const mds::detail::fetch_window& window, const model& expected,
     model then = expected;
     bool right = true;
     if (!apply(event, after, then, most, right)) continue;
-    right = right && after.in_flight() == then.flights() && after.wanted(0) == then.wanted[0] > 0 &&
-            after.wanted(1) == then.wanted[1] > 0;
+    right = right && after.in_flight() == then.flights() &&
+            after.wanted(0) == (then.wanted[0] > 0) && after.wanted(1) == (then.wanted[1] > 0);
     const std::size_t further = right ? walk(after, then, most, depth - 1) : 0;
     if (further == 0) return 0;
     seen += further;
