@@ -70,5 +70,5 @@ void collate_cases() {
   tokens_case<collate::ragged>("collate, ragged, 4 KiB", 4096);
   tokens_case<collate::ragged>("collate, ragged, 64 B", 64);
   tokens_case<collate::padded<>>("collate, padded, 4 KiB", 4096);
-  tokens_case<collate::packed<{.row = 4096}>>("collate, packed, 4 KiB", 4096);
+  tokens_case<collate::packed<collate::packing{.row = 4096}>>("collate, packed, 4 KiB", 4096);
 }

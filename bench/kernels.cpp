@@ -42,7 +42,7 @@ class memory {
 
 constexpr std::uint64_t bytes_of_a_case = 64 << 20;
 constexpr int turns = 41;  // of some hundredths of a second, which move by a third
-using packed_rows = collate::packed<{.row = 4096}>;
+using packed_rows = collate::packed<collate::packing{.row = 4096}>;
 
 template <class Collator>
 void collate_case(const char* name, std::uint64_t average, const Collator& collator) {

@@ -182,6 +182,8 @@ template <class... F>
 struct overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+overloaded(F...) -> overloaded<F...>;  // clang before 17 does not find it by itself
 
 }  // namespace
 

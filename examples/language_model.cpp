@@ -28,7 +28,7 @@ using namespace mds::literals;
 using policies = mds::policies<
     mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>>,
     // Eight samples are packed together: any number of ranks that eight divides packs the same.
-    mds::collate::packed<{
+    mds::collate::packed<mds::collate::packing{
         .row = 256, .group = 8, .longer = mds::collate::truncation::split, .pad_value = 0}>>;
 
 void write_dataset(const std::string& where, std::span<char*> files) {

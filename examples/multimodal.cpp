@@ -61,7 +61,8 @@ struct decode {
   }
 };
 
-using policies = mds::policies<rows, decode, mds::collate::padded<{.multiple = 4}>>;
+using policies =
+    mds::policies<rows, decode, mds::collate::padded<mds::collate::padding{.multiple = 4}>>;
 
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

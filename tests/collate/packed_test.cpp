@@ -54,7 +54,7 @@ std::vector<collate::pack_segment> pack(const lengths_list& lengths,
 
 TEST_CASE("packed rows hold every element once, and say what lies where") {
   using namespace packed_test;
-  using collator = collate::packed<{.row = 8, .pad_value = 9}>;
+  using collator = collate::packed<collate::packing{.row = 8, .pad_value = 9}>;
   const auto out = collate_samples::run<collator>(columns, samples({3, 6, 0, 5}));
   // Longest first: 6 begins row 0, 5 row 1, and 3 fills row 1 up.
   REQUIRE(out.rows == 2);
@@ -98,7 +98,8 @@ TEST_CASE("sequences longer than a row are cut or split") {
   CHECK(cut[0].length == 4);
   CHECK(rows == 1);
 
-  using splitting = collate::packed<{.row = 4, .longer = collate::truncation::split}>;
+  using splitting =
+      collate::packed<collate::packing{.row = 4, .longer = collate::truncation::split}>;
   const auto out = collate_samples::run<splitting>(columns, samples({9, 3}));
   CHECK(out.rows == 3);
   CHECK(out.values<std::uint16_t>(2) ==
@@ -106,12 +107,13 @@ TEST_CASE("sequences longer than a row are cut or split") {
   CHECK(out.values<std::int32_t>(5) ==
         std::vector<std::int32_t>{0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0});
   CHECK(collate::longest_sequence<splitting> == 0);
-  CHECK(collate::longest_sequence<collate::packed<{.row = 4}>> == 4);
+  CHECK(collate::longest_sequence<collate::packed<collate::packing{.row = 4}>> == 4);
 }
 
 TEST_CASE("a batch without elements has no rows") {
   using namespace packed_test;
-  const auto out = collate_samples::run<collate::packed<{.row = 4}>>(columns, samples({0, 0}));
+  const auto out =
+      collate_samples::run<collate::packed<collate::packing{.row = 4}>>(columns, samples({0, 0}));
   CHECK(out.rows == 0);
   CHECK(out.values<std::int32_t>(3) == std::vector<std::int32_t>{0});
   CHECK(out.values<std::int32_t>(5).empty());
@@ -157,13 +159,15 @@ TEST_CASE("what can not share the rows of a pack is refused by name") {
   const auto tokens = collate_samples::shaped_value(std::vector<std::uint16_t>{1, 2, 3});
   const auto raw = collate_samples::sample_of(columns, {labels, bytes(8), tokens});
   try {
-    collate_samples::run<collate::packed<{.row = 8}>>(columns, {raw});
+    collate_samples::run<collate::packed<collate::packing{.row = 8}>>(columns, {raw});
     FAIL("sequences of different lengths were packed");
   } catch (const collate::detail::bad_sample& e) {
     CHECK(std::string(e.what()).find("sequences of 2 and of 3 elements") != std::string::npos);
   }
   const auto layout = mds::sample_layout::mds({{"text", "str"}, {"id", "int"}});
   support::expect_error(
-      [&] { (void)collate::detail::sources_of<collate::packed<{.row = 8}>>(layout); },
+      [&] {
+        (void)collate::detail::sources_of<collate::packed<collate::packing{.row = 8}>>(layout);
+      },
       mds::errc::unsupported, {"packed", "variable ndarray", "text: str"});
 }

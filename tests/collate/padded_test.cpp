@@ -40,8 +40,8 @@ std::vector<bytes> samples(const std::vector<std::size_t>& lengths) {
 
 TEST_CASE("sequences become rows of the longest, with mask and lengths") {
   using namespace padded_test;
-  const auto out =
-      collate_samples::run<collate::padded<{.pad_value = 7}>>(columns, samples({2, 0, 3}));
+  const auto out = collate_samples::run<collate::padded<collate::padding{.pad_value = 7}>>(
+      columns, samples({2, 0, 3}));
   REQUIRE(out.outputs.size() == 3);
   CHECK(out.outputs[0].kind == collate::output_kind::dense);
   CHECK(out.values<std::int64_t>(0) == std::vector<std::int64_t>{0, 1, 2});
@@ -62,9 +62,10 @@ TEST_CASE("sequences become rows of the longest, with mask and lengths") {
 TEST_CASE("rows are rounded up to a multiple, or have a length of their own") {
   using namespace padded_test;
   const auto rounded =
-      collate_samples::run<collate::padded<{.multiple = 8}>>(columns, samples({9}));
+      collate_samples::run<collate::padded<collate::padding{.multiple = 8}>>(columns, samples({9}));
   CHECK(rounded.outputs[2].row_elements == 16);
-  const auto fixed = collate_samples::run<collate::padded<{.length = 4}>>(columns, samples({1, 4}));
+  const auto fixed = collate_samples::run<collate::padded<collate::padding{.length = 4}>>(
+      columns, samples({1, 4}));
   CHECK(fixed.values<std::uint16_t>(2) == std::vector<std::uint16_t>{0, 0, 0, 0, 0, 1, 2, 3});
   const auto empty = collate_samples::run<collate::padded<>>(columns, samples({0, 0}));
   CHECK(empty.outputs[2].row_elements == 0);
@@ -73,18 +74,20 @@ TEST_CASE("rows are rounded up to a multiple, or have a length of their own") {
 
 TEST_CASE("a sequence that is too long is cut where the options say so") {
   using namespace padded_test;
-  using truncating = collate::padded<{.length = 2, .longer = collate::truncation::truncate}>;
+  using truncating =
+      collate::padded<collate::padding{.length = 2, .longer = collate::truncation::truncate}>;
   const auto out = collate_samples::run<truncating>(columns, samples({5, 1}));
   CHECK(out.values<std::uint16_t>(2) == std::vector<std::uint16_t>{0, 1, 0, 0});
   CHECK(out.at<std::int64_t>(out.outputs[2].offsets_at, 2) == std::vector<std::int64_t>{2, 1});
   CHECK(collate::longest_sequence<truncating> == 0);
-  CHECK(collate::longest_sequence<collate::padded<{.length = 2}>> == 2);
+  CHECK(collate::longest_sequence<collate::padded<collate::padding{.length = 2}>> == 2);
 }
 
 TEST_CASE("texts are padded where the options say so") {
   using namespace padded_test;
-  const auto out = collate_samples::run<collate::padded<{.pad_value = 95, .texts = true}>>(
-      columns, samples({1, 1, 1}));
+  const auto out =
+      collate_samples::run<collate::padded<collate::padding{.pad_value = 95, .texts = true}>>(
+          columns, samples({1, 1, 1}));
   CHECK(out.outputs[1].kind == collate::output_kind::padded);
   const auto text = out.values<char>(1);
   CHECK(std::string(text.begin(), text.end()) == "__x_xx");
@@ -93,9 +96,10 @@ TEST_CASE("texts are padded where the options say so") {
 TEST_CASE("rows are filled with an element of the column, whatever its type") {
   using namespace padded_test;
   const std::vector<collate::source_column> floats{{.type = mds::dtype::float32, .shaped = true}};
-  const auto out = collate_samples::run<collate::padded<{.length = 3, .pad_value = -0.5}>>(
-      floats, {collate_samples::sample_of(
-                  floats, {collate_samples::shaped_value(std::vector<float>{1, 2})})});
+  const auto out =
+      collate_samples::run<collate::padded<collate::padding{.length = 3, .pad_value = -0.5}>>(
+          floats, {collate_samples::sample_of(
+                      floats, {collate_samples::shaped_value(std::vector<float>{1, 2})})});
   CHECK(out.values<float>(0) == std::vector<float>{1, 2, -0.5F});
   CHECK(collate::detail::pad_bits(-100, mds::dtype::int64) == static_cast<std::uint64_t>(-100));
   CHECK(collate::detail::pad_bits(1.0, mds::dtype::float16) == 0x3c00);

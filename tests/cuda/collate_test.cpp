@@ -103,18 +103,18 @@ TEST_CASE("kernels leave the host's bytes, padding included", "[cuda]") {
   }
   SECTION("padded") {
     compare<collate::padded<>>(mixed, 40);
-    compare<
-        collate::padded<{.length = 12, .longer = collate::truncation::truncate, .pad_value = -7}>>(
-        mixed, 40);
-    compare<collate::padded<{.multiple = 64, .pad_value = 0.5, .texts = true}>>(mixed, 7);
+    compare<collate::padded<collate::padding{
+        .length = 12, .longer = collate::truncation::truncate, .pad_value = -7}>>(mixed, 40);
+    compare<collate::padded<collate::padding{.multiple = 64, .pad_value = 0.5, .texts = true}>>(
+        mixed, 7);
   }
   SECTION("packed") {
-    compare<collate::packed<{.row = 41, .pad_value = 3}>>(mixed, 41);
-    compare<collate::packed<{.row = 64, .group = 8, .longer = collate::truncation::split}>>(mixed,
-                                                                                            200);
-    compare<collate::packed<{.row = 900}>>(mixed, 900);
-    compare<collate::packed<{.row = 5, .longer = collate::truncation::truncate, .pad_value = -1}>>(
-        mixed, 30);
+    compare<collate::packed<collate::packing{.row = 41, .pad_value = 3}>>(mixed, 41);
+    compare<collate::packed<collate::packing{
+        .row = 64, .group = 8, .longer = collate::truncation::split}>>(mixed, 200);
+    compare<collate::packed<collate::packing{.row = 900}>>(mixed, 900);
+    compare<collate::packed<collate::packing{
+        .row = 5, .longer = collate::truncation::truncate, .pad_value = -1}>>(mixed, 30);
   }
   SECTION("samples as they are") {
     compare<collate::none>(mixed, 30);
@@ -127,7 +127,7 @@ TEST_CASE("a pool leaves the bytes of one thread", "[cuda]") {
   compare_pool<collate::dense>({{.type = mds::dtype::uint16, .value_bytes = 258}}, 0);
   compare_pool<collate::padded<>>(mixed, 100);
   compare_pool<collate::ragged>(mixed, 100);
-  compare_pool<collate::packed<{.row = 128}>>(mixed, 100);
+  compare_pool<collate::packed<collate::packing{.row = 128}>>(mixed, 100);
   compare_pool<collate::none>(mixed, 100);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("samples that contradict themselves give zeros, and the first is told"
       case 0:
       case 1: lay_out<collate::ragged>(one); break;
       case 2: lay_out<collate::padded<>>(one); break;
-      case 4: lay_out<collate::packed<{.row = 30, .pad_value = -1}>>(one); break;
+      case 4: lay_out<collate::packed<collate::packing{.row = 30, .pad_value = -1}>>(one); break;
       default: lay_out<collate::none>(one); break;
     }
     staged s(one);

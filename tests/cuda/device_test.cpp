@@ -124,8 +124,8 @@ TEST_CASE("batches on the device are the host's", "[cuda][device]") {
     compare<collate::dense>(collated, fixed, seed);
     compare<collate::ragged>(pinned, mixed, seed);
     compare<collate::ragged>(collated, mixed, seed);
-    compare<collate::padded<{.multiple = 8}>>(collated, mixed, seed);
-    compare<collate::packed<{.row = 64}>>(collated, mixed, seed);
+    compare<collate::padded<collate::padding{.multiple = 8}>>(collated, mixed, seed);
+    compare<collate::packed<collate::packing{.row = 64}>>(collated, mixed, seed);
   }
 }
 
@@ -136,8 +136,8 @@ TEST_CASE("batches of which a thread makes many words are the host's", "[cuda][d
     const std::uint64_t samples = (64U << 20) / (3 * longest / 2);
     compare<collate::dense>(stager, fixed, 1, samples);
     compare<collate::ragged>(stager, mixed, 1, samples, longest);
-    compare<collate::padded<{.multiple = 8}>>(stager, mixed, 1, samples, longest);
-    compare<collate::packed<{.row = 8000}>>(stager, mixed, 1, samples, longest);
+    compare<collate::padded<collate::padding{.multiple = 8}>>(stager, mixed, 1, samples, longest);
+    compare<collate::packed<collate::packing{.row = 8000}>>(stager, mixed, 1, samples, longest);
   }
 }
 

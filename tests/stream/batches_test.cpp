@@ -25,8 +25,9 @@ using scratch_directory::scratch;
 using rows =
     mds::policies<mds::schema<mds::column<"tokens", mds::ndarray<std::uint16_t>>,
                               mds::column<"id", mds::int_>, mds::column<"name", mds::str>>>;
-using padded_rows = rows::with<mds::collate::padded<{.multiple = 4, .pad_value = 7}>>;
-using packed_rows = rows::with<mds::collate::packed<{.row = 16, .group = 4}>>;
+using padded_rows =
+    rows::with<mds::collate::padded<mds::collate::padding{.multiple = 4, .pad_value = 7}>>;
+using packed_rows = rows::with<mds::collate::packed<mds::collate::packing{.row = 16, .group = 4}>>;
 using whole_samples = rows::with<mds::collate::none>;
 
 std::size_t length_of(std::int64_t id) { return static_cast<std::size_t>(1 + id * 7 % 12); }
@@ -180,7 +181,7 @@ TEST_CASE("without a collator a batch has its samples, by name and by schema") {
 
 TEST_CASE("a sequence longer than its row names the sample, and the columns' kinds are told") {
   using namespace batches_test;
-  using short_rows = rows::with<mds::collate::packed<{.row = 11}>>;
+  using short_rows = rows::with<mds::collate::packed<mds::collate::packing{.row = 11}>>;
   const sequences data;
   auto loader = data.open<short_rows>();
   support::expect_error(

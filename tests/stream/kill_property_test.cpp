@@ -40,8 +40,8 @@ template <class Policies>
 inline constexpr bool has_blocks = std::same_as<typename Policies::schema, blocks::schema>;
 using dense_blocks = blocks::with<mds::collate::dense>;
 using ragged_rows = rows;
-using padded_rows = rows::with<mds::collate::padded<{.multiple = 8}>>;
-using packed_rows = rows::with<mds::collate::packed<{.row = 32, .group = 2}>>;
+using padded_rows = rows::with<mds::collate::padded<mds::collate::padding{.multiple = 8}>>;
+using packed_rows = rows::with<mds::collate::packed<mds::collate::packing{.row = 32, .group = 2}>>;
 using plain_samples = rows::with<mds::collate::none>;
 struct noisy {
   using output = rows::schema;
