@@ -13,6 +13,7 @@
 
 #include "collate/samples.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 #include "support/expect_error.hpp"
 
 namespace mds = mdstream;
@@ -85,7 +86,9 @@ TEST_CASE("fixed columns become dense, variable ones values and offsets") {
   std::string texts;
   std::vector<std::uint16_t> arrays;
   std::vector<float> vectors;
-  std::mt19937 random(3);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   for (std::int64_t i = 0; i < 33; ++i) {
     const std::string text(random() % 9, static_cast<char>('a' + i % 26));
     std::vector<std::uint16_t> array(random() % 5);

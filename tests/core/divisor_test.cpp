@@ -1,6 +1,7 @@
 #include <mdstream/core/detail/divisor.hpp>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <cstdint>
 #include <random>
@@ -11,7 +12,9 @@ TEST_CASE("a divisor divides as the machine does", "[core]") {
   std::vector<std::uint64_t> numbers{0, 1, 2, 3, 5, 7, 10, 641, most, most - 1, most / 2};
   for (unsigned bit = 1; bit < 64; ++bit)
     for (const std::uint64_t near : {-1, 0, 1}) numbers.push_back((std::uint64_t{1} << bit) + near);
-  std::mt19937_64 random(1);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937_64 random(seed);
   for (int i = 0; i < 100; ++i) numbers.push_back(random() >> (random() % 64));
   for (const std::uint64_t by : numbers) {
     if (by == 0) continue;

@@ -5,6 +5,7 @@
 #include "cuda/batches.hpp"
 #include "cuda/sinks.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <mdstream/collate/dense.hpp>
 #include <mdstream/collate/none.hpp>
@@ -70,7 +71,9 @@ template <class Collator>
 void compare_pool(const std::vector<collate::source_column>& sources, std::uint64_t longest) {
   INFO(Collator::name);
   mds::stage::detail::copy_pool pool(3);
-  std::mt19937 random(3);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   batch one{.sources = sources};
   add_samples(one, 8000, longest, random);
   lay_out<Collator>(one);

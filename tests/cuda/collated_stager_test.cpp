@@ -9,6 +9,7 @@
 #include "stage/scripted_device.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 #include <vector>
 
@@ -72,7 +73,9 @@ TEST_CASE("a dense batch is one copy and one launch, and the ring settles", "[cu
   const auto m = std::make_shared<scripted::machine>(1);
   late_kernels::on = m.get();
   stager s{scripted::api(m), scripted::memory(m)};
-  std::mt19937 random(1);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   batch one{.sources = {columns[0], {.type = mds::dtype::float32, .value_bytes = 36}}};
   add_samples(one, 50, 0, random);
   lay_out<collate::dense>(one);
@@ -99,7 +102,9 @@ TEST_CASE("samples that are wanted as they are need no kernel", "[cuda]") {
   const auto m = std::make_shared<scripted::machine>(1);
   late_kernels::on = m.get();
   stager s{scripted::api(m), scripted::memory(m)};
-  std::mt19937 random(1);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   batch one{.sources = columns};
   add_samples(one, 50, 20, random);
   lay_out<collate::none>(one);
@@ -116,7 +121,9 @@ TEST_CASE("kernels that can not be launched are told with their place", "[cuda]"
   const auto m = std::make_shared<scripted::machine>(1);
   late_kernels::on = m.get();
   stager s{scripted::api(m), scripted::memory(m)};
-  std::mt19937 random(1);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   batch one{.sources = columns};
   add_samples(one, 5, 9, random);
   lay_out<collate::padded<>>(one);

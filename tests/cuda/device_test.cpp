@@ -12,6 +12,7 @@
 #include "cuda/launch.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 #include <cstdlib>
 #include <exception>
@@ -261,8 +262,10 @@ TEST_CASE("captured graphs read the batches of a ring", "[cuda][device]") {
   {
     mds::stage::cuda<3> stager;
     mds::stage::cuda<3>::slot slot;
-    for (int step = 0; step < 12; ++step) {
-      std::mt19937 random(static_cast<std::uint32_t>(step));
+    for (unsigned step = 0; step < 12; ++step) {
+      const unsigned seed = support::test_seed(step);
+      INFO("seed " << seed);
+      std::mt19937 random(seed);
       batch one{.sources = {{.type = mds::dtype::uint8, .value_bytes = bytes}}};
       add_samples(one, 1, 0, random);
       lay_out<collate::dense>(one);

@@ -18,6 +18,7 @@
 
 #include "support/allocation_faults.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 namespace decoders_test {
 
@@ -58,7 +59,7 @@ void check_each_allocation(const bytes& expected, const Decode& decode) {
 
 /// Bytes that compress, but not into one block.
 bytes raw_bytes() {
-  std::mt19937 random(1);
+  std::mt19937 random(support::test_seed());
   bytes out(500'000);
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = static_cast<std::byte>(i % 3 == 0 ? random() % 16 : i / 1000);
@@ -97,7 +98,7 @@ void check_stream(const bytes& zip, const mds::detail::stream_decoder_choice& ch
 
 mds::decoded_image noise() {
   mds::decoded_image out{.width = 200, .height = 150, .channels = 3};
-  std::mt19937 random(1);
+  std::mt19937 random(support::test_seed());
   out.pixels.resize(std::size_t{200} * 150 * 3);
   for (std::byte& each : out.pixels) each = static_cast<std::byte>(random());
   return out;

@@ -12,6 +12,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/jpeg_files.hpp"
+#include "support/seed.hpp"
 
 namespace {
 
@@ -149,7 +150,9 @@ TEST_CASE("damaged files are refused by number or decoded, and the decoder lives
           "[image][device]") {
   if (skipped()) return;
   mds::nvjpeg_decoder decoder;
-  std::mt19937 random(11);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   std::vector<std::string> files = plain_files(8, 3);
   std::vector<std::string> cut = files;
   cut[5].resize(cut[5].size() / 2);

@@ -3,6 +3,7 @@
 #include <mdstream/collate/execute.hpp>
 
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -16,10 +17,12 @@ namespace mds = mdstream;
 namespace collate = mdstream::collate;
 
 TEST_CASE("each part is done once, and all are done when the pool returns", "[stage]") {
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
   for (const std::size_t threads : {1U, 2U, 5U}) {
     mds::stage::detail::copy_pool pool(threads);
     CHECK(pool.size() == threads);
-    std::mt19937 random(static_cast<std::uint32_t>(threads));
+    std::mt19937 random(seed);
     for (int round = 0; round < 3000; ++round) {
       // Plain memory: a part that is done twice, late, or seen by nobody is a race as well.
       std::vector<int> done(random() % 40);
@@ -66,7 +69,9 @@ TEST_CASE("stretches cover everything once, whatever their number", "[collate]")
 }
 
 TEST_CASE("copies past the caches are copies, at any address", "[stage]") {
-  std::mt19937 random(5);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   std::vector<std::byte> from(9000), to(9000);
   for (auto& byte : from) byte = static_cast<std::byte>(random());
   for (int round = 0; round < 400; ++round) {

@@ -15,6 +15,7 @@
 
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/seed.hpp"
 #include "support/expect_error.hpp"
 #include "support/plain_dataset.hpp"
 
@@ -425,7 +426,9 @@ TEST_CASE("a stream that has no column of the first is refused") {
 TEST_CASE("a loader that is dropped at any point neither hangs nor leaks") {
   using namespace loader_test;
   const two_streams data;
-  std::mt19937 random(11);
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
   for (int round = 0; round < 20; ++round) {
     auto options = data.options();
     options.local = data.dir / ("cache" + std::to_string(round % 4));
