@@ -25,7 +25,6 @@ inline constexpr std::array complaints{
     complaint{"adequate number of samples", {"too few samples for one batch"}},
     complaint{"portion of this stream", {"has no share in a global batch"}},
     complaint{"num_canonical_nodes must be divisible", {"canonical nodes"}},
-    complaint{"divisible by your replication", {"replication"}},
     complaint{"Resuming further into the dataset", {"resuming at sample"}},
     complaint{"Either canonical or physical nodes", {"one must divide the other"}},
     complaint{"are not being used", {"has no share in a block"}},
@@ -35,6 +34,18 @@ inline constexpr std::array complaints{
     complaint{"evenly divisible by the initial", {"cannot be dealt"}},
     complaint{"need at least one array", {"no samples"}},
     complaint{"could not broadcast", {"too small to be shared"}},
+    complaint{"Replication factor must be positive", {"replication 0 does not divide"}},
+    complaint{"divisible by your replication", {"does not divide", "replication"}},
+    complaint{"Only provide `choose` when weighting", {"goes with proportions"}},
+    complaint{"stream weights are incompatible", {"all streams have a proportion"}},
+    complaint{"At most one of `proportion`", {"at most one of proportion"}},
+    complaint{"`proportion` must be non-negative", {"is not a number from 0 up"}},
+    complaint{"`repeat` must be non-negative", {"is not a number from 0 up"}},
+    // A negative number comes as one from 2^63 up.
+    complaint{"`choose` must be", {"beyond 2^63"}},
+    complaint{"`granularity` must be", {"granularity"}},
+    complaint{"`seed` must be", {"beyond 2^63"}},
+    complaint{"`epoch` must be", {"beyond 2^63"}},
 };
 
 /// Runs `run`, which has to be refused for what the reference refused it for: `refused` is {type,
