@@ -221,13 +221,30 @@ TEST_CASE("pickles that are cut short or changed are refused", "[pickle]") {
       support::expect_error(
           [&] { (void)mdstream::read_pickle(mdstream::as_bytes(good).first(size)); },
           errc::corrupt);
+    const auto is_refused = [](const std::string& changed) {
+      std::string first;
+      try {
+        first = repr(mdstream::read_pickle(mdstream::as_bytes(changed)));
+      } catch (const mdstream::error&) {
+        return true;
+      }
+      CHECK(repr(mdstream::read_pickle(mdstream::as_bytes(changed))) == first);
+      return false;
+    };
     for (int i = 0; i < 300; ++i) {
       std::string changed = good;
       changed[random() % changed.size()] = static_cast<char>(random());
-      try {
-        (void)mdstream::read_pickle(mdstream::as_bytes(changed));
-      } catch (const mdstream::error&) {
-      }
+      (void)is_refused(changed);
     }
+    // Its first instruction, its protocol and its last instruction can be no others.
+    const std::string from_2_to_5("\2\3\4\5");
+    for (int byte = 0; byte < 256; ++byte)
+      for (const std::size_t at : {std::size_t{0}, std::size_t{1}, good.size() - 1}) {
+        std::string changed = good;
+        changed[at] = static_cast<char>(byte);
+        INFO("byte " << at << " is " << byte);
+        CHECK(is_refused(changed) == (at == 1 ? from_2_to_5.find(changed[at]) == std::string::npos
+                                              : changed != good));
+      }
   }
 }
