@@ -32,8 +32,9 @@ def write_dataset(folder, samples, shard_samples):
 def random_case(rng):
     algorithm = rng.choice(['naive', 'py1s', 'py2s', 'py1br', 'py1e'])
     return {
-        'samples': rng.randrange(200, 3000),
+        'samples': rng.randrange(200, 1500),
         'shard_samples': rng.randrange(5, 200),
+        'epochs': rng.randrange(1, 4),
         'options': {
             'batch_size': rng.choice([1, 4, 7, 16]),
             'shuffle': rng.random() < .9,
@@ -45,24 +46,25 @@ def random_case(rng):
     }
 
 
-def by_python(local, options, batches, state):
-    """Batches from `state` on, at most so many, and the state behind them."""
+def by_python(local, options, epochs, batches, state):
+    """Batches of so many epochs from `state` on, at most so many, and the state behind them."""
     clean_stale_shared_memory()
     dataset = StreamingDataset(local=local, **options)
     if state is not None:
         dataset.load_state_dict(json.loads(state))
     size, out, epoch_samples = options['batch_size'], [], 0
-    ids = iter(dataset)
-    while len(out) < batches:
-        batch = []
-        for sample in ids:
-            batch.append(int(sample['id']))
-            if len(batch) == size:
+    while len(out) < batches and dataset.next_epoch < epochs:
+        ids, epoch_samples = iter(dataset), 0
+        while len(out) < batches:
+            batch = []
+            for sample in ids:
+                batch.append(int(sample['id']))
+                if len(batch) == size:
+                    break
+            if not batch:
                 break
-        if not batch:
-            break
-        out.append(batch)
-        epoch_samples += len(batch)
+            out.append(batch)
+            epoch_samples += len(batch)
     state = json.dumps(dataset.state_dict(epoch_samples, from_beginning=False))
     # Its threads would look for shards after the folder is gone.
     dataset._iterator.exit()
@@ -70,10 +72,10 @@ def by_python(local, options, batches, state):
     return out, state
 
 
-def by_mdstream(program, local, options, batches, state, folder):
+def by_mdstream(program, local, options, epochs, batches, state, folder):
     config, saved = os.path.join(folder, 'config.json'), os.path.join(folder, 'saved.json')
     with open(config, 'w') as f:
-        json.dump({'local': local, 'epochs': 1, **options}, f)
+        json.dump({'local': local, 'epochs': epochs, **options}, f)
     command = [program, 'stream', '--config', config, '--save-state', saved, '--batches', str(batches)]
     if state is not None:
         given = os.path.join(folder, 'given.json')
@@ -97,23 +99,23 @@ def check(what, got, expected):
 def run(program, case, rng, folder):
     local = os.path.join(folder, 'dataset')
     write_dataset(local, case['samples'], case['shard_samples'])
-    options = case['options']
-    whole, _ = by_python(local, options, 10**9, None)
-    ours, _ = by_mdstream(program, local, options, 10**9, None, folder)
-    check('whole epoch', ours, whole)
+    options, epochs = case['options'], case['epochs']
+    whole, _ = by_python(local, options, epochs, 10**9, None)
+    ours, _ = by_mdstream(program, local, options, epochs, 10**9, None, folder)
+    check('all epochs', ours, whole)
     if len(whole) < 4:
         return
     first = rng.randrange(1, len(whole) - 2)
     second = rng.randrange(1, len(whole) - first)
     # Python, mdstream, Python.
-    a, state = by_python(local, options, first, None)
-    b, state = by_mdstream(program, local, options, second, state, folder)
-    c, _ = by_python(local, options, 10**9, state)
+    a, state = by_python(local, options, epochs, first, None)
+    b, state = by_mdstream(program, local, options, epochs, second, state, folder)
+    c, _ = by_python(local, options, epochs, 10**9, state)
     check('Python, mdstream, Python', a + b + c, whole)
     # mdstream, Python, mdstream.
-    a, state = by_mdstream(program, local, options, first, None, folder)
-    b, state = by_python(local, options, second, state)
-    c, _ = by_mdstream(program, local, options, 10**9, state, folder)
+    a, state = by_mdstream(program, local, options, epochs, first, None, folder)
+    b, state = by_python(local, options, epochs, second, state)
+    c, _ = by_mdstream(program, local, options, epochs, 10**9, state, folder)
     check('mdstream, Python, mdstream', a + b + c, whole)
 
 
