@@ -151,28 +151,59 @@ TEST_CASE("entry points that cannot be are refused by object and entry", "[raw]"
   refuse(R"([".."])", {"leaves"});
 }
 
-TEST_CASE("a row index cut or changed anywhere is read or refused", "[raw]") {
+TEST_CASE("a row index cut anywhere is refused, and one that is read says what its text says",
+          "[raw]") {
   using namespace row_index_test;
-  const unsigned seed = support::test_seed();
-  INFO("seed " << seed);
-  std::mt19937 random(seed);
   raw::detail::row_index index = small();
   index.objects[0].entries =
       raw::detail::object_entries{.states = "0123.bin", .points = {{5, 2, {0, 100}}}};
   const std::string text = index.dump();
-  int refused = 0;
+  for (std::size_t size = 0; size < text.size(); ++size)
+    support::expect_error([&] { (void)raw::detail::row_index::parse(text.substr(0, size)); },
+                          errc::corrupt);
+
+  // A text without a checksum may be changed where it holds names and numbers, and is another one
+  // then. It may have other space between its parts, and no entry points. All else is refused.
+  const auto without_space = [](std::string of) {
+    std::erase_if(of, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    if (const auto at = of.find("\\u007f"); at != std::string::npos) of.replace(at, 6, "\x7f");
+    return of;
+  };
+  const std::size_t entries = text.find("entries");
+  for (std::size_t at = 0; at < text.size(); ++at)
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string changed = text;
+      changed[at] = static_cast<char>(byte);
+      std::string got;
+      try {
+        got = raw::detail::row_index::parse(changed).dump();
+      } catch (const mds::error&) {
+        continue;
+      }
+      if (changed != text && at - entries < std::string_view("entries").size()) continue;
+      if (without_space(got) != without_space(changed))
+        FAIL("byte " << at << " is " << byte << ":\n" << changed << got);
+    }
+}
+
+TEST_CASE("a row index that is changed in several places is refused, or read and written again",
+          "[raw]") {
+  using namespace row_index_test;
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  const std::string text = small().dump();
   for (int i = 0; i < 2000; ++i) {
     std::string changed = text;
     for (auto n = 1 + random() % 3; n > 0; --n)
       changed[random() % changed.size()] = static_cast<char>(random());
-    if (random() % 3 == 0) changed.resize(random() % changed.size());
     try {
-      (void)raw::detail::row_index::parse(changed).fingerprint();
+      const std::string got = raw::detail::row_index::parse(changed).dump();
+      REQUIRE(raw::detail::row_index::parse(got).dump() == got);
     } catch (const mds::error&) {
-      ++refused;
+      continue;
     }
   }
-  CHECK(refused > 0);
 }
 
 TEST_CASE("an update scans what is new or changed", "[raw]") {
