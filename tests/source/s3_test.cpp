@@ -67,7 +67,11 @@ TEST_CASE(
   const scratch cache;
   std::mt19937 random(support::test_seed());
   std::string lines;
-  while (lines.size() < 6'000'000) lines += "{\"n\": " + std::to_string(random()) + "}\n";
+  std::vector<std::int64_t> numbers;
+  while (lines.size() < 6'000'000) {
+    numbers.push_back(random());
+    lines += "{\"n\": " + std::to_string(numbers.back()) + "}\n";
+  }
   const std::string file = packed(lines, ".gz");
   at.fake.put("data/a.jsonl.gz", file);
   raw::options about{.format = "jsonl"};
@@ -82,21 +86,23 @@ TEST_CASE(
   const std::uint64_t row =
       made.index.objects[0].cuts[0].samples + made.index.objects[0].cuts[1].samples +
       made.index.objects[0].cuts[2].samples + made.index.objects[0].cuts[3].samples;
-  CHECK(data[row].get<std::int64_t>("n") >= 0);
+  CHECK(data[row].get<std::int64_t>("n") == numbers[row]);
   const auto requests = at.fake.requests();
   REQUIRE(requests.size() > before + 1);
   CHECK(requests[before].target.find("data/.mdstream/entries/" + entries.states) !=
         std::string::npos);
   CHECK(data.counters().bytes_fetched <
         entries.points[4].packed - entry.packed + entry.state.bytes + (1 << 20));
-  for (std::uint64_t i = 0; i < data.size(); i += 1001) (void)data[i];
+  REQUIRE(data.size() == numbers.size());
+  for (std::uint64_t i = 0; i < data.size(); i += 1001)
+    CHECK(data[i].get<std::int64_t>("n") == numbers[i]);
 
   // states that are others than the index says
   at.fake.put("data/.mdstream/entries/" + entries.states, "other");
   const scratch empty;
   const mds::dataset<bucket_policies> other(
       {.streams = {{.store = at.store, .raw = about}}, .local = empty.path(), .threads = 2});
-  (void)other[0];
+  CHECK(other[0].get<std::int64_t>("n") == numbers[0]);
   support::expect_error([&] { (void)other[row]; }, mds::errc::corrupt,
                         {"data/.mdstream/entries/", "has changed"});
 }
