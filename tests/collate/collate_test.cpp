@@ -13,8 +13,8 @@
 
 #include "collate/samples.hpp"
 #include "support/catch.hpp"
-#include "support/seed.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 namespace mds = mdstream;
 namespace collate = mdstream::collate;

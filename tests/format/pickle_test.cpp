@@ -243,8 +243,8 @@ TEST_CASE("pickles that are cut short or changed are refused", "[pickle]") {
         std::string changed = good;
         changed[at] = static_cast<char>(byte);
         INFO("byte " << at << " is " << byte);
-        CHECK(is_refused(changed) == (at == 1 ? from_2_to_5.find(changed[at]) == std::string::npos
-                                              : changed != good));
+        CHECK(is_refused(changed) ==
+              (at == 1 ? from_2_to_5.find(changed[at]) == std::string::npos : changed != good));
       }
   }
 }

@@ -15,9 +15,9 @@
 
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
-#include "support/seed.hpp"
 #include "support/expect_error.hpp"
 #include "support/plain_dataset.hpp"
+#include "support/seed.hpp"
 
 namespace mds = mdstream;
 using namespace mds::literals;
