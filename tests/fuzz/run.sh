@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [SECONDS [NAME...]]: builds the fuzzer with clang, under the address and undefined-behaviour sanitizers, in
-# build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the committed corpus and
-# with build/fuzz/found/NAME, where it keeps inputs that reach new code. With MDSTREAM_TEST_SEED it draws the same inputs each time.
+# build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the
+# inputs that every run of the tests replays (inputs.cpp) and with build/fuzz/found/NAME, where it keeps inputs that reach new code. With MDSTREAM_TEST_SEED it draws the same inputs each time.
 # A finding is in build/fuzz/findings: mend it, and add it to the corpus, which every run of the tests replays.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -21,11 +21,17 @@ if [ ${#names[@]} -eq 0 ]; then
 fi
 
 mkdir -p "$build/findings" "$build/logs"
-# fuzz NAME: 4 KiB is more than any format here needs to be wrong in each of its parts.
+# fuzz NAME: the limit of size is for what is made: 4 KiB is more than any format here needs to be wrong in each of its parts. Longer inputs
+# would be cut, which nothing that has its contents at the end would survive: they raise the limit, up to 64 KiB.
 fuzz() {
-  mkdir -p "$build/found/$1"
-  if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=4096 -timeout=300 -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix="$build/findings/$1-" "$build/found/$1" "tests/fuzz/corpus/$1" >"$build/logs/$1.txt" 2>&1; then
+  local begin=$build/begin/$1 longest
+  rm -rf "$begin"
+  mkdir -p "$build/found/$1" "$begin"
+  MDSTREAM_FUZZ_TARGET=$1 MDSTREAM_FUZZ_INPUTS=$begin "$program"
+  find "$begin" -type f -size +65536c -delete
+  longest=$(find "$begin" "$build/found/$1" -type f -printf '%s\n' | sort -n | tail -n 1)
+  if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=$((longest > 4096 ? longest : 4096)) -timeout=300 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="$build/findings/$1-" "$build/found/$1" "$begin" >"$build/logs/$1.txt" 2>&1; then
     sed -nE "s/^stat::number_of_executed_units: ([0-9]+)/fuzz: $1: \1 inputs, nothing found/p" "$build/logs/$1.txt"
   else
     tail -n 40 "$build/logs/$1.txt" >&2

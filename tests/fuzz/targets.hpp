@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace fuzz {
 
@@ -92,5 +94,8 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"setting", &setting},
                                      {"jpeg", &jpeg},
                                      {"png", &png}};
+
+/// The inputs of the committed corpus and of the golden files that such a target takes.
+std::vector<std::string> inputs_of(const std::string& target);
 
 }  // namespace fuzz
