@@ -27,7 +27,7 @@ fuzz() {
   local begin=$build/begin/$1 longest
   rm -rf "$begin"
   mkdir -p "$build/found/$1" "$begin"
-  MDSTREAM_FUZZ_TARGET=$1 MDSTREAM_FUZZ_INPUTS=$begin "$program"
+  MDSTREAM_FUZZ_TARGET=$1 MDSTREAM_FUZZ_INPUTS=$begin "$program" || return 1
   find "$begin" -type f -size +65536c -delete
   longest=$(find "$begin" "$build/found/$1" -type f -printf '%s\n' | sort -n | tail -n 1)
   if MDSTREAM_FUZZ_TARGET=$1 "$program" -seed="${MDSTREAM_TEST_SEED:-0}" -max_total_time="$seconds" -max_len=$((longest > 4096 ? longest : 4096)) -timeout=300 -rss_limit_mb=2048 -print_final_stats=1 \
