@@ -5,14 +5,16 @@
 //   made INODE PATH           a new file or directory
 //   write INODE               bytes of a file changed, also through a mapping from now on
 //   sync INODE PATH           a flush of a file or directory began
+//   copy INODE NUMBER         what a file that is flushed holds, in the file MDSTREAM_RECORD.NUMBER
 //   naming INODE PATH         a file is about to get a name by rename or link
 //   named INODE PATH          it has got it
 //   gone PATH                 a name was removed
 //   fact SHARD FLAGS PATH     a record was written of a shard of a cache
 //   (cache/detail/shard_facts.hpp)
 //
-// tests/faults/flushes.py judges them. A flush is written down when it begins, a change when it is
-// done: what one thread changes while another flushes counts as not flushed.
+// tests/faults/flushes.py judges them, power_loss.py plays them again. A flush is written down when
+// it begins, a change when it is done: what one thread changes while another flushes counts as not
+// flushed.
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -22,12 +24,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <string>
 
 namespace {
@@ -83,9 +87,26 @@ void wrote(int fd) {
   errno = before;
 }
 
+/// Keeps what the file of a descriptor, which may be one for writing, holds.
+void copy(int fd) {
+  static std::atomic<int> copies{0};
+  struct stat info{};
+  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return;
+  const std::string number = std::to_string(copies++);
+  {
+    std::ofstream out(std::string(std::getenv("MDSTREAM_RECORD")) + '.' + number, std::ios::binary);
+    if (info.st_size > 0)
+      out << std::ifstream("/proc/self/fd/" + std::to_string(fd), std::ios::binary).rdbuf();
+    if (!out.flush()) std::abort();
+  }
+  note("copy " + inode_of(fd) + ' ' + number);
+}
+
 void syncs(int fd) {
-  if (const std::string path = path_of(fd); is_recorded(path))
-    note("sync " + inode_of(fd) + ' ' + path);
+  const std::string path = path_of(fd);
+  if (!is_recorded(path)) return;
+  copy(fd);
+  note("sync " + inode_of(fd) + ' ' + path);
 }
 
 /// Renames or links, and writes it down.
