@@ -171,7 +171,7 @@ TEST_CASE("members without a column, and shards of a writer that was killed, are
             .status == 0);
 }
 
-TEST_CASE("a write that was killed is resumed with the same lines", "[cli]") {
+TEST_CASE("a write that left only some shards is resumed with the same lines", "[cli]") {
   const folder files;
   {
     std::ofstream lines(files / "in");

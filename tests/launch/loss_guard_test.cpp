@@ -153,7 +153,7 @@ struct run {
   bool finished = false;
 };
 
-TEST_CASE("a run leaves bad batches out, the same ones whatever kills it", "[launch]") {
+TEST_CASE("a run leaves bad batches out, the same ones wherever it was left", "[launch]") {
   run calm;
   calm.process();
   REQUIRE(calm.finished);

@@ -54,7 +54,8 @@ std::vector<mdstream::stream_shards> random_streams(std::mt19937_64& random) {
   return streams;
 }
 
-TEST_CASE("a killed run goes on anywhere with the same global batches", "[order][property]") {
+TEST_CASE("a run that ends anywhere goes on in any world with the same global batches",
+          "[order][property]") {
   const std::uint64_t seed = support::test_seed();
   CAPTURE(seed);
   std::mt19937_64 random(seed);

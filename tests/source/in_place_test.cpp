@@ -151,7 +151,7 @@ TEST_CASE("cuts that lie in several stretches of an object are not read in place
   CHECK(step_of(raw::any_format<halves>::open(about)) == 0);
 }
 
-TEST_CASE("in place, a stream has the order and the samples of a copy, killed and moved") {
+TEST_CASE("in place, a stream has the order and the samples of a copy, resumed and moved") {
   std::mt19937 random(support::test_seed());
   for (const std::uint64_t stride : {8U, 7U}) {
     CAPTURE(stride);

@@ -219,7 +219,7 @@ void go_on(const two_streams& data, const conditions& now, std::size_t batches, 
 }
 
 template <class Policies>
-void kill_and_resume(const two_streams& data, std::mt19937& random) {
+void leave_and_resume(const two_streams& data, std::mt19937& random) {
   digests expected;
   mds::loader<Policies> whole(options_of<Policies>(data, {}, 0));
   for (std::uint64_t epoch = 0; epoch < epochs; ++epoch)
@@ -251,18 +251,18 @@ void kill_and_resume(const two_streams& data, std::mt19937& random) {
 
 }  // namespace kill_property_test
 
-TEST_CASE("killed runs go on anywhere with the same bytes in every global batch") {
+TEST_CASE("runs that were left anywhere go on with the same bytes in every global batch") {
   using namespace kill_property_test;
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  SECTION("dense") { kill_and_resume<dense_blocks>(two_streams(true), random); }
+  SECTION("dense") { leave_and_resume<dense_blocks>(two_streams(true), random); }
   const two_streams data(false);
-  SECTION("ragged") { kill_and_resume<ragged_rows>(data, random); }
-  SECTION("padded") { kill_and_resume<padded_rows>(data, random); }
-  SECTION("packed") { kill_and_resume<packed_rows>(data, random); }
-  SECTION("samples as they are") { kill_and_resume<plain_samples>(data, random); }
-  SECTION("transformed") { kill_and_resume<transformed_rows>(data, random); }
-  SECTION("split") { kill_and_resume<split_rows>(data, random); }
-  SECTION("split and packed") { kill_and_resume<split_packed_rows>(data, random); }
+  SECTION("ragged") { leave_and_resume<ragged_rows>(data, random); }
+  SECTION("padded") { leave_and_resume<padded_rows>(data, random); }
+  SECTION("packed") { leave_and_resume<packed_rows>(data, random); }
+  SECTION("samples as they are") { leave_and_resume<plain_samples>(data, random); }
+  SECTION("transformed") { leave_and_resume<transformed_rows>(data, random); }
+  SECTION("split") { leave_and_resume<split_rows>(data, random); }
+  SECTION("split and packed") { leave_and_resume<split_packed_rows>(data, random); }
 }

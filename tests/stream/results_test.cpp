@@ -267,7 +267,7 @@ keep_if nothing() {
 
 }  // namespace results_test
 
-TEST_CASE("a global batch has the results of its samples, in any world and after any kill") {
+TEST_CASE("a global batch has the results of its samples, in any world and from any state") {
   using namespace results_test;
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);

@@ -491,7 +491,7 @@ TEST_CASE("a part that grows while another publishes the whole is in it", "[writ
   CHECK(mdstream::dataset_index::parse(text_of(store, "index.json")).samples() == 120);
 }
 
-TEST_CASE("a part whose writer was killed keeps the dataset incomplete until it goes on",
+TEST_CASE("a part whose writer did not finish keeps the dataset incomplete until it goes on",
           "[writer][parts]") {
   using namespace places_test;
   const memory store;

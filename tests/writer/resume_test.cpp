@@ -1,4 +1,4 @@
-// Writers that go on where one was killed.
+// Writers that go on where one was destroyed. kill_test.cpp kills them.
 
 #include <mdstream/codec/none.hpp>
 #include <mdstream/codec/zstd.hpp>
@@ -129,7 +129,7 @@ void truncate(const memory& store, const std::string& key, std::size_t bytes) {
 
 }  // namespace resume_test
 
-TEST_CASE("a writer that goes on writes what one that was not killed had written, wherever it was",
+TEST_CASE("a writer that goes on where one was destroyed writes what a single one had written",
           "[writer][resume]") {
   using namespace resume_test;
   const std::string compression = GENERATE("", "zstd:3");
@@ -398,8 +398,7 @@ TEST_CASE("a finished dataset is not resumed with other options", "[writer][resu
   refused(unhashed, "size_limit");
 }
 
-TEST_CASE("a writer that ends shards itself goes on as one that was not killed",
-          "[writer][resume]") {
+TEST_CASE("a writer that ends shards itself goes on where one was destroyed", "[writer][resume]") {
   using namespace resume_test;
   // Sample 12 is larger than a shard may be, and follows an ended one.
   const auto write = [](mds_writer& out, std::uint64_t from, std::uint64_t to) {
