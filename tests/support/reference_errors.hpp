@@ -42,7 +42,7 @@ inline constexpr std::array complaints{
     complaint{"`proportion` must be non-negative", {"is not a number from 0 up"}},
     complaint{"`repeat` must be non-negative", {"is not a number from 0 up"}},
     // A negative number comes as one from 2^63 up.
-    complaint{"`choose` must be", {"beyond 2^63"}},
+    complaint{"`choose` must be", {"beyond 2^63", "exceeds 2^63"}},
     complaint{"`granularity` must be", {"granularity"}},
     complaint{"`seed` must be", {"beyond 2^63"}},
     complaint{"`epoch` must be", {"beyond 2^63"}},
