@@ -68,7 +68,7 @@ TEST_CASE("a writer whose process was killed at any write goes on to the same fi
   const bool before = GENERATE(false, true);
   const scratch_directory::scratch whole_place;
   const mds::store::local whole(whole_place.path());
-  write_all(whole, 0);
+  REQUIRE(write_all(whole, 0) == 0);
   const auto objects = whole.list("");
   REQUIRE(objects.size() > 10);
   for (int writes = 1; writes <= static_cast<int>(objects.size()); ++writes) {
