@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 
 using numbers = mds::policies<mds::store::local, mds::schema<mds::column<"number", std::int64_t>>>;
 
-constexpr std::uint64_t samples = 1000;
+constexpr std::uint64_t samples = 200;
 
 /// Writes down, where tests/faults/record.cpp does, that what was made up to here has to outlast a
 /// loss of power.
