@@ -70,14 +70,15 @@ inline void merge_datasets(const std::string& directory) {
 }
 
 /// Each rank has a store of its own, as a process does.
-inline void save_checkpoint(const std::string& directory, std::uint64_t step) {
+inline void save_checkpoint(const std::string& directory, std::uint64_t step,
+                            std::uint64_t ranks = 2) {
   const std::string token = mds::detail::unique_name();
-  const std::string failed = launches::on_ranks(2, [&](std::uint64_t rank) {
+  const std::string failed = launches::on_ranks(ranks, [&](std::uint64_t rank) {
     mds::saver_options options = launches::options_on(mds::store::local(directory));
-    options.world = {.ranks_per_node = 2, .rank = rank};
+    options.world = {.ranks_per_node = ranks, .rank = rank};
     options.token = token;
     mds::checkpoint_saver saver(options);
-    training::model mine(rank, 2, training::cut::rows);
+    training::model mine(rank, ranks, training::cut::rows);
     mine.set(step);
     saver.save(step, mine.list(), {.loader_state = "state"});
     saver.finish();
@@ -213,7 +214,7 @@ inline std::uint64_t last_step(const std::string& directory) {
 inline void check_save(const std::string& directory, std::uint64_t promises) {
   const std::uint64_t step = last_step(directory);
   if (step < promises) throw std::runtime_error("step " + std::to_string(promises) + " is gone");
-  save_checkpoint(directory, step + 1);
+  save_checkpoint(directory, step + 1, 1);  // ranks wait for each other
   if (last_step(directory) != step + 1) throw std::runtime_error("the next step is not found");
 }
 
