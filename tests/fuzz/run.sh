@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/fuzz/run.sh [SECONDS [NAME...]]: builds the fuzzer with clang, under the address and undefined-behaviour sanitizers, in
-# build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the
-# inputs that every run of the tests replays (inputs.cpp) and with build/fuzz/found/NAME, where it keeps inputs that reach new code. With MDSTREAM_TEST_SEED it draws the same inputs each time.
+# build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the inputs that every
+# run of the tests replays (inputs.cpp) and with those in build/fuzz/found/NAME, where it keeps what reaches new code. With
+# MDSTREAM_TEST_SEED it draws the same inputs each time.
 # A finding is in build/fuzz/findings: mend it, and add it to the corpus, which every run of the tests replays.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -21,8 +22,8 @@ if [ ${#names[@]} -eq 0 ]; then
 fi
 
 mkdir -p "$build/findings" "$build/logs"
-# fuzz NAME: the limit of size is for what is made: 4 KiB is more than any format here needs to be wrong in each of its parts. Longer inputs
-# would be cut, which nothing that has its contents at the end would survive: they raise the limit, up to 64 KiB.
+# fuzz NAME: 4 KiB is more than any format here needs to be wrong in each of its parts. libFuzzer cuts longer inputs, and what has its
+# table at the end is nothing without it: an input of up to 64 KiB raises the limit, a longer one is left out.
 fuzz() {
   local begin=$build/begin/$1 longest
   rm -rf "$begin"

@@ -32,7 +32,7 @@ def write_dataset(folder, samples, shard_samples):
 def random_case(rng):
     algorithm = rng.choice(['naive', 'py1s', 'py2s', 'py1br', 'py1e'])
     return {
-        'samples': rng.randrange(200, 1500),
+        'samples': rng.randrange(200, 3000),
         'shard_samples': rng.randrange(5, 200),
         'epochs': rng.randrange(1, 4),
         'options': {
