@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """inspected_test.py MDSTREAM: every store behind a proxy that inspects TLS, as companies have it: it answers CONNECT, shows
-a certificate that it signs for the host itself, and reads what it passes on. Here it answers 404 in place of the services."""
+a certificate that it signs for the host itself, and reads what it passes on. Here it answers 404 in place of the services. And
+which variables lead to a proxy, from which requests."""
+import http.server
 import os
 import pathlib
 import socketserver
@@ -19,12 +21,14 @@ certificates = threading.Lock()
 class Proxy(socketserver.StreamRequestHandler):
     work = pathlib.Path()
     connects, requests = [], []
+    plain = []  # URLs that it was asked for without TLS
 
     def handle(self):
         connects, requests = self.connects, self.requests  # of the command that connected
         head = self.read_head(self.rfile)
         verb, target = head[0].split()[:2]
-        if verb != "CONNECT":  # the directory of a token would be asked for without TLS
+        if verb != "CONNECT":
+            self.plain.append(target)
             return self.wfile.write(b"HTTP/1.1 405 No\r\nContent-Length: 0\r\n\r\n")
         host = target.rsplit(":", 1)[0]
         connects.append(host)
@@ -78,21 +82,69 @@ stores = {
 }
 
 
+class Direct(http.server.BaseHTTPRequestHandler):
+    """A server that is reached without a proxy: a host's, and the metadata services of clouds."""
+    asked = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        self.send_error(404)
+
+    do_HEAD = do_PUT = do_POST = do_GET
+
+    def log_message(self, *words):
+        pass
+
+
 def look(work, url, variables, **trust):
     """What is said of the copy of an object, the hosts that were asked for, and the requests that came."""
     Proxy.connects, Proxy.requests = [], []
+    Proxy.plain.clear()
+    Direct.asked.clear()
     said = tool.said("copy", url, work / "copied", status=1, PATH=os.environ["PATH"], HOME=str(work), **variables, **trust)
     return said, set(Proxy.connects), Proxy.requests
 
 
-with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("127.0.0.1", 0), Proxy) as server:
+def check_which(work, proxy, direct):
+    """Which of the variables count for which URL."""
+    host = direct.removeprefix("http://").rsplit(":", 1)[0]
+    dead = "http://127.0.0.1:1"
+    for variables in ({"http_proxy": proxy}, {"all_proxy": proxy}, {"http_proxy": proxy, "https_proxy": dead},
+                      {"http_proxy": proxy, "all_proxy": dead}, {"all_proxy": proxy, "no_proxy": "data.example"}):
+        look(work, f"{direct}/x", variables)
+        assert set(Proxy.plain) == {f"{direct}/x"} and not Direct.asked, (variables, Proxy.plain, Direct.asked)
+    for variables in ({"https_proxy": proxy}, {"http_proxy": proxy, "all_proxy": proxy, "no_proxy": f"data.example,{host}"},
+                      {"http_proxy": proxy, "no_proxy": "*"}):
+        look(work, f"{direct}/x", variables)
+        assert set(Direct.asked) == {"/x"} and not Proxy.plain, (variables, Proxy.plain, Direct.asked)
+    for variables in ({"all_proxy": proxy}, {"all_proxy": proxy, "http_proxy": dead}, {"https_proxy": proxy, "all_proxy": dead},
+                      {"https_proxy": proxy, "no_proxy": "other.example"}):
+        look(work, "https://data.example/x", variables)
+        assert set(Proxy.connects) == {"data.example"}, (variables, Proxy.connects)
+
+
+def check_metadata(work, proxy, direct):
+    """The metadata services of clouds are asked without a proxy, whatever is set."""
+    for url, path, variables in (
+            ("s3://box/x", "/latest/", {"AWS_EC2_METADATA_SERVICE_ENDPOINT": direct, "AWS_REGION": "eu-west-1"}),
+            ("gs://box/x", "/computeMetadata/", {"GCE_METADATA_HOST": direct.removeprefix("http://")}),
+            ("azure://acct.blob.core.windows.net/box/x", "/metadata/identity", {"AZURE_POD_IDENTITY_AUTHORITY_HOST": direct}),
+            ("oci://box@ns/x", "/opc/v2", {"OCI_CLI_AUTH": "instance_principal", "OCI_METADATA_BASE_URL": f"{direct}/opc/v2",
+                                           "OCI_CLI_REGION": "eu-frankfurt-1"})):
+        look(work, url, {"http_proxy": proxy, "https_proxy": proxy, "all_proxy": proxy} | variables)
+        assert any(each.startswith(path) for each in Direct.asked) and not Proxy.plain, (url, Direct.asked, Proxy.plain)
+
+
+with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("127.0.0.1", 0), Proxy) as server, \
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), Direct) as direct:
     server.daemon_threads = True
     work = Proxy.work = pathlib.Path(name)
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
             "-subj", "/CN=the company", "-keyout", work / "ca.key", "-out", work / "ca.pem")
     (work / "trusted").mkdir()
     (work / "trusted" / (openssl("x509", "-hash", "-noout", "-in", work / "ca.pem").strip() + ".0")).symlink_to(work / "ca.pem")
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for each in (server, direct):
+        threading.Thread(target=each.serve_forever, daemon=True).start()
     here = f"http://127.0.0.1:{server.server_address[1]}"
     for url, (host, variables) in stores.items():
         variables = {"https_proxy": here, **variables}
@@ -108,4 +160,8 @@ with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("12
             assert any("Authorization: Bearer hush" in head for _, head in requests), requests
     said = look(work, "s3://box/x", {"https_proxy": here, **stores["s3://box/x"][1]}, AWS_CA_BUNDLE=str(work / "ca.pem"))[0]
     assert "404" in said, said
+    there = f"http://127.0.0.1:{direct.server_address[1]}"
+    check_which(work, here, there)
+    check_metadata(work, here, there)
     server.shutdown()
+    direct.shutdown()

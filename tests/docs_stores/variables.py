@@ -5,7 +5,8 @@ import re
 import sys
 
 tests = pathlib.Path(__file__).resolve().parent.parent
-pages = sorted((tests.parent / "docs" / "stores").glob("*.md"))
+docs = tests.parent / "docs"
+pages = [docs / "stores.md", *sorted((docs / "stores").glob("*.md"))]
 no_variables = {"INTELLIGENT_TIERING"}  # a storage class
 
 
@@ -36,7 +37,7 @@ def main():
             if name in found or any(pattern_of(name).search(text) for text in sources):
                 found.add(name)
             else:
-                missing.append(f"docs/stores/{page.name}: no test sets {name}")
+                missing.append(f"docs/{page.relative_to(docs)}: no test sets {name}")
     print("\n".join(sorted(set(missing)) or [f"{len(found)} variables are set by tests"]))
     sys.exit(bool(missing) or len(found) < 50)
 
