@@ -182,7 +182,10 @@ TEST_CASE("a run in a bucket moves from 1 to 3 to 2 ranks and stays equal to the
   CHECK(launch(run, "d", 1, cut::whole, 4, {}) == "");
   CHECK(mds::checkpoint::list(run).size() == 4);
   CHECK(mds::checkpoint::open(run, "3").verify().empty());
-  if (place.fake() == nullptr) return;
+  if (place.fake() == nullptr) {
+    SUCCEED("a real server does not tell its requests");
+    return;
+  }
   std::size_t in_parts = 0, created = 0;
   for (const auto& each : place.fake()->requests()) {
     in_parts += each.target.find("partNumber") != std::string::npos ? 1U : 0U;

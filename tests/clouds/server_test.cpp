@@ -190,7 +190,10 @@ TEST_CASE("a large object goes up in parts and comes back whole", "[clouds][serv
   CHECK(store.size("large") == bytes.size());
   CHECK(mds::read_all(store, "large") == bytes);
   const mds::any_async_store async = store.on(threads);
-  if (!async.streams()) return;
+  if (!async.streams()) {
+    SUCCEED("this store does not stream");
+    return;
+  }
   std::vector<std::byte> came;
   const auto found =
       mds::detail::wait_for<mds::object_version>([&](mds::diagnostics& where, auto done) {
@@ -223,7 +226,10 @@ TEST_CASE("reads hold on to a version", "[clouds][server]") {
   };
   CHECK(read() == 3);
   CHECK(mds::as_text(into) == "one");
-  if (version.tag.empty()) return;  // the store knows sizes alone
+  if (version.tag.empty()) {
+    SUCCEED("this store knows sizes alone");
+    return;
+  }
   store.write("x", mds::as_bytes("two"));
   if (variable("MDSTREAM_TEST_KEEPS_VERSIONS").empty()) {
     expect_error([&] { read(); }, errc::corrupt, {"changed", "/x"});
