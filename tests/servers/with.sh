@@ -14,7 +14,7 @@
 #   hub         scripted_hub.py, the Hugging Face Hub, which takes one token
 #   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
 #
-# With MDSTREAM_TEST_RECORD set, recorder.py stands before azurite and testbench and notes in $MDSTREAM_TEST_REQUESTS what
+# With MDSTREAM_TEST_RECORD set, recorder.py stands before azurite, testbench and seaweedfs and notes in $MDSTREAM_TEST_REQUESTS what
 # comes, as the scripted servers do.
 #
 # MDSTREAM_TEST_SERVER is its name, MDSTREAM_TEST_URL a place where tests write, MDSTREAM_TEST_ABSENT_URL one that
@@ -129,8 +129,10 @@ JSON
     -filer -filer.port="${p[4]}" -filer.port.grpc="${p[5]}" \
     -s3 -s3.port="${p[6]}" -s3.port.grpc="${p[7]}" -s3.port.iceberg=0 -s3.port.lance=0 -s3.iam=false \
     -s3.config="$state/s3.json" -s3.domainName=s3.localhost
-  export S3_ENDPOINT_URL=http://127.0.0.1:${p[6]} MDSTREAM_TEST_VIRTUAL_HOST=http://s3.localhost:${p[6]}
-  ready answers "$S3_ENDPOINT_URL/healthz"
+  local port=${p[6]}
+  ready answers "http://127.0.0.1:$port/healthz"
+  recorded
+  export S3_ENDPOINT_URL=http://127.0.0.1:$port MDSTREAM_TEST_VIRTUAL_HOST=http://s3.localhost:$port
 }
 
 start_moto() {
