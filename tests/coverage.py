@@ -62,8 +62,8 @@ def make(modules, jobs):
 
 def read(counts_file):
     """Yields what gcov tells of each file of include/ that one translation unit has."""
-    told = run("gcov", "--json-format", "--stdout", "--branch-probabilities", counts_file, cwd=build, capture_output=True, text=True)
-    for document in told.stdout.splitlines():
+    printed = run("gcov", "--json-format", "--stdout", "--branch-probabilities", counts_file, cwd=build, capture_output=True, text=True)
+    for document in printed.stdout.splitlines():
         for file in json.loads(document)["files"]:
             for base in (root, build):  # -ffile-prefix-map makes the names of the tests' files relative to the former
                 path = pathlib.Path(os.path.normpath(base / file["file"]))

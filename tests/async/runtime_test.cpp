@@ -36,22 +36,22 @@ TEST_CASE("work runs on the pool and timers on the io thread", "[async]") {
 }
 
 TEST_CASE("each io thread has its own context and its own services", "[async]") {
-  struct place {
-    explicit place(asio::io_context& its) : io(&its) {}
+  struct io_service {
+    explicit io_service(asio::io_context& its) : io(&its) {}
     asio::io_context* io;
   };
   mds::runtime threads(1, 3);
   REQUIRE(threads.io_threads() == 3);
   std::set<std::thread::id> seen;
   for (std::size_t i = 0; i < 3; ++i) {
-    std::promise<std::thread::id> here;
+    std::promise<std::thread::id> thread_id;
     asio::post(threads.io(i), [&] {
       CHECK(threads.runs_here());
-      here.set_value(std::this_thread::get_id());
+      thread_id.set_value(std::this_thread::get_id());
     });
-    seen.insert(here.get_future().get());
-    CHECK(threads.service<place>(i).io == &threads.io(i));
-    CHECK(&threads.service<place>(i) == &threads.service<place>(i));
+    seen.insert(thread_id.get_future().get());
+    CHECK(threads.service<io_service>(i).io == &threads.io(i));
+    CHECK(&threads.service<io_service>(i) == &threads.service<io_service>(i));
   }
   CHECK(seen.size() == 3);
   CHECK_FALSE(threads.runs_here());

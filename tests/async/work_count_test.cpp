@@ -8,23 +8,23 @@ namespace mds = mdstream;
 
 TEST_CASE("work that ends tells who does not wait", "[async]") {
   mds::detail::work_count work;
-  int told = 0;
+  int calls = 0;
   CHECK(work.is_idle());
-  work.when_idle([&told] { ++told; });  // nothing is in progress
-  CHECK(told == 1);
+  work.when_idle([&calls] { ++calls; });  // nothing is in progress
+  CHECK(calls == 1);
   work.begin();
   work.begin(2);
   CHECK_FALSE(work.is_idle());
-  work.when_idle([&told] { ++told; });
+  work.when_idle([&calls] { ++calls; });
   work.end();
   work.begin();
   for (int i = 0; i < 2; ++i) work.end();
-  CHECK(told == 1);
+  CHECK(calls == 1);
   work.end();
-  CHECK(told == 2);
+  CHECK(calls == 2);
   work.begin();
   work.end();
-  CHECK(told == 2);
+  CHECK(calls == 2);
   work.wait_idle();
 
   auto owned = std::make_unique<mds::detail::work_count>();

@@ -64,9 +64,9 @@ TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cach
   const fault_store::store remote;
   data.put(remote);
   mds::runtime threads(2);
-  std::vector<std::string> told;
+  std::vector<std::string> warnings;
   auto options = options_of(root.path());
-  options.warn = [&](const std::string& text) { told.push_back(text); };
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
   {
     cache shards(threads, options, {stream_of(data, root.path(), remote)});
     for (std::uint32_t round = 0; round < 2; ++round)
@@ -74,8 +74,8 @@ TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cach
     CHECK(shards.counters().shards_evicted > 0);
     // The disk is asked for room before the store for bytes.
     CHECK(remote.reads() == shards.counters().shards_fetched);
-    REQUIRE(told.size() == 1);
-    CHECK(told[0].find("is full: shards are evicted") != std::string::npos);
+    REQUIRE(warnings.size() == 1);
+    CHECK(warnings[0].find("is full: shards are evicted") != std::string::npos);
     CHECK(*shards.usage() == bytes_in(root.path()));
 
     std::vector<mds::detail::shard_ref> held;

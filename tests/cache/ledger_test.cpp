@@ -24,7 +24,7 @@ using namespace cache_test;
 using mds::errc;
 using mds::store::memory;
 
-struct place {
+struct setting {
   dataset data{{.shards = 6}};
   scratch root{};
   std::string directory = root / "train";
@@ -54,22 +54,22 @@ unsigned residency(mds::detail::cache_ledger& ledger, std::uint32_t shard) {
 }
 
 TEST_CASE("the first process counts what lies there, the next ones take it over", "[cache]") {
-  const place here;
-  here.put(1);
-  here.put(4);
-  const auto first = here.join();
-  CHECK(usage(*first) == bytes_in(here.root.path()));
+  const setting fixture;
+  fixture.put(1);
+  fixture.put(4);
+  const auto first = fixture.join();
+  CHECK(usage(*first) == bytes_in(fixture.root.path()));
   CHECK(residency(*first, 1) == mds::detail::raw_there);
   CHECK(residency(*first, 2) == mds::detail::absent);
-  const auto second = here.join();
+  const auto second = fixture.join();
   CHECK(usage(*second) == usage(*first));
   CHECK(residency(*second, 4) == mds::detail::raw_there);
   CHECK(second->others() == 1);
 }
 
 TEST_CASE("what one process does the others see", "[cache]") {
-  const place here;
-  const auto first = here.join(), second = here.join();
+  const setting fixture;
+  const auto first = fixture.join(), second = fixture.join();
   const std::uint64_t before = usage(*first);
   {
     mds::detail::cache_ledger::transaction change(*first);
@@ -95,14 +95,14 @@ TEST_CASE("what one process does the others see", "[cache]") {
 }
 
 TEST_CASE("the smallest limit of the live processes holds", "[cache]") {
-  const place here;
-  const auto unlimited = here.join();
+  const setting fixture;
+  const auto unlimited = fixture.join();
   CHECK(unlimited->limit() == 0);
-  auto large = here.join(5'000'000);
+  auto large = fixture.join(5'000'000);
   unlimited->notice_members();
   CHECK(unlimited->limit() == 5'000'000);
   {
-    const auto small = here.join(1'000'000);
+    const auto small = fixture.join(1'000'000);
     CHECK(small->limit() == 1'000'000);
     large->notice_members();
     unlimited->notice_members();
@@ -119,11 +119,11 @@ TEST_CASE("the smallest limit of the live processes holds", "[cache]") {
 
 TEST_CASE("what may be held is set aside, and a process that leaves takes its own along",
           "[cache]") {
-  const place here;  // shards of 4,096 to 4,112 bytes
-  const std::uint64_t indexes = here.data.text().size();
+  const setting fixture;  // shards of 4,096 to 4,112 bytes
+  const std::uint64_t indexes = fixture.data.text().size();
   const auto join = [&](std::uint64_t limit) {
-    return std::make_unique<mds::detail::cache_directory>(here.root.path(), limit, here.catalog,
-                                                          mds::detail::cache_directory::hooks{});
+    return std::make_unique<mds::detail::cache_directory>(
+        fixture.root.path(), limit, fixture.catalog, mds::detail::cache_directory::hooks{});
   };
   {
     const auto one = join(indexes + 12'000);
@@ -146,17 +146,17 @@ TEST_CASE("what may be held is set aside, and a process that leaves takes its ow
     one->ledger().notice_members();
     CHECK(one->may_hold(12'000));
     CHECK(one->limit_to_hold(1, 2) == indexes + 2 * 4'112);
-    CHECK(one->limit_to_hold(1'000, 1) == indexes + here.catalog.bytes());
+    CHECK(one->limit_to_hold(1'000, 1) == indexes + fixture.catalog.bytes());
   }
-  CHECK(join(indexes + here.catalog.bytes())->may_hold(1'000'000));  // all of it fits
+  CHECK(join(indexes + fixture.catalog.bytes())->may_hold(1'000'000));  // all of it fits
 }
 
 TEST_CASE("a refusal to hold shards lasts as long as what it was for", "[cache]") {
-  const place here;
-  const std::uint64_t indexes = here.data.text().size();
+  const setting fixture;
+  const std::uint64_t indexes = fixture.data.text().size();
   const auto join = [&](std::uint64_t limit) {
-    return std::make_unique<mds::detail::cache_directory>(here.root.path(), limit, here.catalog,
-                                                          mds::detail::cache_directory::hooks{});
+    return std::make_unique<mds::detail::cache_directory>(
+        fixture.root.path(), limit, fixture.catalog, mds::detail::cache_directory::hooks{});
   };
   const auto one = join(indexes + 12'000);
   auto two = join(0);
@@ -191,43 +191,43 @@ TEST_CASE("a refusal to hold shards lasts as long as what it was for", "[cache]"
 }
 
 TEST_CASE("a change that was not finished is made good by the next process", "[cache]") {
-  const place here;
-  here.put(0);
-  const auto survivor = here.join();
+  const setting fixture;
+  fixture.put(0);
+  const auto survivor = fixture.join();
   const std::uint64_t right = usage(*survivor);
   {
-    const auto victim = here.join();
+    const auto victim = fixture.join();
     mds::detail::cache_ledger::transaction change(*victim);
     change.add_used(999'999);
     change.reserve(5);
-    here.put(2);  // as if it had been renamed, but not said to the others
+    fixture.put(2);  // as if it had been renamed, but not said to the others
   }  // not finished
-  CHECK(usage(*survivor) == right + here.data.raw(2).size());
+  CHECK(usage(*survivor) == right + fixture.data.raw(2).size());
   CHECK(residency(*survivor, 2) == mds::detail::raw_there);
-  CHECK(usage(*survivor) == bytes_in(here.root.path()));
+  CHECK(usage(*survivor) == bytes_in(fixture.root.path()));
 }
 
 TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
-  const place here;
-  here.put(0);
-  (void)here.join();
-  const std::string own = here.root / ".mdstream";
+  const setting fixture;
+  fixture.put(0);
+  (void)fixture.join();
+  const std::string own = fixture.root / ".mdstream";
   const std::string name = GENERATE("journal", "streams", "lock");
   const std::size_t size =
       GENERATE(std::size_t{0}, std::size_t{3}, std::size_t{57}, std::size_t{500});
   write_file(own + '/' + name, shard_bytes(3, 3, size));
   write_file(own + "/live/nobody", shard_bytes(4, 4, size));
   write_file(own + "/tmp/nobody-1", shard_bytes(5, 5, size));
-  const auto ledger = here.join();
-  CHECK(usage(*ledger) == bytes_in(here.root.path()));
+  const auto ledger = fixture.join();
+  CHECK(usage(*ledger) == bytes_in(fixture.root.path()));
   CHECK(residency(*ledger, 0) == mds::detail::raw_there);
   CHECK_FALSE(fs::exists(own + "/live/nobody"));
   CHECK_FALSE(fs::exists(own + "/tmp/nobody-1"));
 }
 
 TEST_CASE("processes tell each other what they read soon", "[cache]") {
-  const place here;
-  const auto one = here.join(), two = here.join(), three = here.join();
+  const setting fixture;
+  const auto one = fixture.join(), two = fixture.join(), three = fixture.join();
   const auto seen_by = [](mds::detail::cache_ledger& ledger) {
     mds::detail::cache_ledger::transaction change(ledger);
     std::vector<std::pair<std::uint32_t, std::uint64_t>> uses;
@@ -245,7 +245,7 @@ TEST_CASE("processes tell each other what they read soon", "[cache]") {
   three->publish_uses({});
   CHECK(seen_by(*one) == uses{{2, 4}, {5, 9}});
   // Streams that only others have are nothing to this one, nor numbers that its own do not reach.
-  const std::string live = here.root / ".mdstream/live";
+  const std::string live = fixture.root / ".mdstream/live";
   for (const auto& file : fs::directory_iterator(live)) {
     std::ofstream(file.path(), std::ios::app | std::ios::binary) << std::string(40, '\x7f');
   }
@@ -253,13 +253,13 @@ TEST_CASE("processes tell each other what they read soon", "[cache]") {
 }
 
 TEST_CASE("what one process reads soon another evicts last", "[cache]") {
-  const place here;
-  for (std::uint32_t i = 0; i < 4; ++i) here.put(i);
+  const setting fixture;
+  for (std::uint32_t i = 0; i < 4; ++i) fixture.put(i);
   // Room for five; the one that wants shard 4 needs 3 last, the other reads 3 at once.
-  const std::uint64_t limit = here.data.text().size() + 5 * 4112;
+  const std::uint64_t limit = fixture.data.text().size() + 5 * 4112;
   const auto directory = [&](std::vector<std::uint64_t> uses) {
     return std::make_unique<mds::detail::cache_directory>(
-        here.root.path(), limit, here.catalog,
+        fixture.root.path(), limit, fixture.catalog,
         mds::detail::cache_directory::hooks{
             .next_use = [uses](std::uint32_t shard, std::uint64_t) { return uses[shard]; },
             .knows_order = [] { return true; }});
@@ -267,8 +267,8 @@ TEST_CASE("what one process reads soon another evicts last", "[cache]") {
   const auto one = directory({10, 11, 12, 13, 10, 10});
   const auto two = directory({103, 102, 101, 100, mds::detail::never, mds::detail::never});
   one->ledger().notice_members();
-  const bool told = GENERATE(true, false);
-  if (told) two->publish_uses();
+  const bool published = GENERATE(true, false);
+  if (published) two->publish_uses();
   mds::detail::shard_claim first, second;
   REQUIRE(one->claim(4, 4104, mds::detail::urgency::now, first) ==
           mds::detail::claim_result::claimed);
@@ -279,7 +279,8 @@ TEST_CASE("what one process reads soon another evicts last", "[cache]") {
   // By its own order 3 goes. The other reads 3, 2, 1 and 0 in this order, which is at 10, 11, 12
   // and 13 here: sooner than this one 3 and 2, so that 1 and 2 are the farthest, both at 11.
   for (std::uint32_t i = 0; i < 4; ++i) {
-    CHECK(fs::exists(here.directory + '/' + dataset::name(i, false)) == (i != (told ? 1U : 3U)));
+    CHECK(fs::exists(fixture.directory + '/' + dataset::name(i, false)) ==
+          (i != (published ? 1U : 3U)));
   }
   one->abandon(4, std::move(first));
   one->abandon(5, std::move(second));

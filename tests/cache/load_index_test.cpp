@@ -42,13 +42,13 @@ mds::detail::loaded_index load(const Store& remote, mds::detail::index_source so
   return found;
 }
 
-struct place {
+struct setting {
   dataset data{{.shards = 3}};
   faulty remote{};
   scratch root{};
   std::string path = root / "train/index.json";
 
-  place() { data.put(remote, "train"); }
+  setting() { data.put(remote, "train"); }
   [[nodiscard]] mds::detail::index_source source() const {
     return {.name = "text",
             .directory = root / "train",
@@ -93,87 +93,87 @@ struct tagged : store_test::forwarding<mds::blocking<faulty>> {
 
 TEST_CASE("an index is fetched once, and the remote asked by its tag whether it changed",
           "[cache]") {
-  const place here;
+  const setting fixture;
   mds::runtime threads{1};
-  const tagged remote{{{threads, here.remote}}, std::make_shared<std::string>("\"1\"")};
-  CHECK(load(remote, here.source()).index.shards() == 3);
-  CHECK(read_file(here.path).size() == here.data.text().size());
-  CHECK(load(remote, here.source()).index.shards() == 3);
-  CHECK(here.remote.reads() == 1);
-  CHECK(mds::detail::load_index(here.source()).shards() == 3);
+  const tagged remote{{{threads, fixture.remote}}, std::make_shared<std::string>("\"1\"")};
+  CHECK(load(remote, fixture.source()).index.shards() == 3);
+  CHECK(read_file(fixture.path).size() == fixture.data.text().size());
+  CHECK(load(remote, fixture.source()).index.shards() == 3);
+  CHECK(fixture.remote.reads() == 1);
+  CHECK(mds::detail::load_index(fixture.source()).shards() == 3);
   *remote.tag = "\"2\"";  // the same bytes once more
-  CHECK(load(remote, here.source()).notice.empty());
-  CHECK(here.remote.reads() == 2);
-  CHECK(load(remote, here.source()).notice.empty());
-  CHECK(here.remote.reads() == 2);
+  CHECK(load(remote, fixture.source()).notice.empty());
+  CHECK(fixture.remote.reads() == 2);
+  CHECK(load(remote, fixture.source()).notice.empty());
+  CHECK(fixture.remote.reads() == 2);
 }
 
 TEST_CASE("a dataset that was rewritten is taken anew, and nothing of the old one stays",
           "[cache]") {
   const bool hashed = GENERATE(true, false);
-  const place here;
+  const setting fixture;
   const dataset before({.shards = 3, .hashed = hashed}),
       after({.shards = 4, .hashed = hashed, .seed = 2});
-  before.put(here.remote, "train");
-  const mds::detail::loaded_index first = here.load();
+  before.put(fixture.remote, "train");
+  const mds::detail::loaded_index first = fixture.load();
   CHECK(first.notice.empty());
-  for (std::uint32_t i = 0; i < 3; ++i) write_file(here.shard(i), before.raw(i));
-  write_file(here.root / "train/mine.txt", mds::as_bytes("not of any index"));
-  after.put(here.remote, "train");
-  const mds::detail::loaded_index second = here.load();
+  for (std::uint32_t i = 0; i < 3; ++i) write_file(fixture.shard(i), before.raw(i));
+  write_file(fixture.root / "train/mine.txt", mds::as_bytes("not of any index"));
+  after.put(fixture.remote, "train");
+  const mds::detail::loaded_index second = fixture.load();
   CHECK(second.index.shards() == 4);
   CHECK(second.version != first.version);
   CHECK(second.notice.find("rewritten") != std::string::npos);
   CHECK(second.notice.find("3 were of another version") != std::string::npos);
-  CHECK(files_in(here.root / "train") == std::vector<std::string>{"mine.txt"});
-  CHECK(read_file(here.path).size() == after.text().size());
-  CHECK(here.load().notice.empty());
+  CHECK(files_in(fixture.root / "train") == std::vector<std::string>{"mine.txt"});
+  CHECK(read_file(fixture.path).size() == after.text().size());
+  CHECK(fixture.load().notice.empty());
 }
 
 TEST_CASE("shards that were appended to stay where hashes tell that they are the same", "[cache]") {
   const bool hashed = GENERATE(true, false);
-  const place here;
+  const setting fixture;
   const dataset before({.shards = 3, .hashed = hashed}), after({.shards = 5, .hashed = hashed});
-  before.put(here.remote, "train");
-  (void)here.load();
-  write_file(here.shard(1), before.raw(1));
-  after.put(here.remote, "train");
-  const mds::detail::loaded_index found = here.load();
+  before.put(fixture.remote, "train");
+  (void)fixture.load();
+  write_file(fixture.shard(1), before.raw(1));
+  after.put(fixture.remote, "train");
+  const mds::detail::loaded_index found = fixture.load();
   CHECK(found.index.shards() == 5);
   CHECK(found.notice.find(hashed ? "1 are in both" : "1 were of another") != std::string::npos);
-  CHECK(fs::exists(here.shard(1)) == hashed);
+  CHECK(fs::exists(fixture.shard(1)) == hashed);
 }
 
 TEST_CASE("a directory that holds shards of another remote is refused with both names", "[cache]") {
-  const place here;
-  here.fill();
+  const setting fixture;
+  fixture.fill();
   const scratch other;
   const mds::store::local elsewhere(other.path());
   const dataset data({.shards = 3, .seed = 2});
   data.put(elsewhere, "train");
-  expect_error([&] { (void)load(elsewhere, here.source()); }, errc::invalid_argument,
-               {here.remote.url("train"), other / "train", here.root / "train", "local"});
-  CHECK(fs::exists(here.shard(1)));
-  CHECK(here.load().index.shards() == 3);
-  fs::remove(here.shard(1));  // with nothing to lose it is another's
-  CHECK(load(elsewhere, here.source()).index.shards() == 3);
+  expect_error([&] { (void)load(elsewhere, fixture.source()); }, errc::invalid_argument,
+               {fixture.remote.url("train"), other / "train", fixture.root / "train", "local"});
+  CHECK(fs::exists(fixture.shard(1)));
+  CHECK(fixture.load().index.shards() == 3);
+  fs::remove(fixture.shard(1));  // with nothing to lose it is another's
+  CHECK(load(elsewhere, fixture.source()).index.shards() == 3);
 }
 
 TEST_CASE("a dataset that moved is known by its hashes", "[cache]") {
   const bool hashed = GENERATE(true, false);
-  const place here;
+  const setting fixture;
   const dataset data({.shards = 3, .hashed = hashed});
-  data.put(here.remote, "train");
-  here.fill();
+  data.put(fixture.remote, "train");
+  fixture.fill();
   const scratch other;
   const mds::store::local elsewhere(other.path());
   data.put(elsewhere, "train");
   if (hashed) {
-    CHECK(load(elsewhere, here.source()).notice.empty());
-    CHECK(load(elsewhere, here.source()).notice.empty());
-    CHECK(fs::exists(here.shard(1)));
+    CHECK(load(elsewhere, fixture.source()).notice.empty());
+    CHECK(load(elsewhere, fixture.source()).notice.empty());
+    CHECK(fs::exists(fixture.shard(1)));
   } else {
-    expect_error([&] { (void)load(elsewhere, here.source()); }, errc::invalid_argument,
+    expect_error([&] { (void)load(elsewhere, fixture.source()); }, errc::invalid_argument,
                  {other / "train"});
   }
 }
@@ -181,64 +181,65 @@ TEST_CASE("a dataset that moved is known by its hashes", "[cache]") {
 TEST_CASE("what others put there is taken where it is of this dataset", "[cache]") {
   const bool hashed = GENERATE(true, false);
   const bool same = GENERATE(true, false);
-  const place here;
+  const setting fixture;
   const dataset ours({.shards = 3, .hashed = hashed, .seed = 7}),
       theirs({.shards = 3, .hashed = hashed, .seed = same ? 7U : 8U});
-  ours.put(here.remote, "train");
-  fs::create_directories(here.root / "train");
-  write_file(here.path, mds::as_bytes(theirs.text()));
-  write_file(here.shard(2), theirs.raw(2));
+  ours.put(fixture.remote, "train");
+  fs::create_directories(fixture.root / "train");
+  write_file(fixture.path, mds::as_bytes(theirs.text()));
+  write_file(fixture.shard(2), theirs.raw(2));
   REQUIRE((ours.text() == theirs.text()) == (same || !hashed));
   if (same) {
-    const mds::detail::loaded_index found = here.load();
+    const mds::detail::loaded_index found = fixture.load();
     CHECK(found.adopted != 0);
-    CHECK(here.load().adopted == found.adopted);
+    CHECK(fixture.load().adopted == found.adopted);
   } else {
-    expect_error([&] { (void)here.load(); }, errc::invalid_argument,
-                 {here.remote.url("train"), "another dataset"});
+    expect_error([&] { (void)fixture.load(); }, errc::invalid_argument,
+                 {fixture.remote.url("train"), "another dataset"});
   }
-  CHECK(fs::exists(here.shard(2)));
+  CHECK(fs::exists(fixture.shard(2)));
 }
 
 TEST_CASE("a remote that does not answer ends nothing where its dataset lies here", "[cache]") {
-  const place here;
-  here.fill();
-  here.remote.remove("train/index.json");
-  const mds::detail::loaded_index found = here.load();
+  const setting fixture;
+  fixture.fill();
+  fixture.remote.remove("train/index.json");
+  const mds::detail::loaded_index found = fixture.load();
   CHECK(found.index.shards() == 3);
   CHECK(found.notice.find("no such object") != std::string::npos);
-  here.remote.write("train/index.json", mds::as_bytes("half an ind"));
-  CHECK(here.load().notice.find(here.remote.url("train")) != std::string::npos);
-  CHECK(fs::exists(here.shard(1)));
+  fixture.remote.write("train/index.json", mds::as_bytes("half an ind"));
+  CHECK(fixture.load().notice.find(fixture.remote.url("train")) != std::string::npos);
+  CHECK(fs::exists(fixture.shard(1)));
 }
 
 TEST_CASE("an index that can not be had says which and why", "[cache]") {
-  const place here;
-  expect_error([&] { (void)mds::detail::load_index(here.source()); }, errc::not_found,
-               {"\"text\"", here.path, "no remote"});
-  here.remote.remove("train/index.json");
-  expect_error([&] { (void)here.load(); }, errc::not_found,
+  const setting fixture;
+  expect_error([&] { (void)mds::detail::load_index(fixture.source()); }, errc::not_found,
+               {"\"text\"", fixture.path, "no remote"});
+  fixture.remote.remove("train/index.json");
+  expect_error([&] { (void)fixture.load(); }, errc::not_found,
                {"\"text\"", "train/index.json", "no such object"});
-  CHECK_FALSE(fs::exists(here.path));
+  CHECK_FALSE(fs::exists(fixture.path));
 }
 
 TEST_CASE("a store that fails is asked again", "[cache]") {
-  const place here;
-  here.remote.script(0, fault_store::fault::error);
-  here.remote.script(1, fault_store::fault::short_read);
-  CHECK(here.load().index.shards() == 3);
-  CHECK(here.remote.reads() == 3);
+  const setting fixture;
+  fixture.remote.script(0, fault_store::fault::error);
+  fixture.remote.script(1, fault_store::fault::short_read);
+  CHECK(fixture.load().index.shards() == 3);
+  CHECK(fixture.remote.reads() == 3);
 }
 
 TEST_CASE("a store that sends more of an index than it was asked for is refused", "[cache]") {
-  const place here;
+  const setting fixture;
   mds::runtime threads{1};
-  const fault_store::generous remote(threads, here.remote);
-  expect_error([&] { (void)load(remote, here.source()); }, errc::corrupt,
+  const fault_store::generous remote(threads, fixture.remote);
+  expect_error([&] { (void)load(remote, fixture.source()); }, errc::corrupt,
                {"\"text\"", "train/index.json", "more bytes than were asked for"});
-  CHECK(here.remote.reads() == 3);
-  CHECK_FALSE(fs::exists(here.path));
-  CHECK(load(fault_store::streaming(threads, here.remote), here.source()).index.shards() == 3);
+  CHECK(fixture.remote.reads() == 3);
+  CHECK_FALSE(fs::exists(fixture.path));
+  CHECK(load(fault_store::streaming(threads, fixture.remote), fixture.source()).index.shards() ==
+        3);
 }
 
 /// Never answers the first of its reads, and does not stream.
@@ -259,10 +260,10 @@ struct silent_once : store_test::forwarding<mds::blocking<faulty>> {
 
 TEST_CASE("a silent read of an index is repeated, also of a store that does not stream",
           "[cache]") {
-  const place here;
+  const setting fixture;
   mds::runtime threads{2};
-  const silent_once remote{{{threads, here.remote}}, &threads};
-  mds::detail::index_source source = here.source();
+  const silent_once remote{{{threads, fixture.remote}}, &threads};
+  mds::detail::index_source source = fixture.source();
   source.timeout = 300ms;
   CHECK(load(remote, source).index.shards() == 3);
   CHECK(*remote.reads > 1);
@@ -270,59 +271,60 @@ TEST_CASE("a silent read of an index is repeated, also of a store that does not 
 
 TEST_CASE("a large index of a store that does not stream comes in ranges of one version",
           "[cache]") {
-  const place here;
+  const setting fixture;
   mds::runtime threads{2};
-  const tagged remote{{{threads, here.remote}}, std::make_shared<std::string>("\"1\"")};
-  const std::string large = here.data.text() + std::string(std::size_t{9} << 20, ' ');
-  here.remote.write("train/index.json", mds::as_bytes(large));
-  CHECK(load(remote, here.source()).index.shards() == 3);
-  CHECK(here.remote.reads() == 2);
-  CHECK(fs::file_size(here.path) == large.size());
+  const tagged remote{{{threads, fixture.remote}}, std::make_shared<std::string>("\"1\"")};
+  const std::string large = fixture.data.text() + std::string(std::size_t{9} << 20, ' ');
+  fixture.remote.write("train/index.json", mds::as_bytes(large));
+  CHECK(load(remote, fixture.source()).index.shards() == 3);
+  CHECK(fixture.remote.reads() == 2);
+  CHECK(fs::file_size(fixture.path) == large.size());
 }
 
 TEST_CASE("an index that is cut short is not kept, and one that lies there is replaced",
           "[cache]") {
-  const place here;
-  const std::string half = here.data.text().substr(0, here.data.text().size() / 2);
-  here.remote.write("train/index.json", mds::as_bytes(half));
-  expect_error([&] { (void)here.load(); }, errc::corrupt, {"\"text\"", "train/index.json"});
-  CHECK_FALSE(fs::exists(here.path));
+  const setting fixture;
+  const std::string half = fixture.data.text().substr(0, fixture.data.text().size() / 2);
+  fixture.remote.write("train/index.json", mds::as_bytes(half));
+  expect_error([&] { (void)fixture.load(); }, errc::corrupt, {"\"text\"", "train/index.json"});
+  CHECK_FALSE(fs::exists(fixture.path));
 
-  fs::create_directories(here.root / "train");
-  write_file(here.path, mds::as_bytes(half));
-  expect_error([&] { (void)mds::detail::load_index(here.source()); }, errc::corrupt, {here.path});
-  CHECK(fs::exists(here.path));
-  here.data.put(here.remote, "train");
-  CHECK(here.load().index.shards() == 3);
-  CHECK(read_file(here.path).size() == here.data.text().size());
+  fs::create_directories(fixture.root / "train");
+  write_file(fixture.path, mds::as_bytes(half));
+  expect_error([&] { (void)mds::detail::load_index(fixture.source()); }, errc::corrupt,
+               {fixture.path});
+  CHECK(fs::exists(fixture.path));
+  fixture.data.put(fixture.remote, "train");
+  CHECK(fixture.load().index.shards() == 3);
+  CHECK(read_file(fixture.path).size() == fixture.data.text().size());
 }
 
 TEST_CASE("what a killed process left of an index is deleted, what a live one makes is not",
           "[cache]") {
-  const place here;
-  const std::string dead = here.root / "train/.mdstream-index-1",
-                    live = here.root / "train/.mdstream-index-2";
-  fs::create_directories(here.root / "train");
+  const setting fixture;
+  const std::string dead = fixture.root / "train/.mdstream-index-1",
+                    live = fixture.root / "train/.mdstream-index-2";
+  fs::create_directories(fixture.root / "train");
   write_file(dead, mds::as_bytes("half an ind"));
   const mds::detail::unique_fd held =
       mds::detail::try_lock_path(live, mds::detail::lock_kind::exclusive);
   REQUIRE(held);
-  CHECK(here.load().index.shards() == 3);
+  CHECK(fixture.load().index.shards() == 3);
   CHECK_FALSE(fs::exists(dead));
   CHECK(fs::exists(live));
-  CHECK(fs::exists(here.path));
+  CHECK(fs::exists(fixture.path));
 }
 
 TEST_CASE("many may load the same index at once", "[cache]") {
-  const place here;
+  const setting fixture;
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (int i = 0; i < 8; ++i) {
-    threads.emplace_back([&] { right += here.load().index.shards() == 3 ? 1 : 0; });
+    threads.emplace_back([&] { right += fixture.load().index.shards() == 3 ? 1 : 0; });
   }
   for (std::thread& each : threads) each.join();
   CHECK(right == 8);
-  CHECK(files_in(here.root.path()).empty());
+  CHECK(files_in(fixture.root.path()).empty());
 }
 
 }  // namespace load_index_test

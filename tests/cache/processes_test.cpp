@@ -89,7 +89,7 @@ class process {
 };
 
 /// A remote directory with the dataset, a cache beside it, and what the workers said.
-struct place {
+struct setting {
   scratch directory{};
   dataset data{kill_shape};
   std::string remote = directory / "remote";
@@ -97,7 +97,7 @@ struct place {
   std::string log = directory / "downloads";
   int started = 0;
 
-  place() {
+  setting() {
     data.put(mds::store::local(remote));
     (void)stream_of(data, root + "/train", std::nullopt);  // with its index
   }
@@ -159,9 +159,9 @@ std::uint64_t bytes_now(const std::string& directory) {
 }
 
 TEST_CASE("eight processes on one cache fetch every shard once", "[cache][processes]") {
-  place here;
+  setting fixture;
   std::vector<process> workers;
-  for (unsigned i = 0; i < 8; ++i) workers.push_back(here.start(0, i, 200));
+  for (unsigned i = 0; i < 8; ++i) workers.push_back(fixture.start(0, i, 200));
   std::uint64_t fetched = 0;
   for (process& each : workers) {
     const int status = each.wait();
@@ -170,21 +170,21 @@ TEST_CASE("eight processes on one cache fetch every shard once", "[cache][proces
     fetched += counts(each).first;
   }
   CHECK(fetched == kill_shape.shards);
-  CHECK(download_counts(here.log).downloads == kill_shape.shards);
-  here.check_clean();
+  CHECK(download_counts(fixture.log).downloads == kill_shape.shards);
+  fixture.check_clean();
 }
 
 TEST_CASE("processes with different limits keep the smallest", "[cache][processes]") {
-  place here;
+  setting fixture;
   // Even the larger one is too small for all shards without their compressed files.
-  const std::uint64_t small = here.limit_for(8), large = here.limit_for(12);
+  const std::uint64_t small = fixture.limit_for(8), large = fixture.limit_for(12);
   std::vector<process> workers;
   for (unsigned i = 0; i < 3; ++i) {
-    workers.push_back(here.start(i == 0 ? small : large, 100 + i, 300, i == 2));
+    workers.push_back(fixture.start(i == 0 ? small : large, 100 + i, 300, i == 2));
   }
   std::uint64_t most = 0;
   while (std::ranges::any_of(workers, [](const process& each) { return each.runs(); })) {
-    most = std::max(most, bytes_now(here.root));
+    most = std::max(most, bytes_now(fixture.root));
     std::this_thread::sleep_for(2ms);
   }
   CHECK(most > small / 2);
@@ -199,9 +199,9 @@ TEST_CASE("processes with different limits keep the smallest", "[cache][processe
     evicted += counts(workers[i]).second;
   }
   CHECK(evicted > 0);
-  CHECK(bytes_in(here.root) <= large);
-  here.check_clean();
-  here.check_remote();
+  CHECK(bytes_in(fixture.root) <= large);
+  fixture.check_clean();
+  fixture.check_remote();
 }
 
 /// A hundred in all, with a limit and without; MDSTREAM_LONG_TESTS in the environment: two
@@ -212,11 +212,11 @@ TEST_CASE("processes killed at any time leave nothing to clean", "[cache][proces
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
-  place here;
+  setting fixture;
   const bool limited = GENERATE(true, false);
-  const std::uint64_t limit = limited ? here.limit_for(20) : 0;
+  const std::uint64_t limit = limited ? fixture.limit_for(20) : 0;
   const auto again = [&] {
-    return here.start(limit, static_cast<unsigned>(random()), 100'000, limited);
+    return fixture.start(limit, static_cast<unsigned>(random()), 100'000, limited);
   };
   std::vector<process> workers;
   std::size_t deleted = 0;
@@ -230,24 +230,24 @@ TEST_CASE("processes killed at any time leave nothing to clean", "[cache][proces
     REQUIRE(said.empty());
     victim = again();
     if (!limited && i % 10 == 9)
-      deleted += fs::remove_all(here.root + "/train/" + dataset::name(0, false));
+      deleted += fs::remove_all(fixture.root + "/train/" + dataset::name(0, false));
   }
   for (process& each : workers) each.kill();
   for (const process& each : workers) CHECK(each.output().empty());
-  if (limited) CHECK(bytes_in(here.root) <= limit);
-  here.check_clean();
-  here.check_remote();
+  if (limited) CHECK(bytes_in(fixture.root) <= limit);
+  fixture.check_clean();
+  fixture.check_remote();
 
   std::vector<process> last;  // and it all still works
-  for (unsigned i = 0; i < 4; ++i) last.push_back(here.start(limit, i, 50, limited));
+  for (unsigned i = 0; i < 4; ++i) last.push_back(fixture.start(limit, i, 50, limited));
   for (process& each : last) {
     const int status = each.wait();
     INFO(each.output());
     CHECK(status == 0);
   }
-  here.check_clean();
+  fixture.check_clean();
   if (limited) return;  // what was evicted is fetched again
-  const download_counts counted(here.log);
+  const download_counts counted(fixture.log);
   CHECK(counted.objects == kill_shape.shards);
   CHECK(counted.downloads <= kill_shape.shards + deleted + counted.cut_short);
 }

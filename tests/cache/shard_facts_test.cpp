@@ -112,8 +112,8 @@ TEST_CASE("this boot is the same each time it is asked for", "[cache]") {
 }
 
 /// A cache that is opened again and again, in boots of its own.
-struct place {
-  explicit place(bool hashed) : data({.shards = 2, .hashed = hashed}) { data.put(remote); }
+struct setting {
+  explicit setting(bool hashed) : data({.shards = 2, .hashed = hashed}) { data.put(remote); }
 
   /// What shard 0 is when it is read in that boot. `flushes`: waits until it is on the disk.
   std::vector<std::byte> read(std::uint32_t boot, bool flushes = false) {
@@ -153,47 +153,47 @@ struct place {
 
 TEST_CASE("what a power loss took is fetched again, and what was flushed is not", "[cache]") {
   const bool hashed = GENERATE(true, false);
-  place here(hashed);
-  const std::vector<std::byte> right = here.data.raw(0);
-  CHECK(here.read(1) == right);
-  CHECK(here.read(1) == right);  // in this boot the size says enough
-  CHECK(here.remote.reads() == 1);
-  here.lose_contents();
-  CHECK(here.read(2) == right);
-  CHECK(here.remote.reads() == 2);
+  setting fixture(hashed);
+  const std::vector<std::byte> right = fixture.data.raw(0);
+  CHECK(fixture.read(1) == right);
+  CHECK(fixture.read(1) == right);  // in this boot the size says enough
+  CHECK(fixture.remote.reads() == 1);
+  fixture.lose_contents();
+  CHECK(fixture.read(2) == right);
+  CHECK(fixture.remote.reads() == 2);
   if (hashed) {
-    CHECK(here.read(3) == right);  // checked, not fetched
-    CHECK(here.remote.reads() == 2);
+    CHECK(fixture.read(3) == right);  // checked, not fetched
+    CHECK(fixture.remote.reads() == 2);
   } else {
-    CHECK(here.read(2, true) == right);
-    CHECK(here.read(3) == right);
-    CHECK(here.remote.reads() == 2);
+    CHECK(fixture.read(2, true) == right);
+    CHECK(fixture.read(3) == right);
+    CHECK(fixture.remote.reads() == 2);
   }
 }
 
 TEST_CASE("a bit that flips in a shard that lies there is seen when it is opened next", "[cache]") {
-  place here(true);
-  std::vector<std::byte> bytes = here.data.raw(0);
-  CHECK(here.read(1) == bytes);
+  setting fixture(true);
+  std::vector<std::byte> bytes = fixture.data.raw(0);
+  CHECK(fixture.read(1) == bytes);
   bytes[1000] ^= std::byte{4};
-  write_file(here.path(), bytes);
-  CHECK(here.read(1) == here.data.raw(0));
-  CHECK(here.remote.reads() == 2);
-  CHECK(here.read(1) == here.data.raw(0));
-  CHECK(here.remote.reads() == 2);
+  write_file(fixture.path(), bytes);
+  CHECK(fixture.read(1) == fixture.data.raw(0));
+  CHECK(fixture.remote.reads() == 2);
+  CHECK(fixture.read(1) == fixture.data.raw(0));
+  CHECK(fixture.remote.reads() == 2);
 }
 
 TEST_CASE("shards that others put there are read as they are where nothing checks them",
           "[cache]") {
   const bool hashed = GENERATE(true, false);
   const bool good = GENERATE(true, false);
-  place here(hashed);
-  here.began = 0;
-  std::vector<std::byte> bytes = here.data.raw(0);
+  setting fixture(hashed);
+  fixture.began = 0;
+  std::vector<std::byte> bytes = fixture.data.raw(0);
   if (!good) bytes[1000] ^= std::byte{4};
-  write_file(here.path(), bytes);
-  CHECK((here.read(1) == here.data.raw(0)) == (good || hashed));
-  CHECK(here.remote.reads() == (hashed && !good ? 1 : 0));
+  write_file(fixture.path(), bytes);
+  CHECK((fixture.read(1) == fixture.data.raw(0)) == (good || hashed));
+  CHECK(fixture.remote.reads() == (hashed && !good ? 1 : 0));
 }
 
 }  // namespace shard_facts_test

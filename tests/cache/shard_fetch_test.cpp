@@ -68,12 +68,13 @@ TEST_CASE("a fault of any kind at any attempt is tried again and never served", 
   const std::string hash = GENERATE("xxh64", "");  // by default what the index has is checked
   const dataset data({.shards = 3, .zipped = zipped});
   for (std::uint64_t first = 0; first < 3; ++first) {
-    setting here(data, 3, hash);
-    here.remote.script(first, what);
-    here.open();
-    for (std::uint32_t i = 0; i < 3; ++i) CHECK(data.is_right(i, here.shards->acquire(i).bytes()));
-    CHECK(here.remote.reads() == 4);
-    const mds::cache_counters counted = here.shards->counters();
+    setting fixture(data, 3, hash);
+    fixture.remote.script(first, what);
+    fixture.open();
+    for (std::uint32_t i = 0; i < 3; ++i)
+      CHECK(data.is_right(i, fixture.shards->acquire(i).bytes()));
+    CHECK(fixture.remote.reads() == 4);
+    const mds::cache_counters counted = fixture.shards->counters();
     CHECK(counted.attempts_failed + counted.requests_repeated == 1);
   }
 }
@@ -82,29 +83,30 @@ TEST_CASE("the same of a store that hands bytes out as they come", "[cache]") {
   const fault what = GENERATE(fault::none, fault::error, fault::throw_other, fault::short_read,
                               fault::wrong_byte, fault::longer, fault::broken_off);
   const dataset data({.shards = 1});
-  setting here(data);
-  here.remote.script(0, what);
+  setting fixture(data);
+  fixture.remote.script(0, what);
   auto stream =
-      stream_of(data, here.root.path(), fault_store::streaming(here.threads, here.remote));
+      stream_of(data, fixture.root.path(), fault_store::streaming(fixture.threads, fixture.remote));
   stream.download_retry = 3;
   stream.validate_hash = "xxh64";
-  cache shards(here.threads, options_of(here.root.path()), {stream});
+  cache shards(fixture.threads, options_of(fixture.root.path()), {stream});
   CHECK(data.is_right(0, shards.acquire(0).bytes()));
-  CHECK(here.remote.reads() == (what == fault::none ? 1 : 2));
-  CHECK(files_in(here.root.path()) == std::vector{dataset::name(0, false)});
+  CHECK(fixture.remote.reads() == (what == fault::none ? 1 : 2));
+  CHECK(files_in(fixture.root.path()) == std::vector{dataset::name(0, false)});
 }
 
 TEST_CASE("a store that sends more of a shard than it was asked for is refused", "[cache]") {
   const bool zipped = GENERATE(false, true);
   const dataset data({.shards = 1, .zipped = zipped});
-  setting here(data);
-  auto stream = stream_of(data, here.root.path(), fault_store::generous(here.threads, here.remote));
+  setting fixture(data);
+  auto stream =
+      stream_of(data, fixture.root.path(), fault_store::generous(fixture.threads, fixture.remote));
   stream.download_retry = 3;
-  cache shards(here.threads, options_of(here.root.path()), {stream});
+  cache shards(fixture.threads, options_of(fixture.root.path()), {stream});
   expect_error([&] { (void)shards.acquire(0); }, errc::corrupt,
                {dataset::name(0, zipped), "more bytes than were asked for"});
-  CHECK(here.remote.reads() == 3);
-  CHECK(files_in(here.root.path()).empty());
+  CHECK(fixture.remote.reads() == 3);
+  CHECK(files_in(fixture.root.path()).empty());
 }
 
 /// One shard of 25 ranges of 4 KiB, fetched by itself from a store that hands bytes out as they
@@ -171,77 +173,77 @@ TEST_CASE("a range that fails is read again, a shard that is wrong is fetched ag
   const std::uint64_t at = GENERATE(0U, 9U, 24U);
   const fault what = GENERATE(fault::none, fault::error, fault::throw_other, fault::short_read,
                               fault::broken_off, fault::wrong_byte);
-  streamed_setting here(pool);
-  here.remote.script(at, what);
-  CHECK_FALSE(here.run());
+  streamed_setting fixture(pool);
+  fixture.remote.script(at, what);
+  CHECK_FALSE(fixture.run());
   const std::uint64_t again = what == fault::none         ? 0
                               : what == fault::wrong_byte ? streamed_setting::ranges
                                                           : 1;
-  CHECK(here.remote.reads() == streamed_setting::ranges + again);
-  CHECK(here.failed == (what == fault::wrong_byte ? 1 : 0));
+  CHECK(fixture.remote.reads() == streamed_setting::ranges + again);
+  CHECK(fixture.failed == (what == fault::wrong_byte ? 1 : 0));
 }
 
 TEST_CASE("ranges that fail more often than they may end an attempt, and attempts the fetch",
           "[cache]") {
   const unsigned pool = GENERATE(1U, 4U);
-  streamed_setting here(pool);
+  streamed_setting fixture(pool);
   SECTION("the store is well again") {
     // Eight ranges are under way: of twelve failures two are of one range.
-    for (std::uint64_t i = 0; i < 12; ++i) here.remote.script(i, fault::error);
-    here.rules.retry.attempts = 12;
-    CHECK_FALSE(here.run());
-    CHECK(here.failed > 0);
+    for (std::uint64_t i = 0; i < 12; ++i) fixture.remote.script(i, fault::error);
+    fixture.rules.retry.attempts = 12;
+    CHECK_FALSE(fixture.run());
+    CHECK(fixture.failed > 0);
   }
   SECTION("the store stays as it is") {
-    for (std::uint64_t i = 0; i < 1000; ++i) here.remote.script(i, fault::error);
-    CHECK(here.run() == errc::unavailable);
-    CHECK(here.failed == 3);
-    CHECK(here.where.what == "503 slow down");
+    for (std::uint64_t i = 0; i < 1000; ++i) fixture.remote.script(i, fault::error);
+    CHECK(fixture.run() == errc::unavailable);
+    CHECK(fixture.failed == 3);
+    CHECK(fixture.where.what == "503 slow down");
   }
   SECTION("it refuses one range") {
-    here.remote.script(13, fault::refuse);
-    CHECK(here.run() == errc::permission_denied);
-    CHECK(here.failed == 1);
+    fixture.remote.script(13, fault::refuse);
+    CHECK(fixture.run() == errc::permission_denied);
+    CHECK(fixture.failed == 1);
   }
   SECTION("the object is longer") {
-    here.remote.write(dataset::name(0, false), std::vector<std::byte>(200'000));
-    CHECK(here.run() == errc::corrupt);
-    CHECK(here.where.what.find("more bytes than") != std::string::npos);
-    CHECK(here.remote.reads() == 0);
+    fixture.remote.write(dataset::name(0, false), std::vector<std::byte>(200'000));
+    CHECK(fixture.run() == errc::corrupt);
+    CHECK(fixture.where.what.find("more bytes than") != std::string::npos);
+    CHECK(fixture.remote.reads() == 0);
   }
 }
 
 TEST_CASE("a fetch that is cancelled between its ranges leaves nothing", "[cache]") {
   const unsigned pool = GENERATE(1U, 4U);
   const int at = GENERATE(1, 8, 25);
-  streamed_setting here(pool);
+  streamed_setting fixture(pool);
   std::atomic<int> reads{0};
-  here.remote.control().before = [&](std::string_view) {
-    if (++reads == at) here.stop.request_stop();
+  fixture.remote.control().before = [&](std::string_view) {
+    if (++reads == at) fixture.stop.request_stop();
   };
-  const std::error_code code = here.run();
+  const std::error_code code = fixture.run();
   // The last range may have come when the stop is seen.
   CHECK((code == errc::canceled || (at == 25 && !code)));
-  CHECK(here.failed == 0);
+  CHECK(fixture.failed == 0);
 }
 
 TEST_CASE("an empty shard is a file like others", "[cache]") {
   const bool zipped = GENERATE(false, true);
-  streamed_setting here(1);
-  here.rules.validate_hash.clear();
-  here.expected.clear();
-  here.files = {.raw_name = "empty"};
-  here.remote.write("empty", {});
+  streamed_setting fixture(1);
+  fixture.rules.validate_hash.clear();
+  fixture.expected.clear();
+  fixture.files = {.raw_name = "empty"};
+  fixture.remote.write("empty", {});
   if (zipped) {
     const std::vector<std::byte> zip = mds::codec::zstd().compress({});
-    here.remote.write("empty.zstd", zip);
-    here.files.zip_name = "empty.zstd";
-    here.files.zip_bytes = zip.size();
-    here.files.compression = "zstd";
+    fixture.remote.write("empty.zstd", zip);
+    fixture.files.zip_name = "empty.zstd";
+    fixture.files.zip_bytes = zip.size();
+    fixture.files.compression = "zstd";
   }
-  CHECK_FALSE(here.run());
-  CHECK(here.failed == 0);
-  CHECK(here.remote.reads() == 1);
+  CHECK_FALSE(fixture.run());
+  CHECK(fixture.failed == 0);
+  CHECK(fixture.remote.reads() == 1);
 }
 
 /// Makes every open file of that directory the one at `path`.
@@ -257,24 +259,24 @@ void replace_open_files(const std::string& directory, const char* path, int flag
 TEST_CASE("a local file that cannot be written to is an error with its path", "[cache]") {
   const bool ranged = GENERATE(false, true);
   const bool full = GENERATE(false, true);
-  streamed_setting here(1, ranged);
+  streamed_setting fixture(1, ranged);
   bool done = false;
-  here.remote.control().before = [&](std::string_view) {
+  fixture.remote.control().before = [&](std::string_view) {
     if (std::exchange(done, true)) return;
-    const std::string made = here.root / "tmp";
+    const std::string made = fixture.root / "tmp";
     full ? replace_open_files(made, "/dev/full", O_WRONLY)
          : replace_open_files(made, "/dev/null", O_RDONLY);
   };
-  const std::error_code code = here.run();
-  CHECK(here.failed == 1);
+  const std::error_code code = fixture.run();
+  CHECK(fixture.failed == 1);
   if (full) {  // which another attempt would meet again
     CHECK(code == errc::no_space);
-    CHECK(here.made == 1);
-    CHECK(here.where.url == (here.root / "tmp/0"));
-    CHECK(here.where.what.find("cannot write") != std::string::npos);
+    CHECK(fixture.made == 1);
+    CHECK(fixture.where.url == (fixture.root / "tmp/0"));
+    CHECK(fixture.where.what.find("cannot write") != std::string::npos);
   } else {
     CHECK_FALSE(code);
-    CHECK(here.made == 2);
+    CHECK(fixture.made == 2);
   }
 }
 
@@ -322,43 +324,43 @@ struct making_setting : streamed_setting {
 
 TEST_CASE("a shard that is made is written while it is made, whatever was thought of its size",
           "[cache]") {
-  making_setting here;
-  here.files.raw_bytes = GENERATE(0U, 1U, 50'000U, 102'300U, 102'316U, 1'000'000U);
-  CHECK_FALSE(here.run());
-  CHECK(here.failed == 0);
+  making_setting fixture;
+  fixture.files.raw_bytes = GENERATE(0U, 1U, 50'000U, 102'300U, 102'316U, 1'000'000U);
+  CHECK_FALSE(fixture.run());
+  CHECK(fixture.failed == 0);
 }
 
 TEST_CASE("a shard that cannot be written in the middle of its making leaves nothing", "[cache]") {
   const int at = GENERATE(0, 5, making_setting::header, making_setting::seal);
-  making_setting here;
+  making_setting fixture;
   bool done = false;
-  const std::string made = here.root / "tmp";
+  const std::string made = fixture.root / "tmp";
   const auto once_at = [&](const std::function<void()>& fail) {
-    here.pieces.before = [&, fail](int piece) {
+    fixture.pieces.before = [&, fail](int piece) {
       if (piece == at && !std::exchange(done, true)) fail();
     };
   };
   SECTION("the disk is full, which another attempt would meet again") {
     once_at([&] { replace_open_files(made, "/dev/full", O_WRONLY); });
-    CHECK(here.run() == errc::no_space);
-    CHECK(here.made == 1);
-    CHECK(here.where.url == here.root / "tmp/0");
-    CHECK(here.where.what.find("cannot write") != std::string::npos);
+    CHECK(fixture.run() == errc::no_space);
+    CHECK(fixture.made == 1);
+    CHECK(fixture.where.url == fixture.root / "tmp/0");
+    CHECK(fixture.where.what.find("cannot write") != std::string::npos);
   }
   SECTION("the file can no longer be written: it is made anew") {
     once_at([&] { replace_open_files(made, "/dev/null", O_RDONLY); });
-    CHECK_FALSE(here.run());
-    CHECK(here.made == 2);
+    CHECK_FALSE(fixture.run());
+    CHECK(fixture.made == 2);
   }
   SECTION("what the shard is made of is refused") {
     once_at([] {
       throw mds::error(errc::corrupt, mds::diagnostics{.what = "row 7", .is_final = true});
     });
-    CHECK(here.run() == errc::corrupt);
-    CHECK(here.made == 1);
-    CHECK(here.where.what == "row 7");
+    CHECK(fixture.run() == errc::corrupt);
+    CHECK(fixture.made == 1);
+    CHECK(fixture.where.what == "row 7");
   }
-  CHECK(here.failed == 1);
+  CHECK(fixture.failed == 1);
   CHECK(done);
 }
 
@@ -399,42 +401,42 @@ TEST_CASE("a codec without blocks decompresses into the file's own memory", "[ca
   const bool damaged = GENERATE(false, true);
   const bool hashed = GENERATE(false, true);
   const dataset data({.shards = 3, .zipped = true});
-  setting here(data, 3, hashed ? "xxh64" : "");
-  if (damaged) here.remote.script(1, fault::short_read);
+  setting fixture(data, 3, hashed ? "xxh64" : "");
+  if (damaged) fixture.remote.script(1, fault::short_read);
   mds::detail::shard_cache shards(
-      here.threads, options_of(here.root.path()), {here.stream},
+      fixture.threads, options_of(fixture.root.path()), {fixture.stream},
       mds::detail::codec_set::of<mds::any_codec<mds::codec::none, whole_zstd>>(),
       mds::detail::hash_set::of<hashes>());
   const int before = whole_zstd::into_files;
   for (std::uint32_t i = 0; i < 3; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
   CHECK(whole_zstd::into_files == before + 3);
-  CHECK(here.remote.reads() == (damaged ? 4 : 3));
-  CHECK(fs::is_empty(here.root / ".mdstream/tmp"));
+  CHECK(fixture.remote.reads() == (damaged ? 4 : 3));
+  CHECK(fs::is_empty(fixture.root / ".mdstream/tmp"));
 }
 
 TEST_CASE("attempts are bounded, and nothing of a failed shard is left", "[cache]") {
   const bool zipped = GENERATE(false, true);
   const dataset data({.shards = 2, .zipped = zipped});
-  setting here(data, 3);
-  for (std::uint64_t i = 0; i < 3; ++i) here.remote.script(i, fault::wrong_byte);
-  here.open();
-  expect_error([&] { (void)here.shards->acquire(1); }, errc::corrupt,
+  setting fixture(data, 3);
+  for (std::uint64_t i = 0; i < 3; ++i) fixture.remote.script(i, fault::wrong_byte);
+  fixture.open();
+  expect_error([&] { (void)fixture.shards->acquire(1); }, errc::corrupt,
                {"xxh64", "the index says", "\"test\"", "shard 1", "shard.00001.mds"});
-  CHECK(here.remote.reads() == 3);
-  CHECK(files_in(here.root.path()).empty());
-  CHECK(fs::is_empty(here.root / ".mdstream/tmp"));
-  CHECK(*here.shards->usage() == bytes_in(here.root.path()));
-  CHECK(data.is_right(1, here.shards->acquire(1).bytes()));  // the store is well again
+  CHECK(fixture.remote.reads() == 3);
+  CHECK(files_in(fixture.root.path()).empty());
+  CHECK(fs::is_empty(fixture.root / ".mdstream/tmp"));
+  CHECK(*fixture.shards->usage() == bytes_in(fixture.root.path()));
+  CHECK(data.is_right(1, fixture.shards->acquire(1).bytes()));  // the store is well again
 }
 
 TEST_CASE("without a hash to check, compressed shards are still checked by their codec",
           "[cache]") {
   const dataset data({.shards = 1, .zipped = true, .hashed = false});
-  setting here(data, 1, "");
-  here.remote.script(0, fault::short_read);
-  here.open();
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt, {"the index says"});
-  CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
+  setting fixture(data, 1, "");
+  fixture.remote.script(0, fault::short_read);
+  fixture.open();
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::corrupt, {"the index says"});
+  CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
 }
 
 TEST_CASE("without a hash, a compressed shard that is damaged or of another size is seen",
@@ -463,57 +465,58 @@ TEST_CASE("without a hash, a compressed shard that is damaged or of another size
       of_right_size({})};
   for (std::size_t i = 0; i < wrong.size(); ++i) {
     INFO(i);
-    setting here(data, 3, "");
-    here.remote.write(name, wrong[i]);
-    here.open();
-    const std::uint64_t before = here.remote.reads();
-    expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt, {"shard 0", name});
-    CHECK(here.remote.reads() == before + 3);
-    CHECK(files_in(here.root.path()).empty());
-    here.remote.write(name, right);
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
+    setting fixture(data, 3, "");
+    fixture.remote.write(name, wrong[i]);
+    fixture.open();
+    const std::uint64_t before = fixture.remote.reads();
+    expect_error([&] { (void)fixture.shards->acquire(0); }, errc::corrupt, {"shard 0", name});
+    CHECK(fixture.remote.reads() == before + 3);
+    CHECK(files_in(fixture.root.path()).empty());
+    fixture.remote.write(name, right);
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
   }
 }
 
 TEST_CASE("what another attempt would meet again is not tried again", "[cache]") {
   const dataset data({.shards = 2});
-  setting here(data, 5);
-  here.remote.script(0, fault::refuse);
-  here.remote.remove(dataset::name(1, false));
-  here.open();
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::permission_denied, {"403"});
-  expect_error([&] { (void)here.shards->acquire(1); }, errc::not_found, {"shard.00001.mds"});
-  CHECK(here.remote.reads() == 2);
+  setting fixture(data, 5);
+  fixture.remote.script(0, fault::refuse);
+  fixture.remote.remove(dataset::name(1, false));
+  fixture.open();
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::permission_denied, {"403"});
+  expect_error([&] { (void)fixture.shards->acquire(1); }, errc::not_found, {"shard.00001.mds"});
+  CHECK(fixture.remote.reads() == 2);
 }
 
 TEST_CASE("a hash that the index does not record is an error", "[cache]") {
   const dataset data({.shards = 1, .hashed = false});
-  setting here(data);
-  here.open();
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::invalid_argument,
+  setting fixture(data);
+  fixture.open();
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::invalid_argument,
                {"records no xxh64", "shard 0"});
-  CHECK(here.remote.reads() == 0);
-  here.stream.validate_hash = "sha1";
-  expect_error([&] { here.open(); }, errc::unsupported, {"sha1"});
+  CHECK(fixture.remote.reads() == 0);
+  fixture.stream.validate_hash = "sha1";
+  expect_error([&] { fixture.open(); }, errc::unsupported, {"sha1"});
 }
 
 TEST_CASE("with no hash in the index, or none wanted, sizes are checked alone", "[cache]") {
   const bool hashed = GENERATE(false, true);
   const dataset data({.shards = 1, .hashed = hashed});
-  setting here(data, 1, hashed ? std::string(mds::detail::no_hash) : "");
-  here.remote.script(0, fault::wrong_byte);
-  here.open();
-  CHECK_FALSE(data.is_right(0, here.shards->acquire(0).bytes()));
+  setting fixture(data, 1, hashed ? std::string(mds::detail::no_hash) : "");
+  fixture.remote.script(0, fault::wrong_byte);
+  fixture.open();
+  CHECK_FALSE(data.is_right(0, fixture.shards->acquire(0).bytes()));
 }
 
 TEST_CASE("a shard that was replaced on the remote is said to differ", "[cache]") {
   const dataset data({.shards = 1});
-  setting here(data, 2, "");
-  here.open();
-  here.remote.write(dataset::name(0, false), mds::as_bytes(std::string(5000, 'x')));
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt, {"more bytes than the 4096"});
-  here.remote.write(dataset::name(0, false), mds::as_bytes(std::string(17, 'x')));
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::corrupt,
+  setting fixture(data, 2, "");
+  fixture.open();
+  fixture.remote.write(dataset::name(0, false), mds::as_bytes(std::string(5000, 'x')));
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::corrupt,
+               {"more bytes than the 4096"});
+  fixture.remote.write(dataset::name(0, false), mds::as_bytes(std::string(17, 'x')));
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::corrupt,
                {"17 bytes, the index says 4096"});
 }
 
@@ -585,25 +588,25 @@ TEST_CASE("a store that is out of order for a while is waited for, whatever down
           "[cache]") {
   const bool zipped = GENERATE(false, true);
   const dataset data({.shards = 1, .zipped = zipped});
-  setting here(data, 1);
+  setting fixture(data, 1);
   // Pauses may triple each time: together they stay far below the minute after which it warns
   // again.
-  for (std::uint64_t i = 0; i < 8; ++i) here.remote.script(i, fault::error);
+  for (std::uint64_t i = 0; i < 8; ++i) fixture.remote.script(i, fault::error);
   std::mutex mutex;
   std::vector<std::string> warnings;
-  auto options = options_of(here.root.path());
+  auto options = options_of(fixture.root.path());
   options.retry_pause = 20us;
   options.warn = [&](const std::string& text) {
     const std::lock_guard lock(mutex);
     warnings.push_back(text);
   };
-  here.stream.patience = 1h;
-  here.shards.emplace(here.threads, options, std::vector{here.stream});
+  fixture.stream.patience = 1h;
+  fixture.shards.emplace(fixture.threads, options, std::vector{fixture.stream});
   const auto began = std::chrono::steady_clock::now();
-  CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
-  CHECK(here.remote.reads() == 9);
-  CHECK(here.shards->counters().requests_repeated == 8);
-  CHECK(here.shards->counters().attempts_failed == 0);
+  CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
+  CHECK(fixture.remote.reads() == 9);
+  CHECK(fixture.shards->counters().requests_repeated == 8);
+  CHECK(fixture.shards->counters().attempts_failed == 0);
   // At once, and not eight times: once more in each minute that this takes.
   const auto minutes =
       std::chrono::duration_cast<std::chrono::minutes>(std::chrono::steady_clock::now() - began);
@@ -617,15 +620,15 @@ TEST_CASE("a store that stays out of order is an error when the patience is spen
           "[cache]") {
   const bool streams = GENERATE(false, true);
   const dataset data({.shards = 1});
-  setting here(data, 5);
-  for (std::uint64_t i = 0; i < 100'000; ++i) here.remote.script(i, fault::error);
-  auto options = options_of(here.root.path());
+  setting fixture(data, 5);
+  for (std::uint64_t i = 0; i < 100'000; ++i) fixture.remote.script(i, fault::error);
+  auto options = options_of(fixture.root.path());
   options.retry_pause = 1ms;
-  mds::cache_stream stream = here.stream;
-  if (streams) stream.remote = fault_store::streaming(here.threads, here.remote);
+  mds::cache_stream stream = fixture.stream;
+  if (streams) stream.remote = fault_store::streaming(fixture.threads, fixture.remote);
   stream.patience = 30ms;
   stream.download_retry = 5;
-  cache shards(here.threads, options, {stream});
+  cache shards(fixture.threads, options, {stream});
   expect_error([&] { (void)shards.acquire(0); }, errc::unavailable,
                {"503 slow down", "times within"});
   CHECK(shards.counters().attempts_failed == 1);
@@ -634,26 +637,26 @@ TEST_CASE("a store that stays out of order is an error when the patience is spen
 
 TEST_CASE("without patience a transient error is an attempt", "[cache]") {
   const dataset data({.shards = 1});
-  setting here(data, 3);
-  here.stream.patience = 0s;
-  for (std::uint64_t i = 0; i < 3; ++i) here.remote.script(i, fault::error);
-  here.open();
-  expect_error([&] { (void)here.shards->acquire(0); }, errc::unavailable, {"503 slow down"});
-  CHECK(here.remote.reads() == 3);
+  setting fixture(data, 3);
+  fixture.stream.patience = 0s;
+  for (std::uint64_t i = 0; i < 3; ++i) fixture.remote.script(i, fault::error);
+  fixture.open();
+  expect_error([&] { (void)fixture.shards->acquire(0); }, errc::unavailable, {"503 slow down"});
+  CHECK(fixture.remote.reads() == 3);
 }
 
 TEST_CASE("a request can be cancelled while its store is waited for", "[cache]") {
   const dataset data({.shards = 1});
-  setting here(data);
-  for (std::uint64_t i = 0; i < 100; ++i) here.remote.script(i, fault::error);
-  auto options = options_of(here.root.path());
+  setting fixture(data);
+  for (std::uint64_t i = 0; i < 100; ++i) fixture.remote.script(i, fault::error);
+  auto options = options_of(fixture.root.path());
   options.retry_pause = 1h;
   std::stop_source stop;
   options.warn = [&](const std::string&) { stop.request_stop(); };
-  here.shards.emplace(here.threads, options, std::vector{here.stream});
+  fixture.shards.emplace(fixture.threads, options, std::vector{fixture.stream});
   mds::diagnostics where;
   std::promise<std::error_code> end;
-  here.shards->async_acquire(
+  fixture.shards->async_acquire(
       0, stop.get_token(), where,
       [&](std::error_code code, mds::detail::shard_ref) { end.set_value(code); });
   CHECK(end.get_future().get() == errc::canceled);
@@ -728,51 +731,51 @@ TEST_CASE("which files are kept", "[cache]") {
   const bool keep = GENERATE(false, true);
   const dataset data({.shards = 1, .zipped = true});
   const std::string raw = dataset::name(0, false), zip = dataset::name(0, true);
-  setting here(data, 2, "xxh64", keep);
+  setting fixture(data, 2, "xxh64", keep);
   const std::vector<std::string> kept =
       keep ? std::vector<std::string>{raw, zip} : std::vector<std::string>{raw};
 
   SECTION("nothing was there") {
-    here.open();
-    (void)here.shards->acquire(0);
-    CHECK(files_in(here.root.path()) == kept);
-    CHECK(here.remote.reads() == 1);
+    fixture.open();
+    (void)fixture.shards->acquire(0);
+    CHECK(files_in(fixture.root.path()) == kept);
+    CHECK(fixture.remote.reads() == 1);
   }
   SECTION("the compressed file was there") {
-    write_file(here.root / zip, data.zip(0));
-    here.open();
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
-    CHECK(files_in(here.root.path()) == kept);
-    CHECK(here.remote.reads() == 0);
+    write_file(fixture.root / zip, data.zip(0));
+    fixture.open();
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
+    CHECK(files_in(fixture.root.path()) == kept);
+    CHECK(fixture.remote.reads() == 0);
   }
   SECTION("a damaged compressed file was there") {
     std::vector<std::byte> bytes = data.zip(0);
     bytes[bytes.size() / 2] ^= std::byte{1};
-    write_file(here.root / zip, bytes);
-    here.open();
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
-    CHECK(files_in(here.root.path()) == kept);
-    CHECK(here.remote.reads() == 1);
+    write_file(fixture.root / zip, bytes);
+    fixture.open();
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
+    CHECK(files_in(fixture.root.path()) == kept);
+    CHECK(fixture.remote.reads() == 1);
   }
   SECTION("a compressed file that is too short was there") {
-    write_file(here.root / zip, mds::as_bytes("short"));
-    here.open();
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
-    CHECK(here.remote.reads() == 1);
+    write_file(fixture.root / zip, mds::as_bytes("short"));
+    fixture.open();
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
+    CHECK(fixture.remote.reads() == 1);
   }
   SECTION("both were there") {
-    write_file(here.root / zip, data.zip(0));
-    write_file(here.root / raw, data.raw(0));
-    here.open();
-    CHECK(files_in(here.root.path()) == kept);
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
+    write_file(fixture.root / zip, data.zip(0));
+    write_file(fixture.root / raw, data.raw(0));
+    fixture.open();
+    CHECK(files_in(fixture.root.path()) == kept);
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
   }
   SECTION("a raw file that is too short was there") {
-    write_file(here.root / raw, mds::as_bytes("short"));
-    here.open();
-    CHECK(data.is_right(0, here.shards->acquire(0).bytes()));
+    write_file(fixture.root / raw, mds::as_bytes("short"));
+    fixture.open();
+    CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
   }
-  CHECK(*here.shards->usage() == bytes_in(here.root.path()));
+  CHECK(*fixture.shards->usage() == bytes_in(fixture.root.path()));
 }
 
 TEST_CASE("without a remote nothing is deleted, whatever is wrong with it", "[cache]") {

@@ -28,7 +28,7 @@ using mds::errc;
 using mds::detail::machine;
 using mds::store::memory;
 
-struct place {
+struct setting {
   dataset data{{.shards = 4}};
   scratch root{};
   std::string directory = root / "train";
@@ -36,7 +36,7 @@ struct place {
   mds::detail::shard_catalog catalog{root.path(),
                                      described({stream_of(data, directory, memory())})};
 
-  place() { data.put(remote); }
+  setting() { data.put(remote); }
   [[nodiscard]] std::unique_ptr<mds::detail::cache_ledger> join(
       mds::detail::ledger_rules rules = {}) const {
     return std::make_unique<mds::detail::cache_ledger>(root.path(), 0, catalog, std::move(rules));
@@ -48,16 +48,16 @@ struct place {
 };
 
 /// What the system says on another machine, whose disk both see.
-machine other_machine(const place& here, const char* name) {
+machine other_machine(const setting& fixture, const char* name) {
   if (::unshare(CLONE_NEWUTS) == 0) (void)!::sethostname(name, std::string(name).size());
-  machine there = machine::of(here.root.path());
+  machine there = machine::of(fixture.root.path());
   there.name = name;
   there.boot += 1;
   there.local_disk = false;
   return there;
 }
-machine this_machine(const place& here) {
-  machine it = machine::of(here.root.path());
+machine this_machine(const setting& fixture) {
+  machine it = machine::of(fixture.root.path());
   it.local_disk = false;
   return it;
 }
@@ -102,59 +102,59 @@ class peer {
 };
 
 TEST_CASE("a cache directory that another machine uses is refused, with what to do") {
-  const place here;
-  peer there([&] { return here.join({.here = other_machine(here, "node-b")}); });
-  const auto join = [&] { (void)here.join({.here = this_machine(here)}); };
+  const setting fixture;
+  peer there([&] { return fixture.join({.here = other_machine(fixture, "node-b")}); });
+  const auto join = [&] { (void)fixture.join({.here = this_machine(fixture)}); };
   const auto refused = [&] {
     support::expect_error(join, errc::unsupported,
                           {"another machine", "node-b", "process " + there.number(),
                            "a directory of its own", "delete this file", ".mdstream/live/"});
   };
   refused();
-  CHECK(here.members() == 1);
+  CHECK(fixture.members() == 1);
   const std::string number = there.number();
   there.kill();  // its lock is free now, as locks of other machines always seem to be
   support::expect_error(join, errc::unsupported, {"node-b", number});
-  CHECK(here.members() == 1);
-  for (const auto& each : fs::directory_iterator(here.root / ".mdstream/live"))
+  CHECK(fixture.members() == 1);
+  for (const auto& each : fs::directory_iterator(fixture.root / ".mdstream/live"))
     fs::remove(each.path());
   join();
 }
 
 TEST_CASE("what a machine left before it was started again is cleared away") {
-  const place here;
-  machine before = this_machine(here);
+  const setting fixture;
+  machine before = this_machine(fixture);
   before.boot += 1;
   {
-    peer gone([&] { return here.join({.here = before}); });
+    peer gone([&] { return fixture.join({.here = before}); });
     gone.kill();
   }
-  SECTION("the same machine") { (void)here.join({.here = this_machine(here)}); }
+  SECTION("the same machine") { (void)fixture.join({.here = this_machine(fixture)}); }
   SECTION("a disk that only one machine can have") {
-    machine moved = this_machine(here);
+    machine moved = this_machine(fixture);
     moved.host += 1;
     moved.local_disk = true;
-    (void)here.join({.here = moved});
+    (void)fixture.join({.here = moved});
   }
-  CHECK(here.members() == 0);
+  CHECK(fixture.members() == 0);
 }
 
 TEST_CASE("containers of one machine, with other names, share a cache") {
-  const place here;
+  const setting fixture;
   peer there([&] {
-    (void)other_machine(here, "container-b");
-    return here.join();
+    (void)other_machine(fixture, "container-b");
+    return fixture.join();
   });
-  const auto ledger = here.join();
+  const auto ledger = fixture.join();
   CHECK(ledger->others() == 1);
-  CHECK(here.members() == 2);
+  CHECK(fixture.members() == 2);
 }
 
 TEST_CASE("a stopped process that holds the directory lock is named, and waited for no longer") {
-  const place here;
-  const auto ledger = here.join({.peer_timeout = 120ms});
+  const setting fixture;
+  const auto ledger = fixture.join({.peer_timeout = 120ms});
   peer holder([&] {
-    auto lock = mds::detail::open_lock(here.root / ".mdstream/lock");
+    auto lock = mds::detail::open_lock(fixture.root / ".mdstream/lock");
     mds::detail::lock_file(lock.get(), "", 10s);
     return lock;
   });
@@ -173,21 +173,21 @@ TEST_CASE("a stopped process that holds the directory lock is named, and waited 
 }
 
 TEST_CASE("a shard that a stopped process was to fetch is fetched by another") {
-  const place here;
+  const setting fixture;
   const std::uint64_t limit = GENERATE(0, 1000000);
   peer holder([&] {
-    fs::create_directories(here.root / ".mdstream/shards");
-    const auto ledger = here.join();
+    fs::create_directories(fixture.root / ".mdstream/shards");
+    const auto ledger = fixture.join();
     return mds::detail::try_lock_path(ledger->lock_path(2), mds::detail::lock_kind::exclusive);
   });
   holder.stop();
-  auto options = options_of(here.root.path(), limit);
+  auto options = options_of(fixture.root.path(), limit);
   options.peer_timeout = 50ms;
   {
     mds::runtime threads(2);
-    cache one(threads, options, {stream_of(here.data, here.directory, here.remote)});
-    CHECK(here.data.is_right(2, one.acquire(2).bytes()));
-    CHECK(one.usage() == bytes_in(here.root.path()));
+    cache one(threads, options, {stream_of(fixture.data, fixture.directory, fixture.remote)});
+    CHECK(fixture.data.is_right(2, one.acquire(2).bytes()));
+    CHECK(one.usage() == bytes_in(fixture.root.path()));
   }
   holder.go_on();
 }
@@ -197,30 +197,30 @@ TEST_CASE("users who may write in the directory share its locks and shards, what
     SUCCEED("only root becomes others");
     return;
   }
-  const place here;
-  fs::permissions(here.root.path(), fs::perms::all);
-  fs::remove_all(here.directory);
-  ::chmod(here.root.path().c_str(), 0777);
+  const setting fixture;
+  fs::permissions(fixture.root.path(), fs::perms::all);
+  fs::remove_all(fixture.directory);
+  ::chmod(fixture.root.path().c_str(), 0777);
   const auto as_user = [&](uid_t user, mode_t mask) {
     REQUIRE((::setgid(user) == 0 && ::setuid(user) == 0));
     ::umask(mask);
-    REQUIRE(mds::detail::make_shared_directories(here.directory) == 0);
+    REQUIRE(mds::detail::make_shared_directories(fixture.directory) == 0);
     auto threads = std::make_unique<mds::runtime>(2);
-    auto one =
-        std::make_unique<cache>(*threads, options_of(here.root.path(), 1000000),
-                                std::vector{stream_of(here.data, here.directory, here.remote)});
+    auto one = std::make_unique<cache>(
+        *threads, options_of(fixture.root.path(), 1000000),
+        std::vector{stream_of(fixture.data, fixture.directory, fixture.remote)});
     return std::pair(std::move(threads), std::move(one));
   };
   peer first([&] {
     auto made = as_user(1001, 0077);
-    if (!here.data.is_right(1, made.second->acquire(1).bytes())) ::_exit(1);
+    if (!fixture.data.is_right(1, made.second->acquire(1).bytes())) ::_exit(1);
     return made;
   });
   CHECK(support::in_child([&] {
           auto [threads, one] = as_user(1002, 0022);
-          const bool right = here.data.is_right(1, one->acquire(1).bytes()) &&
-                             here.data.is_right(3, one->acquire(3).bytes());
-          return right && one->counters().shards_fetched == 1 && here.members() == 2 ? 0 : 1;
+          const bool right = fixture.data.is_right(1, one->acquire(1).bytes()) &&
+                             fixture.data.is_right(3, one->acquire(3).bytes());
+          return right && one->counters().shards_fetched == 1 && fixture.members() == 2 ? 0 : 1;
         }) == 0);
 }
 

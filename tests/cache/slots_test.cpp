@@ -278,10 +278,10 @@ TEST_CASE("what was found out about a mapping is forgotten with it", "[cache]") 
   for (std::size_t found = 0; found < 2; ++found) {
     mds::detail::shard_ref ref = table->insert(0, mapping_of(root, 1), {});
     const auto refuse = []() -> const std::byte* { throw 1; };
-    const std::byte* const place = ref.bytes().data() + found;
+    const std::byte* const position = ref.bytes().data() + found;
     CHECK_THROWS_AS(ref.landmark(refuse), int);
-    CHECK(ref.landmark([&] { return place; }) == place);
-    CHECK(ref.landmark(refuse) == place);
+    CHECK(ref.landmark([&] { return position; }) == position);
+    CHECK(ref.landmark(refuse) == position);
     ref = {};
     CHECK(table->unmap(0));
   }

@@ -194,9 +194,9 @@ struct tensors {
   }
 };
 
-/// Goes on from what is there, and saves two more steps. `told` is the newest that was told to be
-/// complete. Returns what cannot be; empty: all is well.
-std::string job(const mds::opened_store& run, std::optional<std::uint64_t>& told) {
+/// Goes on from what is there, and saves two more steps. `reported` is the newest that was told to
+/// be complete. Returns what cannot be; empty: all is well.
+std::string job(const mds::opened_store& run, std::optional<std::uint64_t>& reported) {
   static std::atomic<int> launch_count{0};
   mds::saver_options options = options_on(run);
   options.token = "launch " + std::to_string(++launch_count);
@@ -208,7 +208,7 @@ std::string job(const mds::opened_store& run, std::optional<std::uint64_t>& told
   std::uint64_t step = 0;
   try {
     const auto last = saver.resume_point();
-    if (told && (!last || last->step() < *told)) return "what was complete is lost";
+    if (reported && (!last || last->step() < *reported)) return "what was complete is lost";
     if (last) {
       last->load(mine.list);
       step = last->step();
@@ -222,7 +222,7 @@ std::string job(const mds::opened_store& run, std::optional<std::uint64_t>& told
     try {
       saver.save(step, mine.list);
       saver.finish();
-      told = step;
+      reported = step;
     } catch (const mds::error& e) {
       if (e.code() == errc::corrupt) return e.what();  // and the run goes on
     }
@@ -231,7 +231,7 @@ std::string job(const mds::opened_store& run, std::optional<std::uint64_t>& told
 }
 
 /// What is left, by name: nothing else is in reach of the next job.
-std::string state_of(const mds::store::memory& run, std::optional<std::uint64_t> told) {
+std::string state_of(const mds::store::memory& run, std::optional<std::uint64_t> reported) {
   std::string out;
   for (const auto& each : run.list("")) {
     std::string kind = each.key.substr(0, each.key.find('/'));
@@ -239,7 +239,7 @@ std::string state_of(const mds::store::memory& run, std::optional<std::uint64_t>
     if (kind == "data") kind += each.key.substr(slash);
     out += kind + ' ';
   }
-  return out + (told ? std::to_string(*told) : "none");
+  return out + (reported ? std::to_string(*reported) : "none");
 }
 
 }  // namespace checkpoint_faults_test
@@ -250,7 +250,7 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
           "[checkpoint]") {
   // On a run where another start died before it saved; the second goes on from the first.
   const auto two_launches = [](script& faults, const mds::store::memory& inner,
-                               std::optional<std::uint64_t>& told) {
+                               std::optional<std::uint64_t>& reported) {
     const mds::detail::start_id dead{1, 0xAA};
     inner.write(mds::detail::claim_key(dead), mds::as_bytes(std::string_view("{}")));
     inner.write(mds::detail::start_key(dead),
@@ -258,15 +258,15 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
     std::string why;
     for (int launch = 0; launch < 2 && why.empty(); ++launch) {
       faults.new_process();
-      why = job(faults.over(inner), told);
+      why = job(faults.over(inner), reported);
     }
     return why;
   };
   script none(fault::none, 0);
   {
-    std::optional<std::uint64_t> told;
-    CHECK(two_launches(none, mds::store::memory(), told) == "");
-    CHECK(told == 40U);
+    std::optional<std::uint64_t> reported;
+    CHECK(two_launches(none, mds::store::memory(), reported) == "");
+    CHECK(reported == 40U);
   }
   std::set<std::string> names;
   for (const auto& [name, count] : none.asked()) names.insert(name);
@@ -315,22 +315,23 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
   mds::detail::in_parallel(cases.size(), 16, [&](std::size_t i) {
     const mds::store::memory inner;
     script faults(cases[i].kind, cases[i].at);
-    std::optional<std::uint64_t> told;
-    std::string why = two_launches(faults, inner, told);
-    const std::string state = state_of(inner, told);
+    std::optional<std::uint64_t> reported;
+    std::string why = two_launches(faults, inner, reported);
+    const std::string state = state_of(inner, reported);
     if (why.empty()) {
       try {
         const mds::checkpoint_options quiet{.warn = no_warnings};
         const auto found = mds::checkpoint::list(inner, quiet);
-        if (told || !found.empty()) {
+        if (reported || !found.empty()) {
           const auto last = mds::checkpoint::open(inner, {}, quiet);
           tensors mine;
           last.load(mine.list);
-          if ((told && last.step() < *told) || !mine.are(last.step()) || !last.verify().empty())
+          if ((reported && last.step() < *reported) || !mine.are(last.step()) ||
+              !last.verify().empty())
             why = "the newest is not what was saved";
         }
-        if (why.empty()) why = job(inner, told);
-        if (why.empty() && mds::checkpoint::open(inner, {}, quiet).step() != told)
+        if (why.empty()) why = job(inner, reported);
+        if (why.empty() && mds::checkpoint::open(inner, {}, quiet).step() != reported)
           why = "the job after it could not go on";
       } catch (const std::exception& e) {
         why = e.what();
@@ -389,8 +390,8 @@ TEST_CASE("a rank whose store has a fault at any request costs its checkpoint at
   std::map<fault, std::vector<std::string>> complete, refused;  // at which requests
   const auto save = [&](fault kind, script& faults) -> std::string {
     const mds::store::memory inner;
-    std::optional<std::uint64_t> told;
-    if (std::string why = job(inner, told); !why.empty()) return why;
+    std::optional<std::uint64_t> reported;
+    if (std::string why = job(inner, reported); !why.empty()) return why;
     half upper(0), lower(1);  // which the savers may be copying until they are gone
     mds::checkpoint_saver first(options_of(inner, 0));
     if (first.resume_point().value().step() != 20) return "rank 0 goes on elsewhere";
@@ -469,8 +470,8 @@ TEST_CASE("a rank whose store has a fault at any request costs its checkpoint at
 TEST_CASE("a reader whose store has a fault at any request gives what was saved, or fails",
           "[checkpoint]") {
   const mds::store::memory inner;
-  std::optional<std::uint64_t> told;
-  REQUIRE(job(inner, told) == "");
+  std::optional<std::uint64_t> reported;
+  REQUIRE(job(inner, reported) == "");
   const auto read = [&](script& faults) {
     const auto last =
         mds::checkpoint::open(faults.over(inner), {}, {.patience = 10s, .warn = no_warnings});
@@ -507,8 +508,8 @@ TEST_CASE("a reader whose store has a fault at any request gives what was saved,
 
 TEST_CASE("512 ranks start, load and save at once with few requests each", "[checkpoint]") {
   const mds::store::memory inner;
-  std::optional<std::uint64_t> told;
-  REQUIRE(job(inner, told) == "");
+  std::optional<std::uint64_t> reported;
+  REQUIRE(job(inner, reported) == "");
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   constexpr std::uint64_t ranks = 64;
 #else
@@ -812,8 +813,8 @@ TEST_CASE("a store that is out of order for longer than the patience costs one c
 TEST_CASE("a byte changed anywhere in the tensors' files is found, and so is a file that was cut",
           "[checkpoint]") {
   const mds::store::memory inner;
-  std::optional<std::uint64_t> told;
-  REQUIRE(job(inner, told) == "");
+  std::optional<std::uint64_t> reported;
+  REQUIRE(job(inner, reported) == "");
   const auto last = mds::checkpoint::open(inner);
   tensors mine;
   std::size_t damages = 0;
@@ -847,16 +848,16 @@ TEST_CASE("a byte changed anywhere in the tensors' files is found, and so is a f
 
 TEST_CASE("a hint that lies leads nobody", "[checkpoint]") {
   const mds::store::memory inner;
-  std::optional<std::uint64_t> told;
-  REQUIRE(job(inner, told) == "");
+  std::optional<std::uint64_t> reported;
+  REQUIRE(job(inner, reported) == "");
   const std::string hint{mds::as_text(mds::read_all(inner, "latest.json"))};
   CHECK(hint.find(mds::checkpoint::open(inner).name()) != std::string::npos);
   for (const std::string& text :
        {std::string("{\"checkpoint\": \"00000009-0000000000000001-000000000777\"}"), hint + hint,
         std::string("\xFF\xFF"), std::string(), std::string(1 << 20, '[')}) {
     inner.write("latest.json", mds::as_bytes(text));
-    CHECK(mds::checkpoint::open(inner).step() == told);
-    REQUIRE(job(inner, told) == "");
+    CHECK(mds::checkpoint::open(inner).step() == reported);
+    REQUIRE(job(inner, reported) == "");
   }
 }
 
@@ -871,10 +872,10 @@ TEST_CASE("tensors of every type, and of no elements, are saved and loaded", "[c
       const auto bytes = mds::detail::tensor_bytes(type, shape);
       if (!bytes) continue;
       const std::string name = std::string(to_string(type)) + mds::detail::to_string(shape);
-      auto& here = memory[name];
-      here.resize(static_cast<std::size_t>(*bytes));
-      for (std::byte& each : here) each = static_cast<std::byte>(random());
-      list.add(name, type, shape, here.data());
+      auto& contents = memory[name];
+      contents.resize(static_cast<std::size_t>(*bytes));
+      for (std::byte& each : contents) each = static_cast<std::byte>(random());
+      list.add(name, type, shape, contents.data());
     }
   }
   const auto wanted = memory;

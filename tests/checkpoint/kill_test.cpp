@@ -100,7 +100,7 @@ class killing {
 /// A rank: goes on from what is there and saves `steps` more. Its exit status; 1: not what was
 /// saved.
 int train(const std::string& root, const std::string& token, std::uint64_t rank,
-          std::uint64_t ranks, cut how, std::int64_t killed_at, int steps, shared& told) {
+          std::uint64_t ranks, cut how, std::int64_t killed_at, int steps, shared& reports) {
   mds::saver_options options{.run = killing(mds::store::local(root), killed_at),
                              .world = {.ranks_per_node = ranks, .rank = rank},
                              .token = token};
@@ -108,7 +108,7 @@ int train(const std::string& root, const std::string& token, std::uint64_t rank,
   options.keep = {.last = 2, .every = 5, .grace = std::chrono::milliseconds(0)};
   if (rank == 0)
     options.on_saved = [&](const std::exception_ptr& failure, const mds::saved_checkpoint& what) {
-      if (!failure) told.complete = what.step;
+      if (!failure) reports.complete = what.step;
     };
   mds::checkpoint_saver saver(options);
   model mine(rank, ranks, how);
@@ -123,7 +123,7 @@ int train(const std::string& root, const std::string& token, std::uint64_t rank,
     }
     if (last->loader_state() != std::to_string(step)) return 1;
   }
-  if (rank == 0) told.resumed = step;
+  if (rank == 0) reports.resumed = step;
   for (int i = 0; i < steps; ++i) {
     mine.set(++step);
     saver.save(step, mine.list(), {.loader_state = std::to_string(step)});
@@ -151,10 +151,10 @@ TEST_CASE("jobs that are killed anywhere go on from the newest complete checkpoi
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   const scratch root;
-  void* const place =
+  void* const memory =
       ::mmap(nullptr, sizeof(shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  REQUIRE(place != MAP_FAILED);
-  shared& told = *new (place) shared;
+  REQUIRE(memory != MAP_FAILED);
+  shared& reports = *new (memory) shared;
   int killed = 0, ended = 0;
   std::uint64_t last = 0;
   const int kills = rounds();
@@ -166,7 +166,7 @@ TEST_CASE("jobs that are killed anywhere go on from the newest complete checkpoi
     // The last round is not killed.
     const std::uint64_t victim = goes_on ? random() % ranks : ranks;
     const auto at = static_cast<std::int64_t>(random() % 120);
-    told.resumed = never;
+    reports.resumed = never;
     std::vector<pid_t> children;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) {
       const pid_t child = ::fork();
@@ -175,7 +175,7 @@ TEST_CASE("jobs that are killed anywhere go on from the newest complete checkpoi
         int status = 99;
         try {
           status = train(root.path(), "round " + std::to_string(round), rank, ranks, how,
-                         rank == victim ? at : -1, 4, told);
+                         rank == victim ? at : -1, 4, reports);
         } catch (const std::exception& e) {
           std::fprintf(stderr, "rank %d: %s\n", static_cast<int>(rank), e.what());
         }
@@ -198,16 +198,16 @@ TEST_CASE("jobs that are killed anywhere go on from the newest complete checkpoi
         if (other != child) ::kill(other, SIGKILL);
     }
     died ? ++killed : ++ended;
-    const auto newest = told.complete.load();
+    const auto newest = reports.complete.load();
     INFO("round " << round << " of " << ranks << " ranks, killed at " << at);
-    CHECK(told.resumed >= last);  // than what was complete in the round before
-    if (told.resumed != never) last = std::max<std::uint64_t>(last, told.resumed);
+    CHECK(reports.resumed >= last);  // than what was complete in the round before
+    if (reports.resumed != never) last = std::max<std::uint64_t>(last, reports.resumed);
     last = std::max(newest, last);
   }
   CHECK(ended > 0);
-  CHECK(told.complete >= 4);
+  CHECK(reports.complete >= 4);
   const auto found = mds::checkpoint::open(mds::store::local(root.path()));
-  CHECK(found.step() == told.complete);
+  CHECK(found.step() == reports.complete);
   CHECK(found.verify().empty());
   model whole(0, 1, cut::rows);
   found.load(whole.list());
@@ -220,5 +220,5 @@ TEST_CASE("jobs that are killed anywhere go on from the newest complete checkpoi
     ++steps;
   }
   CHECK(steps >= 2);
-  ::munmap(place, sizeof(shared));
+  ::munmap(memory, sizeof(shared));
 }

@@ -75,25 +75,25 @@ class cloud {
 class listener {
  public:
   [[nodiscard]] mds::warning_function hears() const {
-    return [told = told_](const std::string& text) {
-      const std::lock_guard lock(told->mutex);
-      told->texts.push_back(text);
+    return [heard = heard_](const std::string& text) {
+      const std::lock_guard lock(heard->mutex);
+      heard->texts.push_back(text);
     };
   }
   [[nodiscard]] std::size_t count(const std::string& part) const {
-    const std::lock_guard lock(told_->mutex);
+    const std::lock_guard lock(heard_->mutex);
     std::size_t out = 0;
-    for (const std::string& each : told_->texts)
+    for (const std::string& each : heard_->texts)
       if (each.find(part) != std::string::npos) ++out;
     return out;
   }
 
  private:
-  struct texts_told {
+  struct texts_heard {
     std::mutex mutex;
     std::vector<std::string> texts;
   };
-  std::shared_ptr<texts_told> told_ = std::make_shared<texts_told>();
+  std::shared_ptr<texts_heard> heard_ = std::make_shared<texts_heard>();
 };
 
 /// A loader that holds a state.
@@ -106,13 +106,13 @@ struct place_keeper {
 /// was not as it had been saved.
 std::string launch(const std::vector<cloud>& at, const std::string& token, std::uint64_t ranks,
                    std::uint64_t from, const std::vector<std::uint64_t>& steps,
-                   const listener& told = {}) {
+                   const listener& warnings = {}) {
   return on_ranks(ranks, [&](std::uint64_t rank) {
     mds::saver_options options = options_on(at[0]);
     options.mirrors.assign(at.begin() + 1, at.end());
     options.world = {.ranks_per_node = ranks, .rank = rank};
     options.token = token;
-    options.warn = told.hears();
+    options.warn = warnings.hears();
     mds::checkpoint_saver saver(options);
     model mine(rank, ranks, cut::rows);
     mine.clear();
@@ -175,14 +175,15 @@ TEST_CASE("any object of the newest checkpoint may be damaged in one of two stor
           store.remove(each.key);
         else
           store.write(each.key, other);
-        const listener told;
+        const listener warnings;
         const std::string token = "b" + std::to_string(harmed++);
-        CHECK(launch({s3, azure}, token, 1, 20, {}, told) == "");
+        CHECK(launch({s3, azure}, token, 1, 20, {}, warnings) == "");
         // Whatever was read and is not the hint that nobody reads: it is told which one was not
         // used.
         const bool is_data = each.key.ends_with(".safetensors") &&
                              each.key.find("/000000000020/") != std::string::npos;
-        if (is_first && is_data) CHECK(told.count("s3://run/" + each.key + " is passed over") > 0);
+        if (is_first && is_data)
+          CHECK(warnings.count("s3://run/" + each.key + " is passed over") > 0);
         copy(whole, s3.objects());
         copy(whole, azure.objects());
       }
@@ -198,9 +199,9 @@ TEST_CASE("a checkpoint that is damaged in all stores is passed over", "[checkpo
     const auto newest = mds::checkpoint::open(each.objects()).name();
     each.objects().write("manifest/" + newest + ".json", mds::as_bytes(std::string_view("{}")));
   }
-  const listener told;
-  CHECK(launch({s3, azure}, "b", 1, 10, {}, told) == "");
-  CHECK(told.count("is passed over") > 0);
+  const listener warnings;
+  CHECK(launch({s3, azure}, "b", 1, 10, {}, warnings) == "");
+  CHECK(warnings.count("is passed over") > 0);
 }
 
 TEST_CASE("a store that comes back with old contents changes nothing", "[checkpoint]") {
@@ -218,10 +219,10 @@ TEST_CASE("a store that comes back with old contents changes nothing", "[checkpo
 TEST_CASE("a store that fails while training goes on is done without, and told once",
           "[checkpoint]") {
   const cloud s3("s3"), azure("azure");
-  const listener told;
+  const listener warnings;
   mds::saver_options options = options_on(s3);
   options.mirrors = {azure};
-  options.warn = told.hears();
+  options.warn = warnings.hears();
   mds::checkpoint_saver saver(options);
   model mine(0, 1, cut::whole);
   place_keeper loader;
@@ -235,7 +236,7 @@ TEST_CASE("a store that fails while training goes on is done without, and told o
     closed->now().no_reads = closed->now().no_writes = true;
     save(closed == &azure ? 10 : 30);
     closed->now().no_reads = closed->now().no_writes = false;
-    CHECK(told.count("do without " + closed->url("")) == 1);
+    CHECK(warnings.count("do without " + closed->url("")) == 1);
     save(closed == &azure ? 20 : 40);
     CHECK(newest_step(s3) == (closed == &azure ? 20 : 40));
     CHECK(newest_step(azure) == (closed == &azure ? 20 : 40));
@@ -294,8 +295,8 @@ TEST_CASE("a checkpoint is read from whichever of its run's stores has each part
   };
   damage(s3, "40/r0-0.safetensors");
   damage(azure, "40/r1-0.safetensors");
-  const listener told;
-  const mds::checkpoint_options both{.mirrors = {azure}, .warn = told.hears()};
+  const listener warnings;
+  const mds::checkpoint_options both{.mirrors = {azure}, .warn = warnings.hears()};
   for (const mds::store::memory& alone : {s3.objects(), azure.objects()})
     CHECK(mds::checkpoint::open(alone, {}, {.warn = launches::no_warnings}).step() < 40);
   const auto newest = mds::checkpoint::open(s3, {}, both);
@@ -304,15 +305,15 @@ TEST_CASE("a checkpoint is read from whichever of its run's stores has each part
   newest.load(mine.list(), {.check_all = true});
   CHECK(mine.difference(40) == "");
   CHECK(newest.verify().empty());
-  CHECK(told.count("is passed over") > 0);
+  CHECK(warnings.count("is passed over") > 0);
   // Step 10 lies in the first store alone.
   CHECK(mds::checkpoint::list(azure.objects()).size() == 3);
-  CHECK(mds::checkpoint::list(azure, {.mirrors = {s3}, .warn = told.hears()}).size() == 4);
+  CHECK(mds::checkpoint::list(azure, {.mirrors = {s3}, .warn = warnings.hears()}).size() == 4);
   mds::pin_checkpoint(azure, "20", "paper", {.mirrors = {s3}});
   for (const mds::store::memory& each : {s3.objects(), azure.objects()})
     CHECK(each.list("pins/").size() == 1);
   const auto cleaned = mds::clean_run(s3, {.last = 1, .grace = std::chrono::milliseconds(0)}, false,
-                                      {.mirrors = {azure}, .warn = told.hears()});
+                                      {.mirrors = {azure}, .warn = warnings.hears()});
   CHECK(cleaned.checkpoints.size() == 1);
   CHECK(s3.objects().list("manifest/").size() == 3);
   azure.now().no_reads = true;  // it may have the newest

@@ -52,12 +52,12 @@ class store {
   bool conditions = true;
 
   protocol_answer perform(const protocol_request& request) {
-    const bool here = requests++ == fault_at;
-    if (here && kind == fault::kills_before) throw killed();
+    const bool is_chosen = requests++ == fault_at;
+    if (is_chosen && kind == fault::kills_before) throw killed();
     protocol_answer out;
-    if (!here || kind != fault::fails) out = carry_out(request);
-    if (here && kind == fault::kills_after) throw killed();
-    if (here && (kind == fault::fails || kind == fault::lost) && request.what != verb::pause) {
+    if (!is_chosen || kind != fault::fails) out = carry_out(request);
+    if (is_chosen && kind == fault::kills_after) throw killed();
+    if (is_chosen && (kind == fault::fails || kind == fault::lost) && request.what != verb::pause) {
       out = {};
       out.failure = mds::errc::unavailable;
       out.where.what = "HTTP 503";

@@ -113,15 +113,15 @@ TEST_CASE("which files of a place are the model", "[checkpoint]") {
 }
 
 TEST_CASE("a model of one file or several is read as a checkpoint is", "[checkpoint]") {
-  const mds::opened_store place = mds::store::memory();
+  const mds::opened_store source = mds::store::memory();
   const written_tensor w = counted("w", 40), b = counted("b", 3, 7);
-  put(place, "model-00001-of-00002.safetensors", file_of({w}, 3, R"({"format":"pt"})"));
-  put(place, "model-00002-of-00002.safetensors", file_of({b, {"none", tensor_type::i8, {0}, ""}}));
-  put(place, "other.safetensors", file_of({w}));
-  put(place, "model.safetensors.index.json",
+  put(source, "model-00001-of-00002.safetensors", file_of({w}, 3, R"({"format":"pt"})"));
+  put(source, "model-00002-of-00002.safetensors", file_of({b, {"none", tensor_type::i8, {0}, ""}}));
+  put(source, "other.safetensors", file_of({w}));
+  put(source, "model.safetensors.index.json",
       index_of(
           {{"w", "model-00001-of-00002.safetensors"}, {"b", "model-00002-of-00002.safetensors"}}));
-  const auto model = mds::checkpoint::open_files(place);
+  const auto model = mds::checkpoint::open_files(source);
   CHECK(model.tensors() ==
         std::vector<mds::tensor_info>{{"b", tensor_type::f32, {3}},
                                       {"none", tensor_type::i8, {0}},  // the index lacks it
@@ -138,23 +138,23 @@ TEST_CASE("a model of one file or several is read as a checkpoint is", "[checkpo
                errc::invalid_argument, {"\"w\" is F32 [40]", "F64"});
   expect_error([&] { (void)load<std::int32_t>(model, "w", tensor_type::i32, 40, {.cast = true}); },
                errc::invalid_argument, {"\"w\" is F32 [40]", "I32"});
-  const auto one = mds::checkpoint::open_files(place, "other.safetensors");
+  const auto one = mds::checkpoint::open_files(source, "other.safetensors");
   CHECK(one.tensors().size() == 1);
   // Named by the index of another directory's, or not there.
-  expect_error([&] { (void)mds::checkpoint::open_files(place, "x.safetensors"); }, errc::not_found,
+  expect_error([&] { (void)mds::checkpoint::open_files(source, "x.safetensors"); }, errc::not_found,
                {"x.safetensors"});
-  expect_error([&] { (void)mds::checkpoint::open_files(place, "x.safetensors.index.json"); },
+  expect_error([&] { (void)mds::checkpoint::open_files(source, "x.safetensors.index.json"); },
                errc::not_found, {"x.safetensors.index.json"});
   expect_error([&] { (void)mds::checkpoint::open_files(mds::store::memory()); }, errc::not_found,
                {"*.safetensors"});
 }
 
 TEST_CASE("plain files that mean harm are refused by file and tensor", "[checkpoint]") {
-  const mds::opened_store place = mds::store::memory();
+  const mds::opened_store source = mds::store::memory();
   const std::string good = file_of({counted("w", 4)});
   const auto refuse = [&](std::initializer_list<std::string_view> pieces,
                           errc code = errc::corrupt) {
-    expect_error([&] { (void)mds::checkpoint::open_files(place); }, code, pieces);
+    expect_error([&] { (void)mds::checkpoint::open_files(source); }, code, pieces);
   };
   const std::string index = "model.safetensors.index.json", first = "a.safetensors";
   SECTION("heads") {
@@ -171,48 +171,48 @@ TEST_CASE("plain files that mean harm are refused by file and tensor", "[checkpo
              {file_of({{"w", tensor_type::f32, {2}, "12345"}}), "\"w\""},
              {file_of({counted("w", 1), counted("w", 2)}), "\"w\""}}) {
       INFO(piece);
-      put(place, first, bytes);
+      put(source, first, bytes);
       refuse({first, piece});
     }
     // A head that is longer than what is fetched at first.
-    put(place, first, file_of({counted("w", 4)}, 400'000));
-    CHECK(mds::checkpoint::open_files(place).tensors().size() == 1);
-    put(place, first, file_of({counted("w", 4)}, 400'000, "7"));
+    put(source, first, file_of({counted("w", 4)}, 400'000));
+    CHECK(mds::checkpoint::open_files(source).tensors().size() == 1);
+    put(source, first, file_of({counted("w", 4)}, 400'000, "7"));
     refuse({first, "byte"});
   }
   SECTION("a tensor in two files") {
-    put(place, first, good);
-    put(place, "b.safetensors", good);
+    put(source, first, good);
+    put(source, "b.safetensors", good);
     refuse({"b.safetensors", "\"w\"", "\"a.safetensors\" already"});
-    put(place, index, index_of({{"w", first}, {"v", "b.safetensors"}}));
+    put(source, index, index_of({{"w", first}, {"v", "b.safetensors"}}));
     refuse({index, "\"v\"", "\"b.safetensors\""});
-    put(place, index, index_of({{"w", first}}));
-    CHECK(mds::checkpoint::open_files(place).tensors().size() == 1);
+    put(source, index, index_of({{"w", first}}));
+    CHECK(mds::checkpoint::open_files(source).tensors().size() == 1);
   }
   SECTION("indexes") {
-    put(place, first, good);
+    put(source, first, good);
     for (const char* file : {"../a.safetensors", "/etc/passwd", "sub/a.safetensors", "", ".."}) {
       INFO(file);
-      put(place, index, index_of({{"w", file}}));
+      put(source, index, index_of({{"w", file}}));
       refuse({index, "\"w\""});
     }
-    put(place, index, index_of({{"w", "gone.safetensors"}}));
+    put(source, index, index_of({{"w", "gone.safetensors"}}));
     refuse({"gone.safetensors"}, errc::not_found);
     for (const char* text : {"", "[]", "{}", R"({"weight_map":7})", R"({"weight_map":{"w":7}})"}) {
-      put(place, index, text);
+      put(source, index, text);
       refuse({index});
     }
   }
   SECTION("parts of torch.distributed that leave a hole") {
-    put(place, first,
+    put(source, first,
         file_of({counted("w", 4)}, 0,
                 R"({"DCP_SHARDING_INFO":"{\"w\":{\"saved_offsets\":[1]}}"})"));
     refuse({first, "\"w\"", "[0] is missing"});
   }
   SECTION("a file that gets shorter once it is open") {
-    put(place, first, good);
-    const auto open = mds::checkpoint::open_files(place);
-    put(place, first, good.substr(0, good.size() - 4));
+    put(source, first, good);
+    const auto open = mds::checkpoint::open_files(source);
+    put(source, first, good.substr(0, good.size() - 4));
     expect_error([&] { (void)load<float>(open, "w", tensor_type::f32, 4); }, errc::corrupt,
                  {first, "\"w\"", "shorter"});
   }
@@ -224,12 +224,12 @@ TEST_CASE("elements that lie across blocks are cast whole", "[checkpoint]") {
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<double>(i) + 0.25;
   for (const std::size_t spaces : {0U, 1U, 3U, 6U}) {
-    const mds::opened_store place = mds::store::memory();
-    put(place, "model.safetensors",
+    const mds::opened_store source = mds::store::memory();
+    put(source, "model.safetensors",
         file_of({{"odd", tensor_type::u8, {5}, "12345"},
                  {"w", tensor_type::f64, {count}, bytes_of(values)}},
                 spaces));
-    const auto model = mds::checkpoint::open_files(place);
+    const auto model = mds::checkpoint::open_files(source);
     const auto got = load<float>(model, "w", tensor_type::f32, count, {.cast = true});
     std::size_t same = 0;
     for (std::size_t i = 0; i < count; ++i) same += got[i] == static_cast<float>(values[i]);
@@ -245,28 +245,28 @@ TEST_CASE("elements that lie across blocks are cast whole", "[checkpoint]") {
 }
 
 TEST_CASE("a model is imported, cast and renamed, and a job goes on from it", "[checkpoint]") {
-  const mds::opened_store place = mds::store::memory(), run = mds::store::memory();
+  const mds::opened_store source = mds::store::memory(), run = mds::store::memory();
   const written_tensor w = counted("model.w", 5000), b = counted("model.b", 3, 0.5F);
-  put(place, "model.safetensors",
+  put(source, "model.safetensors",
       file_of({w,
                b,
                {"model.n", tensor_type::i64, {}, std::string(8, '\1')},
                {"model.none", tensor_type::f32, {0, 3}, ""}},
               5, R"({"format":"pt"})"));
-  const auto model = mds::checkpoint::open_files(place);
-  std::atomic<std::uint64_t> told = 0;
+  const auto model = mds::checkpoint::open_files(source);
+  std::atomic<std::uint64_t> reported = 0;
   mds::import_options options{.step = 7,
                               .rename = [](const std::string& name) { return name.substr(6); }};
   options.file_bytes.value = 3000;  // the tensor is cut
   options.cast = tensor_type::f64;
-  options.progress = [&](std::uint64_t more) { told += more; };
+  options.progress = [&](std::uint64_t more) { reported += more; };
   options.requests = 1;
   const std::string name = mds::import_checkpoint(model, run, options);
   const auto imported = mds::checkpoint::open(run);
   CHECK(imported.name() == name);
   CHECK(imported.step() == 7);
   CHECK(imported.ranks() == 1);
-  CHECK(imported.bytes() == told);
+  CHECK(imported.bytes() == reported);
   CHECK(imported.metadata() == model.metadata());
   CHECK(imported.verify().empty());
   CHECK(imported.tensors() == std::vector<mds::tensor_info>{{"b", tensor_type::f64, {3}},
@@ -304,9 +304,9 @@ TEST_CASE("a model is imported, cast and renamed, and a job goes on from it", "[
 }
 
 TEST_CASE("imports that cannot be right leave no checkpoint", "[checkpoint]") {
-  const mds::opened_store place = mds::store::memory(), run = mds::store::memory();
-  put(place, "model.safetensors", file_of({counted("a", 3), counted("b", 3)}));
-  const auto model = mds::checkpoint::open_files(place);
+  const mds::opened_store source = mds::store::memory(), run = mds::store::memory();
+  put(source, "model.safetensors", file_of({counted("a", 3), counted("b", 3)}));
+  const auto model = mds::checkpoint::open_files(source);
   mds::import_options options;
   SECTION("two tensors of one name") {
     options.rename = [](const std::string&) { return std::string("same"); };
@@ -324,10 +324,10 @@ TEST_CASE("imports that cannot be right leave no checkpoint", "[checkpoint]") {
                  {"not to I8"});
   }
   SECTION("the model is gone meanwhile") {
-    place.remove("model.safetensors");
+    source.remove("model.safetensors");
     expect_error([&] { (void)mds::import_checkpoint(model, run, options); }, errc::not_found,
                  {"model.safetensors"});
-    put(place, "model.safetensors", file_of({counted("a", 3), counted("b", 3)}));
+    put(source, "model.safetensors", file_of({counted("a", 3), counted("b", 3)}));
     CHECK(mds::checkpoint::list(run).empty());
     (void)mds::import_checkpoint(model, run);
     CHECK(mds::checkpoint::open(run).tensors().size() == 2);

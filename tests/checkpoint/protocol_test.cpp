@@ -23,28 +23,28 @@ using model_run::next_start;
 /// Two launches of a job on one store: the second goes on from what the first saved. Returns the
 /// newest checkpoint that was told to be complete.
 std::optional<std::uint64_t> two_launches(model_run::store& in) {
-  std::optional<std::uint64_t> told;
+  std::optional<std::uint64_t> reported;
   const auto step = [&](job& of, std::uint64_t number) {
     of.commit(number);
-    told = number;
+    reported = number;
     in.now += model_run::milliseconds(700);
     of.retain(number);
   };
   std::uint64_t seed = 1;
   const std::vector<std::vector<std::uint64_t>> launches{{10, 20, 30, 50}, {60, 70, 80, 90}};
   for (const auto& steps : launches) {
-    job here(in, seed++, 3);
+    job launch(in, seed++, 3);
     try {
-      here.start();
-      if (told && (!here.resumed_step() || *here.resumed_step() < *told))
+      launch.start();
+      if (reported && (!launch.resumed_step() || *launch.resumed_step() < *reported))
         throw std::runtime_error("what was complete is lost");
-      for (const std::uint64_t number : steps) step(here, number);
+      for (const std::uint64_t number : steps) step(launch, number);
     } catch (const model_run::killed&) {  // and started again
     } catch (const mdstream::error& e) {
       if (e.code() != mdstream::errc::unavailable) throw;  // the job ends
     }
   }
-  return told;
+  return reported;
 }
 
 }  // namespace
@@ -84,9 +84,9 @@ TEST_CASE("a fault at any request loses nothing that was complete", "[checkpoint
         store.conditions = conditions;
         store.fault_at = at;
         store.kind = kind;
-        const std::optional<std::uint64_t> told = two_launches(store);
+        const std::optional<std::uint64_t> reported = two_launches(store);
         const std::optional<std::uint64_t> found = next_start(store, 99);
-        REQUIRE((!told || (found && *found >= *told)));
+        REQUIRE((!reported || (found && *found >= *reported)));
         outcomes.insert(found);
         ++runs;
       }
@@ -125,10 +125,10 @@ TEST_CASE("a job that was stopped at any request, and goes on later, spoils noth
           other->save(46);
         };
         job first(store, 2, 2, [&](const mdstream::detail::protocol_request& request) {
-          const bool here = count++ == at;
-          if (here && before) meanwhile();
+          const bool is_chosen = count++ == at;
+          if (is_chosen && before) meanwhile();
           auto answer = store.perform(request);
-          if (here && !before) meanwhile();
+          if (is_chosen && !before) meanwhile();
           return answer;
         });
         try {
@@ -409,9 +409,9 @@ TEST_CASE("a token that was used, and ranks that do not fit, are refused", "[che
 
 TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoint]") {
   model_run::store store;
-  job here(store, 1, 3);
-  here.start();
-  const mdstream::detail::save_id id{here.started().record.id, 10};
+  job launch(store, 1, 3);
+  launch.start();
+  const mdstream::detail::save_id id{launch.started().record.id, 10};
   mdstream::detail::protocol_channel channel;
   const auto commit = [&](const auto& perform) {
     mdstream::detail::checkpoint_manifest made;
@@ -426,15 +426,15 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
     return mdstream::detail::write_record(record);
   };
   const auto perform = [&](const auto& request) { return store.perform(request); };
-  here.store_rank(id, 0);
-  here.store_rank(id, 2);
+  launch.store_rank(id, 0);
+  launch.store_rank(id, 2);
   support::expect_error([&] { (void)commit(perform); }, mdstream::errc::unavailable,
                         {"1 of 3 ranks", "60 seconds: 1"});
   CHECK(store.list("manifest/").empty());
   SECTION("the slow one comes") {
     int pauses = 0;
     const auto made = commit([&](const mdstream::detail::protocol_request& request) {
-      if (request.what == model_run::verb::pause && ++pauses == 5) here.store_rank(id, 1);
+      if (request.what == model_run::verb::pause && ++pauses == 5) launch.store_rank(id, 1);
       return store.perform(request);
     });
     CHECK(made.loader_state == "{\"step\":10}");
@@ -453,7 +453,7 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
                           {"taken over"});
   }
   SECTION("what it stored is not there, or not all of it") {
-    here.store_rank(id, 1);
+    launch.store_rank(id, 1);
     std::string& file = store.objects[id.directory() + "r1-0.safetensors"];
     const std::string whole = file;
     file.resize(whole.size() - 1);
@@ -494,10 +494,10 @@ TEST_CASE("a commit waits for all ranks, and names those that fail", "[checkpoin
 TEST_CASE("a store that takes no manifest is waited for as long as its patience says",
           "[checkpoint]") {
   model_run::store store;
-  job here(store, 1, 1);
-  here.start();
-  const mdstream::detail::save_id id{here.started().record.id, 10};
-  here.store_rank(id, 0);
+  job launch(store, 1, 1);
+  launch.start();
+  const mdstream::detail::save_id id{launch.started().record.id, 10};
+  launch.store_rank(id, 0);
   constexpr model_run::milliseconds patience(60'000);
   std::size_t refused = 0;
   const auto commit = [&](std::size_t refusals, const mdstream::detail::protocol_answer& refusal) {
@@ -556,9 +556,9 @@ TEST_CASE("of any history of starts, saves and kills the newest whole one of the
     std::vector<mdstream::detail::save_id> line;
     std::uint64_t step = 0, number = 0;
     for (auto launches = 1 + random() % 6; launches > 0; --launches) {
-      job here(store, ++number, 1 + random() % 3);
-      here.start();
-      const auto& resumed = here.started().manifest;
+      job launch(store, ++number, 1 + random() % 3);
+      launch.start();
+      const auto& resumed = launch.started().manifest;
       CHECK(resumed.has_value() == !line.empty());
       if (resumed && !line.empty()) CHECK(resumed->id == line.back());
       for (auto saves = random() % 4; saves > 0; --saves) {
@@ -567,10 +567,10 @@ TEST_CASE("of any history of starts, saves and kills the newest whole one of the
           store.fault_at = store.requests + random() % 12;
           store.kind = random() % 2 == 0 ? fault::kills_before : fault::kills_after;
         }
-        const mdstream::detail::save_id id{here.started().record.id, step};
+        const mdstream::detail::save_id id{launch.started().record.id, step};
         bool killed = false;
         try {
-          here.commit(step);
+          launch.commit(step);
         } catch (const model_run::killed&) {
           killed = true;
         }

@@ -42,7 +42,7 @@ using training::model;
 using namespace std::chrono_literals;
 
 /// Where a bucket is, for other processes, too.
-struct bucket_place {
+struct bucket_address {
   std::string url, endpoint, region;  // no endpoint: the real server's, of the environment
 
   [[nodiscard]] mds::opened_store open(mds::runtime& threads) const {
@@ -61,33 +61,35 @@ class bucket {
   bucket() {
     if (real_server::name().empty()) {
       fake_ = std::make_unique<fake_s3::server>();
-      place_ = {fake_->s3_url("run"), fake_->url(), fake_->region};
+      address_ = {fake_->s3_url("run"), fake_->url(), fake_->region};
     } else {
       mds::runtime threads(1);
-      place_.url = real_server::new_bucket(threads) + "/run";
+      address_.url = real_server::new_bucket(threads) + "/run";
     }
   }
-  [[nodiscard]] const bucket_place& place() const { return place_; }
-  [[nodiscard]] mds::opened_store open(mds::runtime& threads) const { return place_.open(threads); }
+  [[nodiscard]] const bucket_address& address() const { return address_; }
+  [[nodiscard]] mds::opened_store open(mds::runtime& threads) const {
+    return address_.open(threads);
+  }
   [[nodiscard]] fake_s3::server* fake() const { return fake_.get(); }
 
  private:
   std::unique_ptr<fake_s3::server> fake_;
-  bucket_place place_;
+  bucket_address address_;
 };
 
 constexpr int superseded = 98;
 
 /// Goes on from what is there, which has to be no older than `last`, and saves until it is killed;
-/// writes each step that is complete to `told`. Its exit status.
-int save_for_ever(const bucket_place& place, std::uint64_t last, int told) {
+/// writes each step that is complete to `reports`. Its exit status.
+int save_for_ever(const bucket_address& address, std::uint64_t last, int reports) {
   try {
     mds::runtime threads(1);
-    mds::saver_options options = options_on(place.open(threads));
+    mds::saver_options options = options_on(address.open(threads));
     options.memory.value = 700'000;
     options.on_saved = [&](const std::exception_ptr& failure, const mds::saved_checkpoint& what) {
       const std::uint64_t step = what.step;
-      if (!failure) (void)!::write(told, &step, sizeof step);
+      if (!failure) (void)!::write(reports, &step, sizeof step);
     };
     mds::checkpoint_saver saver(options);
     model mine(0, 1, cut::rows);
@@ -117,9 +119,9 @@ int save_for_ever(const bucket_place& place, std::uint64_t last, int told) {
 class saving_process {
  public:
   saving_process() {
-    int begin[2], told[2];
+    int begin[2], reports[2];
     REQUIRE(::pipe(begin) == 0);
-    REQUIRE(::pipe(told) == 0);
+    REQUIRE(::pipe(reports) == 0);
     process_ = ::fork();
     REQUIRE(process_ >= 0);
     if (process_ == 0) {
@@ -129,14 +131,14 @@ class saving_process {
       text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       std::istringstream words(text);
       std::uint64_t last = 0;
-      bucket_place place;
-      words >> last >> place.url >> place.endpoint >> place.region;
-      ::_exit(save_for_ever(place, last, told[1]));
+      bucket_address address;
+      words >> last >> address.url >> address.endpoint >> address.region;
+      ::_exit(save_for_ever(address, last, reports[1]));
     }
     ::close(begin[0]);
-    ::close(told[1]);
+    ::close(reports[1]);
     begin_ = begin[1];
-    told_ = told[0];
+    reports_ = reports[0];
   }
   saving_process(const saving_process&) = delete;
   saving_process& operator=(const saving_process&) = delete;
@@ -144,17 +146,17 @@ class saving_process {
     ::kill(process_, SIGKILL);
     (void)status();
     ::close(begin_);
-    ::close(told_);
+    ::close(reports_);
   }
 
-  void begin(const bucket_place& place, std::uint64_t last) const {
+  void begin(const bucket_address& address, std::uint64_t last) const {
     const std::string text =
-        std::to_string(last) + ' ' + place.url + ' ' + place.endpoint + ' ' + place.region;
+        std::to_string(last) + ' ' + address.url + ' ' + address.endpoint + ' ' + address.region;
     REQUIRE(::write(begin_, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
   }
   /// Waits for the next step that is complete; false once the process has ended.
   [[nodiscard]] bool wait_step(std::uint64_t& step) const {
-    return ::read(told_, &step, sizeof step) == sizeof step;
+    return ::read(reports_, &step, sizeof step) == sizeof step;
   }
   void kill() const { ::kill(process_, SIGKILL); }
   [[nodiscard]] int status() {
@@ -164,7 +166,7 @@ class saving_process {
 
  private:
   pid_t process_ = -1;
-  int begin_ = -1, told_ = -1, status_ = 0;
+  int begin_ = -1, reports_ = -1, status_ = 0;
   bool ended_ = false;
 };
 
@@ -173,21 +175,21 @@ class saving_process {
 using namespace checkpoint_s3_test;
 
 TEST_CASE("a run in a bucket moves from 1 to 3 to 2 ranks and stays equal to the bit", "[s3]") {
-  const bucket place;
+  const bucket remote;
   mds::runtime threads(1);
-  const mds::opened_store run = place.open(threads);
+  const mds::opened_store run = remote.open(threads);
   CHECK(launch(run, "a", 1, cut::rows, {}, {1, 2}) == "");
   CHECK(launch(run, "b", 3, cut::columns, 2, {3}) == "");
   CHECK(launch(run, "c", 2, cut::rows, 3, {4}) == "");
   CHECK(launch(run, "d", 1, cut::whole, 4, {}) == "");
   CHECK(mds::checkpoint::list(run).size() == 4);
   CHECK(mds::checkpoint::open(run, "3").verify().empty());
-  if (place.fake() == nullptr) {
+  if (remote.fake() == nullptr) {
     SUCCEED("a real server does not tell its requests");
     return;
   }
   std::size_t in_parts = 0, created = 0;
-  for (const auto& each : place.fake()->requests()) {
+  for (const auto& each : remote.fake()->requests()) {
     in_parts += each.target.find("partNumber") != std::string::npos ? 1U : 0U;
     if (each.header("if-none-match") != "*") continue;
     const bool is_manifest = each.target.find("/manifest/") != std::string::npos;
@@ -196,21 +198,21 @@ TEST_CASE("a run in a bucket moves from 1 to 3 to 2 ranks and stays equal to the
   }
   CHECK(in_parts > 50);
   CHECK(created == 4);
-  CHECK(place.fake()->uploads() == 0);
+  CHECK(remote.fake()->uploads() == 0);
 }
 
 TEST_CASE("a full load fetches each block once; a newest of many costs few requests", "[s3]") {
-  const bucket place;
-  if (place.fake() == nullptr) {
+  const bucket remote;
+  if (remote.fake() == nullptr) {
     SUCCEED("only the scripted server counts requests");
     return;
   }
   mds::runtime threads(1);
-  const mds::opened_store run = place.open(threads);
+  const mds::opened_store run = remote.open(threads);
   CHECK(launch(run, "a", 2, cut::rows, {}, {1, 2, 3}) == "");
-  const std::size_t before = place.fake()->requests().size();
+  const std::size_t before = remote.fake()->requests().size();
   const auto last = mds::checkpoint::open(run);
-  const std::size_t opened = place.fake()->requests().size();
+  const std::size_t opened = remote.fake()->requests().size();
   // Starts, manifests, the last start, what is bad, manifest, layout, files.
   CHECK(opened - before == 7);
   model whole(0, 1, cut::rows);
@@ -221,13 +223,13 @@ TEST_CASE("a full load fetches each block once; a newest of many costs few reque
   for (const auto& each : files)
     if (each.key.ends_with(".safetensors") && mds::detail::save_of_data(each.key)->step == 3)
       ++of_last;
-  CHECK(place.fake()->requests().size() - opened - 1 == of_last);
+  CHECK(remote.fake()->requests().size() - opened - 1 == of_last);
 }
 
 TEST_CASE("a server that refuses for a while is waited for; a lost answer makes no second manifest",
           "[s3]") {
-  const bucket place;
-  if (place.fake() == nullptr) {
+  const bucket remote;
+  if (remote.fake() == nullptr) {
     SUCCEED("only the scripted server counts requests");
     return;
   }
@@ -235,8 +237,8 @@ TEST_CASE("a server that refuses for a while is waited for; a lost answer makes 
   INFO("seed " << seed);
   auto random = std::make_shared<std::mt19937_64>(seed);
   int others = 0, refused = 0, lost = 0, conflicts = 0;
-  place.fake()->instead = [&others, &refused, &conflicts, random](
-                              const fake_s3::question& asked) -> std::optional<fake_s3::answer> {
+  remote.fake()->instead = [&others, &refused, &conflicts, random](
+                               const fake_s3::question& asked) -> std::optional<fake_s3::answer> {
     // Another request about this key is under way, it says.
     if (asked.raw.header("if-none-match") == "*" && conflicts < 3) {
       ++conflicts;
@@ -247,13 +249,13 @@ TEST_CASE("a server that refuses for a while is waited for; a lost answer makes 
     return fake_s3::refusal(503, "SlowDown");
   };
   // The manifest is written, and the server says that it failed.
-  place.fake()->afterwards = [&lost](const fake_s3::question& asked, fake_s3::answer& out) {
+  remote.fake()->afterwards = [&lost](const fake_s3::question& asked, fake_s3::answer& out) {
     if (asked.raw.header("if-none-match") != "*" || out.status != 200) return;
     ++lost;
     out = fake_s3::refusal(500, "InternalError");
   };
   mds::runtime threads(1);
-  const mds::opened_store run = place.open(threads);
+  const mds::opened_store run = remote.open(threads);
   CHECK(launch(run, "a", 2, cut::rows, {}, {1}) == "");
   CHECK(launch(run, "b", 1, cut::columns, 1, {2}) == "");
   CHECK(refused > 0);
@@ -268,12 +270,12 @@ TEST_CASE("processes that are killed while they save to a bucket lose nothing th
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
   std::array<saving_process, 16> processes;  // as many may be overtaken as are killed
-  const bucket place;
+  const bucket remote;
   std::uint64_t last = 0;
   int killed = 0, overtaken = 0;
   for (saving_process& process : processes) {
     if (killed == 8) break;
-    process.begin(place.place(), last);
+    process.begin(remote.address(), last);
     // Killed at any point behind some of its saves.
     const auto saves = random() % 3;
     for (std::uint64_t i = 0; i < saves; ++i)
@@ -292,7 +294,7 @@ TEST_CASE("processes that are killed while they save to a bucket lose nothing th
   CHECK(killed == 8);
   if (last == 0) return;
   mds::runtime threads(1);
-  const mds::opened_store run = place.open(threads);
+  const mds::opened_store run = remote.open(threads);
   model mine(0, 1, cut::rows);
   const auto found = mds::checkpoint::open(run);
   CHECK(found.step() >= last);

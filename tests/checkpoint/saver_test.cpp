@@ -262,19 +262,19 @@ TEST_CASE("a saver that is destroyed gives up at once, and nothing looks complet
           "[checkpoint]") {
   const scratch root;
   const mds::opened_store run = mds::store::local(root.path());
-  std::exception_ptr told;
+  std::exception_ptr reported;
   {
     model mine(0, 1, cut::rows);  // outlives the saver, which may be copying it
     mds::runtime threads(2);
     mds::saver_options options = options_on(stuck(run.on(threads)));
     options.memory.value = 300'000;
     options.on_saved = [&](const std::exception_ptr& failure, const mds::saved_checkpoint&) {
-      told = failure;
+      reported = failure;
     };
     mds::checkpoint_saver saver(options);
     saver.save(1, mine.list());
   }
-  CHECK(mds::code_of(told) == errc::canceled);
+  CHECK(mds::code_of(reported) == errc::canceled);
   CHECK(mds::checkpoint::list(run).empty());
   CHECK(launch(run, "b", 1, cut::rows, {}, {1}) == "");
 }
@@ -550,7 +550,7 @@ TEST_CASE("a rank that cannot save is named by rank 0, and the next step is save
           "[checkpoint]") {
   const scratch root;
   const mds::opened_store run = mds::store::local(root.path());
-  std::vector<std::optional<errc>> told(2);
+  std::vector<std::optional<errc>> codes(2);
   std::vector<std::string> texts(2);
   CHECK(on_ranks(2, [&](std::uint64_t rank) {
           mds::saver_options options = options_on(
@@ -564,15 +564,15 @@ TEST_CASE("a rank that cannot save is named by rank 0, and the next step is save
           try {
             saver.finish();
           } catch (const mds::error& e) {
-            told[rank] = static_cast<errc>(e.code().value());
+            codes[rank] = static_cast<errc>(e.code().value());
             texts[rank] = e.what();
           }
           mine.set(2);
           saver.save(2, mine.list());
           saver.finish();
         }) == "");
-  CHECK(told[1] == errc::no_space);
-  CHECK(told[0] == errc::io_error);
+  CHECK(codes[1] == errc::no_space);
+  CHECK(codes[0] == errc::io_error);
   INFO(texts[0]);
   CHECK(texts[0].find("rank 1 could not save") != std::string::npos);
   CHECK(texts[0].find("the disk is full") != std::string::npos);
@@ -584,7 +584,7 @@ TEST_CASE("a rank that cannot save is named by rank 0, and the next step is save
 
 TEST_CASE("a rank whose record cannot be written as text says so, too", "[checkpoint]") {
   const mds::opened_store run = mds::store::memory();
-  std::vector<std::optional<errc>> told(2);
+  std::vector<std::optional<errc>> codes(2);
   std::vector<std::string> texts(2);
   CHECK(on_ranks(2, [&](std::uint64_t rank) {
           mds::saver_options options = options_on(run);
@@ -596,12 +596,12 @@ TEST_CASE("a rank whose record cannot be written as text says so, too", "[checkp
           try {
             saver.finish();
           } catch (const mds::error& e) {
-            told[rank] = static_cast<errc>(e.code().value());
+            codes[rank] = static_cast<errc>(e.code().value());
             texts[rank] = e.what();
           }
         }) == "");
-  CHECK(told[1] == errc::invalid_argument);
-  CHECK(told[0] == errc::io_error);  // and not that the rank never came
+  CHECK(codes[1] == errc::invalid_argument);
+  CHECK(codes[0] == errc::io_error);  // and not that the rank never came
   for (const std::string& each : texts) {
     INFO(each);
     CHECK(each.find("not UTF-8") != std::string::npos);

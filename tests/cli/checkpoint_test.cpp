@@ -154,12 +154,12 @@ TEST_CASE("checkpoint import makes the first checkpoint of a run, cast and renam
   const saved_run saved;
   run("checkpoint export --rename h.=layers. --out " + (saved / "plain") + ' ' + saved.path());
   const std::string import = "checkpoint import --rename layers.0.=first. --rename layers.=h. ";
-  const auto told =
+  const auto imported =
       run(import + "--cast F64 --step 3 " + (saved / "plain") + ' ' + (saved / "new"));
-  INFO(told.err);
-  CHECK(told.json().at("tensors") == 8);
+  INFO(imported.err);
+  CHECK(imported.json().at("tensors") == 8);
   const auto shown = run("checkpoint show " + (saved / "new")).json();
-  CHECK(shown.at("name") == told.json().at("name"));
+  CHECK(shown.at("name") == imported.json().at("name"));
   CHECK(shown.at("step") == 3);
   CHECK(shown.at("loader_state") == "");
   std::vector<std::string> names, types;

@@ -81,14 +81,14 @@ TEST_CASE("cat --typed prints what the reference reads", "[cli]") {
     const std::string name = entry.path().filename().string();
     INFO(name);
     const auto expected = json::parse(text_of((entry.path() / "samples.json").string()));
-    std::map<std::string, json> by_place;
+    std::map<std::string, json> by_position;
     std::set<std::string> splits;
-    const auto place = [](const json& sample) {
+    const auto position_of = [](const json& sample) {
       return sample.value("split", "") + "/" + sample["shard"].dump() + "/" +
              sample["index"].dump();
     };
     for (const json& sample : expected) {
-      by_place[place(sample)] = sample;
+      by_position[position_of(sample)] = sample;
       splits.insert(sample.value("split", ""));
     }
     std::size_t seen = 0;
@@ -98,7 +98,7 @@ TEST_CASE("cat --typed prints what the reference reads", "[cli]") {
                            (name == "encodings_pkl" ? " --allow-unsafe-types" : ""));
       CHECK(got.err.empty());
       for (const json& sample : got.lines()) {
-        CHECK(sample == by_place[place(sample)]);
+        CHECK(sample == by_position[position_of(sample)]);
         ++seen;
       }
     }

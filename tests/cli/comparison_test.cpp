@@ -96,9 +96,10 @@ TEST_CASE("where reading tells nothing the size decides, and is known to have", 
   std::ofstream(path, std::ios::binary) << "hello\n";
   const copy_end file{.bytes = 6, .is_file = true};
   const auto seen = [&](const char* digest) {
-    const copy_end told{.bytes = 6, .digest = digest};
-    CHECK(cli::compare_bytes(told, "", file, path) == cli::compare_bytes(file, path, told, ""));
-    return cli::compare_bytes(file, path, told, "");
+    const copy_end with_digest{.bytes = 6, .digest = digest};
+    CHECK(cli::compare_bytes(with_digest, "", file, path) ==
+          cli::compare_bytes(file, path, with_digest, ""));
+    return cli::compare_bytes(file, path, with_digest, "");
   };
   CHECK(seen("md5:b1946ac92492d2347c6235b4d2611184") == comparison::same);
   CHECK(seen("md5:b1946ac92492d2347c6235b4d2611185") == comparison::different);

@@ -67,37 +67,38 @@ TEST_CASE("stream --explain says what would be streamed, and fetches no shard", 
   const std::string what = "stream --config " + (files / "config.json");
   const std::string two_ranks = "WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 RANK=1 LOCAL_RANK=1 ";
 
-  const json told = run(what + " --explain", two_ranks).lines().at(0);
-  CHECK(told["streams"][0]["name"] == files / "a");
-  CHECK(told["streams"][0]["samples"] == 60);
-  CHECK(told["streams"][0]["choose"] == 120);
-  CHECK(told["streams"][0]["repeat"] == 2.0);
-  CHECK(told["streams"][1]["proportion"] == 0.25);
-  CHECK(told["epoch"] == json{{"number", 0},
-                              {"samples", 160},
-                              {"batches", 10},
-                              {"batches_left", 10},
-                              {"global_batch_size", 16}});
-  CHECK(told["world"] == json{{"nodes", 1}, {"ranks_per_node", 2}, {"rank", 1}, {"batch_size", 8}});
-  CHECK(told["order"]["shuffle"] == "py1e");
-  CHECK(told["order"]["shuffle_block_size"] == 4'000'000);
-  CHECK(told["cache"]["limit"] == 1 << 20);
-  CHECK(told["cache"]["directory"] == files / "cache");
-  CHECK(told["threads"] == 3);
+  const json explained = run(what + " --explain", two_ranks).lines().at(0);
+  CHECK(explained["streams"][0]["name"] == files / "a");
+  CHECK(explained["streams"][0]["samples"] == 60);
+  CHECK(explained["streams"][0]["choose"] == 120);
+  CHECK(explained["streams"][0]["repeat"] == 2.0);
+  CHECK(explained["streams"][1]["proportion"] == 0.25);
+  CHECK(explained["epoch"] == json{{"number", 0},
+                                   {"samples", 160},
+                                   {"batches", 10},
+                                   {"batches_left", 10},
+                                   {"global_batch_size", 16}});
+  CHECK(explained["world"] ==
+        json{{"nodes", 1}, {"ranks_per_node", 2}, {"rank", 1}, {"batch_size", 8}});
+  CHECK(explained["order"]["shuffle"] == "py1e");
+  CHECK(explained["order"]["shuffle_block_size"] == 4'000'000);
+  CHECK(explained["cache"]["limit"] == 1 << 20);
+  CHECK(explained["cache"]["directory"] == files / "cache");
+  CHECK(explained["threads"] == 3);
   // Shuffled, the one node reads all shards of both streams.
   std::uint64_t shards = 0;
-  for (const auto& stream : told["streams"]) shards += stream["shards"].get<std::uint64_t>();
-  CHECK(told["epoch_of_each_node"] ==
-        json::array({{{"shards", shards}, {"bytes", told["cache"]["bytes_of_all_shards"]}}}));
-  CHECK_FALSE(told["streams"][0].contains("credentials"));  // a directory asks for none
+  for (const auto& stream : explained["streams"]) shards += stream["shards"].get<std::uint64_t>();
+  CHECK(explained["epoch_of_each_node"] ==
+        json::array({{{"shards", shards}, {"bytes", explained["cache"]["bytes_of_all_shards"]}}}));
+  CHECK_FALSE(explained["streams"][0].contains("credentials"));  // a directory asks for none
   std::uint64_t bytes = 0;
-  for (const auto& stream : told["streams"]) {
+  for (const auto& stream : explained["streams"]) {
     const std::string directory = stream["directory"];
     CHECK(directory.starts_with(files / "cache"));
     CHECK_FALSE(std::filesystem::exists(directory + "/shard.00000.mds"));
     bytes += stream["bytes"].get<std::uint64_t>();
   }
-  CHECK(told["cache"]["bytes_of_all_shards"] == bytes);
+  CHECK(explained["cache"]["bytes_of_all_shards"] == bytes);
 
   run(what + " --batches 4 --save-state " + (files / "state"), two_ranks);
   CHECK(run(what + " --explain --state " + (files / "state"), two_ranks)
@@ -145,18 +146,18 @@ TEST_CASE("a configuration that is none, and a cache that cannot be written, are
   write_rows(files / "a", 0, 5);
   check_error(run("stream --config " + files.path()), 1, {"it is a directory", files.path()});
   check_error(run("stream --config " + (files / "absent")), 1, {"cannot be read", "absent"});
-  const auto told = [&](const json& config) {
+  const auto run_with = [&](const json& config) {
     std::ofstream(files / "config.json") << config;
     return run("stream --config " + (files / "config.json"));
   };
   for (const char* count : {"batch_size", "epochs", "shuffle_seed", "cache_limit"})
     for (const json& number : {json(-1), json(4.7)})
-      check_error(told({{"remote", files / "a"}, {count, number}}), 2,
+      check_error(run_with({{"remote", files / "a"}, {count, number}}), 2,
                   {"option \"" + std::string(count) + "\" cannot be " + number.dump()});
-  check_error(told({{"remote", files / "a"}, {"batch_size", "many"}}), 2,
+  check_error(run_with({{"remote", files / "a"}, {"batch_size", "many"}}), 2,
               {"option \"batch_size\" cannot be \"many\""});
   // The process file system takes no directories, whoever asks.
-  check_error(told({{"remote", files / "a"}, {"local", "/proc/cache"}, {"batch_size", 1}}), 1,
+  check_error(run_with({{"remote", files / "a"}, {"local", "/proc/cache"}, {"batch_size", 1}}), 1,
               {"the cache directory cannot be written: choose another local", "/proc/cache"});
 }
 

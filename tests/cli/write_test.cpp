@@ -186,9 +186,9 @@ TEST_CASE("a write that left only some shards is resumed with the same lines", "
   for (int i = 0; i < 4; ++i)
     fs::copy(files / ("whole/shard.0000" + std::to_string(i) + ".mds"), files / "left");
   check_error(write("left", ""), 1, {"did not finish", "resume"});
-  const json told = write("left", " --existing resume").json();
-  CHECK(told["kept_samples"].get<int>() > 100);
-  CHECK(told["kept_samples"].get<int>() + told["samples"].get<int>() == 500);
+  const json report = write("left", " --existing resume").json();
+  CHECK(report["kept_samples"].get<int>() > 100);
+  CHECK(report["kept_samples"].get<int>() + report["samples"].get<int>() == 500);
   check_same_files(files / "whole", files / "left");
   CHECK(write("left", " --existing resume").json()["samples"] == 0);
   check_same_files(files / "whole", files / "left");

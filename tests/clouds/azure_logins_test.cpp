@@ -133,8 +133,8 @@ mds::json::value part_of(const std::string& token, int which) {
 }
 
 TEST_CASE("a service principal's certificate signs an assertion for its tenant", "[clouds]") {
-  const principal here;
-  auto form = here.form();
+  const principal fixture;
+  auto form = fixture.form();
   const std::string token = form["client_assertion"];
   CHECK(form ==
         std::map<std::string, std::string>{
@@ -143,10 +143,10 @@ TEST_CASE("a service principal's certificate signs an assertion for its tenant",
             {"client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
             {"client_assertion", token},
             {"scope", "https://storage.azure.com/.default"}});
-  CHECK(here.who.signed_this(token));
-  CHECK_FALSE(here.other.signed_this(token));
+  CHECK(fixture.who.signed_this(token));
+  CHECK_FALSE(fixture.other.signed_this(token));
   const mds::json::value head = part_of(token, 0), claims = part_of(token, 1);
-  const auto leaf = net::certificate::from_pem(here.who.certificate, "x").der();
+  const auto leaf = net::certificate::from_pem(fixture.who.certificate, "x").der();
   CHECK(head == mds::json::value(mds::json::object{
                     {"alg", "PS256"},
                     {"typ", "JWT"},
@@ -158,46 +158,49 @@ TEST_CASE("a service principal's certificate signs an assertion for its tenant",
   CHECK(claims.get<int>("exp") == 1'700'000'600);
   CHECK(claims.get<std::string>("jti").size() == 36);
   CHECK(claims.get<std::string>("jti") !=
-        part_of(here.form()["client_assertion"], 1).get<std::string>("jti"));
-  CHECK_FALSE(azure::certificate_question(here.variables({{"AZURE_CLIENT_ID", ""}}), {}, here.now));
+        part_of(fixture.form()["client_assertion"], 1).get<std::string>("jti"));
+  CHECK_FALSE(
+      azure::certificate_question(fixture.variables({{"AZURE_CLIENT_ID", ""}}), {}, fixture.now));
 }
 
 TEST_CASE("a service principal's chain of certificates is sent where that is asked for",
           "[clouds]") {
-  const principal here;
-  const auto head =
-      part_of(here.form({{"AZURE_CLIENT_SEND_CERTIFICATE_CHAIN", "True"}})["client_assertion"], 0);
+  const principal fixture;
+  const auto head = part_of(
+      fixture.form({{"AZURE_CLIENT_SEND_CERTIFICATE_CHAIN", "True"}})["client_assertion"], 0);
   const auto base64 = [](const std::string& pem) {
     return mds::detail::to_base64(net::certificate::from_pem(pem, "x").der());
   };
-  CHECK(head.at("x5c") == mds::json::value(mds::json::array{base64(here.who.certificate),
-                                                            base64(here.other.certificate)}));
+  CHECK(head.at("x5c") == mds::json::value(mds::json::array{base64(fixture.who.certificate),
+                                                            base64(fixture.other.certificate)}));
 }
 
 TEST_CASE("a certificate's file that cannot be used is told by its name", "[clouds]") {
-  const principal here;
+  const principal fixture;
   const auto refused = [&](const std::string& text, const char* why,
                            std::map<std::string, std::string> more = {}) {
-    here.write(text);
+    fixture.write(text);
     expect_error(
-        [&] { (void)azure::certificate_question(here.variables(std::move(more)), {}, here.now); },
+        [&] {
+          (void)azure::certificate_question(fixture.variables(std::move(more)), {}, fixture.now);
+        },
         errc::invalid_argument, {why, "client.pem"});
   };
   refused(std::string("\x30\x82\x01\x02", 4), "PKCS#12");
-  refused(here.who.private_pem(), "certificate");
-  refused(here.who.certificate, "key");
-  refused(here.who.private_pem() + here.other.certificate, "not that of its key");
-  const std::string encrypted = here.who.private_pem("hush") + here.who.certificate;
+  refused(fixture.who.private_pem(), "certificate");
+  refused(fixture.who.certificate, "key");
+  refused(fixture.who.private_pem() + fixture.other.certificate, "not that of its key");
+  const std::string encrypted = fixture.who.private_pem("hush") + fixture.who.certificate;
   refused(encrypted, "pass phrase");
   refused(encrypted, "pass phrase", {{"AZURE_CLIENT_CERTIFICATE_PASSWORD", "other"}});
-  here.write(encrypted);
-  CHECK(here.who.signed_this(
-      here.form({{"AZURE_CLIENT_CERTIFICATE_PASSWORD", "hush"}})["client_assertion"]));
+  fixture.write(encrypted);
+  CHECK(fixture.who.signed_this(
+      fixture.form({{"AZURE_CLIENT_CERTIFICATE_PASSWORD", "hush"}})["client_assertion"]));
   expect_error(
       [&] {
         (void)azure::certificate_question(
-            here.variables({{"AZURE_CLIENT_CERTIFICATE_PATH", "/nonexistent/client.pem"}}), {},
-            here.now);
+            fixture.variables({{"AZURE_CLIENT_CERTIFICATE_PATH", "/nonexistent/client.pem"}}), {},
+            fixture.now);
       },
       errc::invalid_argument, {"AZURE_CLIENT_CERTIFICATE_PATH", "/nonexistent/client.pem"});
 }
@@ -230,11 +233,11 @@ std::string printing(const std::string& json) { return "printf '%s' '" + json + 
 
 TEST_CASE("Azure's command line is asked for a token of storage", "[clouds]") {
   // Its words and variables are the token, which has no spaces.
-  command_line here(
+  command_line fixture(
       R"(printf '{"accessToken": "%s", "expires_on": 4000000000, "expiresOn": "hush"}' )"
       R"("$(echo "$*" | tr ' ' +),$AZURE_CORE_NO_COLOR,$AZURE_CONFIG_DIR")");
   const auto token = [&](std::map<std::string, std::string> more = {}) {
-    const auto said = here.ask(std::move(more));
+    const auto said = fixture.ask(std::move(more));
     INFO(said.text());
     REQUIRE(said.keys);
     CHECK(said.keys->is_token);
@@ -243,25 +246,26 @@ TEST_CASE("Azure's command line is asked for a token of storage", "[clouds]") {
   };
   const std::string words =
       "account+get-access-token+--resource+https://storage.azure.com+--output+json";
-  const std::string folder = here.home.path() + "/.azure";
+  const std::string folder = fixture.home.path() + "/.azure";
   CHECK(token() == words + ",true," + folder);
   CHECK(token({{"AZURE_SUBSCRIPTION_ID", "s 1"}}) == words + "+--subscription+s+1,true," + folder);
   CHECK(token({{"AZURE_SUBSCRIPTION_ID", "s"}, {"AZURE_TENANT_ID", "t.example"}}) ==
         words + "+--tenant+t.example,true," + folder);
-  CHECK(token({{"AZURE_CONFIG_DIR", here.home.path()}}) == words + ",true," + here.home.path());
+  CHECK(token({{"AZURE_CONFIG_DIR", fixture.home.path()}}) ==
+        words + ",true," + fixture.home.path());
   for (const char* const bad : {"--debug", "a;b", "a\nb"}) {
     INFO(bad);
-    const auto said = here.ask({{"AZURE_TENANT_ID", bad}});
+    const auto said = fixture.ask({{"AZURE_TENANT_ID", bad}});
     CHECK(said.code == errc::invalid_argument);
     CHECK(said.text().find("AZURE_TENANT_ID") != std::string::npos);
   }
 }
 
 TEST_CASE("nobody has logged in where Azure's command line says so, or is not there", "[clouds]") {
-  command_line here("echo \"Please run 'az login' to setup account.\" >&2; exit 1");
-  CHECK(here.ask().nobody());
-  CHECK(here.ask({{"PATH", "/nonexistent"}}).nobody());
-  CHECK(here.ask({{"AZURE_CONFIG_DIR", "/nonexistent"}}).nobody());
+  command_line fixture("echo \"Please run 'az login' to setup account.\" >&2; exit 1");
+  CHECK(fixture.ask().nobody());
+  CHECK(fixture.ask({{"PATH", "/nonexistent"}}).nobody());
+  CHECK(fixture.ask({{"AZURE_CONFIG_DIR", "/nonexistent"}}).nobody());
 }
 
 TEST_CASE("failures of Azure's command line are told without its words", "[clouds]") {

@@ -32,9 +32,9 @@ def keep(query):
 
 
 def main(work):
-    here = {name: os.environ[name] for name in ("PATH", "AZURE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING")}
+    environment = {name: os.environ[name] for name in ("PATH", "AZURE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING")}
     good = signed()
-    by_variable = here | {"AZURE_STORAGE_SAS_TOKEN": good}
+    by_variable = environment | {"AZURE_STORAGE_SAS_TOKEN": good}
     content = os.urandom(17 << 20)  # several blocks
     (work / "object").write_bytes(content)
 
@@ -44,29 +44,29 @@ def main(work):
     # As a variable, in the connection string, with and without a question mark, in the URL; by the data lake's scheme, too.
     tool.said("copy", work / "object", "azure://test/sas/object", **by_variable)
     copied("azure://test/sas/object", **by_variable)
-    copied("azure-dl://test/sas/object", **here | {"AZURE_STORAGE_SAS_TOKEN": "?" + good})
-    connection = here["AZURE_STORAGE_CONNECTION_STRING"] + ";SharedAccessSignature=" + good
-    tool.said("copy", work / "object", "azure-dl://test/lake/object", **here | {"AZURE_STORAGE_CONNECTION_STRING": connection})
-    copied("azure-dl://test/lake/object", **here | {"AZURE_STORAGE_CONNECTION_STRING": connection})
-    copied(f"azure://test/sas/object?{good}", **here)
-    copied(f"azure-dl://test/lake/object?{good}", **here)
+    copied("azure-dl://test/sas/object", **environment | {"AZURE_STORAGE_SAS_TOKEN": "?" + good})
+    connection = environment["AZURE_STORAGE_CONNECTION_STRING"] + ";SharedAccessSignature=" + good
+    tool.said("copy", work / "object", "azure-dl://test/lake/object", **environment | {"AZURE_STORAGE_CONNECTION_STRING": connection})
+    copied("azure-dl://test/lake/object", **environment | {"AZURE_STORAGE_CONNECTION_STRING": connection})
+    copied(f"azure://test/sas/object?{good}", **environment)
+    copied(f"azure-dl://test/lake/object?{good}", **environment)
     rows = '{"x": "one"}\n{"x": "two"}\n'
     tool.run("write", "--out", "azure://test/sas/rows", "--column", "x=str", stdin=rows, env=by_variable)
     tool.said("verify", "azure://test/sas/rows", "--all", **by_variable)
 
     # What one may do is told by the query alone; who gave it is told.
     def refused(query, *words):
-        said = tool.said(*words, status=1, **here | {"AZURE_STORAGE_SAS_TOKEN": query})
+        said = tool.said(*words, status=1, **environment | {"AZURE_STORAGE_SAS_TOKEN": query})
         assert "403" in said and "AZURE_STORAGE_SAS_TOKEN" in said, said
 
     reads_only = signed("rl")
-    copied("azure://test/sas/object", **here | {"AZURE_STORAGE_SAS_TOKEN": reads_only})
+    copied("azure://test/sas/object", **environment | {"AZURE_STORAGE_SAS_TOKEN": reads_only})
     refused(reads_only, "copy", work / "object", "azure://test/sas/other")
     refused(signed(hours=-1), "inspect", "azure://test/sas/rows")
     wrong = good.replace("sp=rwdl", "sp=rl")  # signed for something else
     assert wrong != good
     refused(wrong, "copy", "azure-dl://test/sas/object", work / "none")
-    said = tool.said("inspect", f"azure://test/sas/rows?{wrong}", status=1, **here)
+    said = tool.said("inspect", f"azure://test/sas/rows?{wrong}", status=1, **environment)
     assert "403" in said and "the URL (SAS)" in said, said
 
 

@@ -24,9 +24,9 @@ with tempfile.TemporaryDirectory() as name:
     run("write", "--out", work / "ring", "--column", "x=str", "--size-limit", "400", stdin=rows)
     (work / "ring" / "large").write_bytes(random.Random(7).randbytes(20 << 20))
     at = work / "ring"
-    for place in [f"{store}/ring" for store in stores] + [work / "back"]:
-        run("copy", at, place)
-        at = place
+    for dataset in [f"{store}/ring" for store in stores] + [work / "back"]:
+        run("copy", at, dataset)
+        at = dataset
     before = {each.name: each.read_bytes() for each in (work / "ring").iterdir()}
     assert before == {each.name: each.read_bytes() for each in (work / "back").iterdir()}
     run("verify", work / "back", "--all")

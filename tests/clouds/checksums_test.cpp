@@ -26,13 +26,13 @@ const std::string small = "The quick brown fox jumps over the lazy dog";
 const std::string large(200'000, 'x');
 
 TEST_CASE("checksums are those of the standards", "[clouds]") {
-  std::size_t told = 0;
-  const auto count = [&](mds::bytes_view block) { told += block.size(); };
+  std::size_t hashed_bytes = 0;
+  const auto count = [&](mds::bytes_view block) { hashed_bytes += block.size(); };
   const auto md5 = mds::detail::cloud::content_md5(mds::as_bytes(small), count);
   CHECK(md5.name == "Content-MD5");
   CHECK(md5.value == "nhB9nTcrtoJr2B01QqQZ1g==");
   CHECK(mds::detail::cloud::crc32c_text(mds::as_bytes(small), count) == "ImIEBA==");
-  CHECK(told == 2 * small.size());
+  CHECK(hashed_bytes == 2 * small.size());
 }
 
 TEST_CASE("blobs and blocks of Azure are uploaded with their MD5", "[clouds]") {

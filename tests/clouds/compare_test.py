@@ -23,44 +23,44 @@ def change(path):
     path.write_bytes(content)
 
 
-def one_by_one(work, place, small):
+def one_by_one(work, remote, small):
     """An object that is named by itself tells as much as one of a listing."""
-    assert copy(f"{place}/small", small.parent) == (0, 1)
+    assert copy(f"{remote}/small", small.parent) == (0, 1)
     change(small)
-    assert copy(f"{place}/small", small.parent) == (1, 0)
+    assert copy(f"{remote}/small", small.parent) == (1, 0)
     named = work / "named"
-    named.write_text(f"{place}/small\n")
+    named.write_text(f"{remote}/small\n")
     for wanted in (1, 0), (0, 1):
         assert copy("--list", named, work / "listed") == wanted
     change(work / "listed" / "compared" / "small")
     assert copy("--list", named, work / "listed") == (1, 0)
 
 
-def check(work, place):
+def check(work, remote):
     # The blocks of a large blob have no hash that Azure would tell.
-    changed = ["small"] if place.startswith("azure:") else ["small", "large"]
+    changed = ["small"] if remote.startswith("azure:") else ["small", "large"]
     ours, theirs, both = work / "ours", work / "theirs", (len(changed), 4 - len(changed))
     ours.mkdir(parents=True)
     for name, size in (("empty", 0), ("small", 1000), ("one part", 11 << 20), ("large", 33 << 20)):
         (ours / name).write_bytes(random.Random(size).randbytes(size))
     same = {each.name: each.read_bytes() for each in ours.iterdir()}
-    assert copy(ours, place) == (4, 0)
-    assert copy(ours, place) == (0, 4)
+    assert copy(ours, remote) == (4, 0)
+    assert copy(ours, remote) == (0, 4)
     for name in changed:
         change(ours / name)
-    assert copy(ours, place, "--compare", "size") == (0, 4)
-    assert copy(ours, place) == both
-    assert copy(place, theirs) == (4, 0)
-    assert copy(place, theirs) == (0, 4)
+    assert copy(ours, remote, "--compare", "size") == (0, 4)
+    assert copy(ours, remote) == both
+    assert copy(remote, theirs) == (4, 0)
+    assert copy(remote, theirs) == (0, 4)
     for name in changed:
         assert (theirs / name).read_bytes() == (ours / name).read_bytes() != same[name]
         change(theirs / name)
-    assert copy(place, theirs) == both
-    one_by_one(work, place, theirs / "small")
+    assert copy(remote, theirs) == both
+    one_by_one(work, remote, theirs / "small")
     for name in same:
         assert (theirs / name).read_bytes() == (ours / name).read_bytes()
-    assert copy(place, place + "-again") == (4, 0)
-    assert copy(place, place + "-again") == (0, 4)
+    assert copy(remote, remote + "-again") == (4, 0)
+    assert copy(remote, remote + "-again") == (0, 4)
 
 
 with tempfile.TemporaryDirectory() as name:

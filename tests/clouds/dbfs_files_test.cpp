@@ -141,10 +141,10 @@ class workspace {
 
 /// Once: the call is carried out, and its answer lost.
 workspace::fault loses_answer_of(const std::string& lost) {
-  return [lost, open = true](workspace& here, const std::string& action, const json& said,
+  return [lost, open = true](workspace& fixture, const std::string& action, const json& said,
                              connection& to) mutable {
     if (action != lost || !std::exchange(open, false)) return false;
-    (void)here.done(action, said);
+    (void)fixture.done(action, said);
     to.close();
     return true;
   };
@@ -162,17 +162,17 @@ workspace::fault answers(const std::string& refused, const std::string& status,
 const std::string three(3 * block - 5, 'x');
 
 TEST_CASE("files of Databricks are written under a temporary name, and moved", "[clouds][dbfs]") {
-  workspace here;
-  const auto store = here.store();
+  workspace fixture;
+  const auto store = fixture.store();
   mds::store_write(store, "small", mds::as_bytes("123"));
-  CHECK(here.actions == std::vector<std::string>{"put", "move"});
-  here.actions.clear();
+  CHECK(fixture.actions == std::vector<std::string>{"put", "move"});
+  fixture.actions.clear();
   mds::store_write(store, "large", mds::as_bytes(three));
-  CHECK(here.actions == std::vector<std::string>{"create", "add-block", "add-block", "add-block",
-                                                 "close", "get-status", "move"});
-  CHECK(here.files ==
+  CHECK(fixture.actions == std::vector<std::string>{"create", "add-block", "add-block", "add-block",
+                                                    "close", "get-status", "move"});
+  CHECK(fixture.files ==
         std::map<std::string, std::string>{{"/c4/small", "123"}, {"/c4/large", three}});
-  here.files["/c4/.mdstream-of-another.tmp"] = "1";
+  fixture.files["/c4/.mdstream-of-another.tmp"] = "1";
   CHECK(conformance::keys_of(store, "") == std::vector<std::string>{"large", "small"});
   CHECK(mds::store_size(store, "large") == three.size());
   CHECK(mds::as_text(mds::read_all(store, "large")) == three);
@@ -181,79 +181,79 @@ TEST_CASE("files of Databricks are written under a temporary name, and moved", "
 }
 
 TEST_CASE("a file of Databricks is replaced", "[clouds][dbfs]") {
-  workspace here;
-  here.files["/c4/x"] = "old";
-  mds::store_write(here.store(), "x", mds::as_bytes("new"));
-  CHECK(here.files == std::map<std::string, std::string>{{"/c4/x", "new"}});
-  CHECK(here.actions == std::vector<std::string>{"put", "move", "get-status", "delete", "move"});
+  workspace fixture;
+  fixture.files["/c4/x"] = "old";
+  mds::store_write(fixture.store(), "x", mds::as_bytes("new"));
+  CHECK(fixture.files == std::map<std::string, std::string>{{"/c4/x", "new"}});
+  CHECK(fixture.actions == std::vector<std::string>{"put", "move", "get-status", "delete", "move"});
 }
 
 TEST_CASE("a move whose answer is lost is found to be done", "[clouds][dbfs]") {
-  workspace here(loses_answer_of("move"));
-  mds::store_write(here.store(), "x", mds::as_bytes("new"));
-  CHECK(here.files == std::map<std::string, std::string>{{"/c4/x", "new"}});
-  CHECK(here.actions ==
+  workspace fixture(loses_answer_of("move"));
+  mds::store_write(fixture.store(), "x", mds::as_bytes("new"));
+  CHECK(fixture.files == std::map<std::string, std::string>{{"/c4/x", "new"}});
+  CHECK(fixture.actions ==
         std::vector<std::string>{"put", "move", "move", "get-status", "get-status"});
 }
 
 TEST_CASE("a file that is under neither of its names is an error", "[clouds][dbfs]") {
-  workspace here([](workspace& all, const std::string& action, const json&, connection&) {
+  workspace fixture([](workspace& all, const std::string& action, const json&, connection&) {
     if (action == "move") all.files.clear();  // somebody else's doing
     return false;
   });
-  const auto store = here.store();
+  const auto store = fixture.store();
   expect_error([&] { mds::store_write(store, "x", mds::as_bytes("new")); }, errc::unavailable,
                {"under neither of its names", "dbfs:/c4/x"});
 }
 
 TEST_CASE("a block that is there twice fails the write, and leaves nothing", "[clouds][dbfs]") {
-  workspace here(loses_answer_of("add-block"));
-  const auto store = here.store();
+  workspace fixture(loses_answer_of("add-block"));
+  const auto store = fixture.store();
   expect_error([&] { mds::store_write(store, "x", mds::as_bytes(three)); }, errc::unavailable,
                {"other bytes than were sent", "dbfs:/c4/"});
-  CHECK(here.files.empty());
+  CHECK(fixture.files.empty());
 }
 
 TEST_CASE("who is overtaken again and again gives up, and leaves nothing of its own",
           "[clouds][dbfs]") {
-  workspace here([](workspace& all, const std::string& action, const json&, connection&) {
+  workspace fixture([](workspace& all, const std::string& action, const json&, connection&) {
     if (action == "move") all.files["/c4/x"] = "of another";
     return false;
   });
-  const auto store = here.store();
+  const auto store = fixture.store();
   expect_error([&] { mds::store_write(store, "x", mds::as_bytes("new")); }, errc::invalid_argument,
                {"RESOURCE_ALREADY_EXISTS", "dbfs:/c4/x"});
-  CHECK(here.files == std::map<std::string, std::string>{{"/c4/x", "of another"}});
+  CHECK(fixture.files == std::map<std::string, std::string>{{"/c4/x", "of another"}});
 }
 
 TEST_CASE("where the old file is gone and the new one is not moved, it is told where it is",
           "[clouds][dbfs]") {
-  workspace here(
+  workspace fixture(
       [moves = 0](workspace&, const std::string& action, const json&, connection& to) mutable {
         if (action != "move" || ++moves == 1) return false;
         to.answer("403 X", R"({"error_code": "PERMISSION_DENIED", "message": "no longer"})");
         return true;
       });
-  here.files["/c4/x"] = "old";
-  const auto store = here.store();
+  fixture.files["/c4/x"] = "old";
+  const auto store = fixture.store();
   expect_error([&] { mds::store_write(store, "x", mds::as_bytes("new")); }, errc::permission_denied,
                {"no longer", "the old file may be gone", "dbfs:/c4/.mdstream-"});
-  REQUIRE(here.files.size() == 1);
-  CHECK(here.files.begin()->first.starts_with("/c4/.mdstream-"));
-  CHECK(here.files.begin()->second == "new");
+  REQUIRE(fixture.files.size() == 1);
+  CHECK(fixture.files.begin()->first.starts_with("/c4/.mdstream-"));
+  CHECK(fixture.files.begin()->second == "new");
 }
 
 TEST_CASE("a write that is refused leaves no temporary file", "[clouds][dbfs]") {
   for (const char* const refused : {"put", "move", "create", "add-block", "close"}) {
     INFO(refused);
     const json no = {{"error_code", "PERMISSION_DENIED"}, {"message", "not you"}};
-    workspace here(answers(refused, "403 X", no));
-    const auto store = here.store();
+    workspace fixture(answers(refused, "403 X", no));
+    const auto store = fixture.store();
     const bool large = std::string(refused) != "put" && std::string(refused) != "move";
     expect_error(
         [&] { mds::store_write(store, "x", mds::as_bytes(large ? three : std::string("1"))); },
         errc::permission_denied, {"not you"});
-    CHECK(here.files.empty());
+    CHECK(fixture.files.empty());
   }
 }
 
@@ -261,9 +261,9 @@ TEST_CASE("answers of Databricks that contradict themselves are refused", "[clou
   const auto refuse = [](const char* action, const json& answer, auto call, errc code,
                          const char* why) {
     INFO(answer);
-    workspace here(answers(action, "200 OK", answer));
-    here.files["/c4/x"] = "123";
-    const auto store = here.store();
+    workspace fixture(answers(action, "200 OK", answer));
+    fixture.files["/c4/x"] = "123";
+    const auto store = fixture.store();
     expect_error([&] { call(store); }, code, {why});
   };
   const auto reads = [](const auto& store) { (void)mds::read_all(store, "x"); };

@@ -11,7 +11,7 @@ from tool import Tool
 
 tool = Tool(sys.argv[1], os.environ["MDSTREAM_TEST_SECRETS"])
 run = tool.said
-place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
+base_url = os.environ["MDSTREAM_TEST_URL"] + "/keys"
 host, token = os.environ["DATABRICKS_HOST"], os.environ["DATABRICKS_TOKEN"]
 plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
@@ -20,21 +20,21 @@ with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     (work / "object").write_bytes(b"an object")
     by_token = plain | {"DATABRICKS_HOST": host, "DATABRICKS_TOKEN": token}
-    run("copy", work / "object", f"{place}/object", **by_token)
+    run("copy", work / "object", f"{base_url}/object", **by_token)
 
-    def fetched(url=f"{place}/object", status=0, **variables):
+    def fetched(url=f"{base_url}/object", status=0, **variables):
         return tool.fetched(url, work / "fetched", b"an object", status, **variables)
 
-    fetched(f"{place}/object", **by_token)
+    fetched(f"{base_url}/object", **by_token)
     principal = plain | {"DATABRICKS_HOST": host, "DATABRICKS_CLIENT_ID": "the-principal",
                          "DATABRICKS_CLIENT_SECRET": "hush-of-the-principal"}
     fetched(**principal)
     # A token of a principal is good for thirty requests here: the others want another, asked for once.
-    tool.copy_many(work, place, **principal)
+    tool.copy_many(work, base_url, **principal)
 
     # Volumes are stores of their own; any other path is the file system's.
     run("copy", work / "object", "dbfs:/mnt/object", **by_token)
-    (work / "list").write_text(f"{place}/object\ndbfs:/mnt/object\n")
+    (work / "list").write_text(f"{base_url}/object\ndbfs:/mnt/object\n")
     run("copy", "--list", work / "list", work / "listed", **by_token)
     assert (work / "listed" / "root/keys/object").read_bytes() == (work / "listed" / "mnt/object").read_bytes() == b"an object"
 
@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as name:
     profiles.chmod(0o600)
     at_home = plain | {"HOME": name}
     fetched(**at_home)
-    fetched(f"{place}/object?profile=robot", **at_home)
+    fetched(f"{base_url}/object?profile=robot", **at_home)
 
     said = fetched(status=1, **at_home | {"DATABRICKS_CONFIG_PROFILE": "wrong"})
     assert "401" in said and f"the profile wrong in {profiles}" in said, said

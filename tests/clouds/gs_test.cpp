@@ -59,12 +59,12 @@ void write(support::scripted_server& bucket) {
 
 TEST_CASE("an upload to Google goes on with the keys where its session is the service's",
           "[clouds]") {
-  std::string here;
+  std::string bucket_url;
   support::scripted_server bucket([&](auto& to, const scripted_request& request) {
     if (request.method == "PUT") return take_part(to, request);
-    to.answer("200 OK", "", "Location: " + here + "/session\r\n");
+    to.answer("200 OK", "", "Location: " + bucket_url + "/session\r\n");
   });
-  here = bucket.url();
+  bucket_url = bucket.url();
   write(bucket);
   REQUIRE(bucket.requests().size() == 3);
   for (const scripted_request& each : bucket.requests()) {
@@ -216,15 +216,15 @@ TEST_CASE("a session of another server gets no keys of Google's", "[clouds]") {
 }
 
 TEST_CASE("no message has what lets into a session of Google's own server", "[clouds]") {
-  std::string here;
+  std::string bucket_url;
   support::scripted_server bucket([&](auto& to, const scripted_request& request) {
     if (request.method != "PUT") {
       return (void)to.answer("200 OK", "",
-                             "Location: " + here + "/s?upload_id=lets-in-who-has\r\n");
+                             "Location: " + bucket_url + "/s?upload_id=lets-in-who-has\r\n");
     }
     to.answer("403 Forbidden", R"({"error":{"message":"no upload lets-in-who-has"}})");
   });
-  here = bucket.url();
+  bucket_url = bucket.url();
   try {
     write(bucket);
     FAIL("the upload did not fail");

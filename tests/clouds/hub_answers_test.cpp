@@ -51,7 +51,7 @@ struct hub {
                          .variables = keys::variables({{"HF_TOKEN", "hush"}})}}};
 };
 
-std::string to(const std::string& place) { return "Location: " + place + "\r\n"; }
+std::string to(const std::string& location) { return "Location: " + location + "\r\n"; }
 
 TEST_CASE("the Hub's token may have its older name", "[clouds]") {
   support::scripted_server server([](auto& out, const scripted_request&) {
@@ -396,17 +396,17 @@ TEST_CASE("of signed URLs so many are kept, those that end last", "[clouds]") {
 
 TEST_CASE("the Hub cannot send a read to http where it is of https, nor to credentials",
           "[clouds]") {
-  const auto leads = [](const std::string& endpoint, const std::string& place) {
+  const auto leads = [](const std::string& endpoint, const std::string& location) {
     const mds::detail::hf_api api({.repo = "o/n", .endpoint = endpoint}, {});
-    mds::net::http_response answer{.status = 302, .leads_away = true, .leads_to = place};
+    mds::net::http_response answer{.status = 302, .leads_away = true, .leads_to = location};
     return api.get_at("x", answer).keyless;
   };
   CHECK(leads("https://hub.example", "https://cdn.example/x"));
   CHECK(leads("http://hub.example", "http://cdn.example/x"));
-  for (const char* const place : {"http://cdn.example/x", "https://me:hush@cdn.example/x",
-                                  "file:///etc/passwd", "", "https://"}) {
-    INFO(place);
-    expect_error([&] { (void)leads("https://hub.example", place); }, errc::permission_denied,
+  for (const char* const location : {"http://cdn.example/x", "https://me:hush@cdn.example/x",
+                                     "file:///etc/passwd", "", "https://"}) {
+    INFO(location);
+    expect_error([&] { (void)leads("https://hub.example", location); }, errc::permission_denied,
                  {"must not follow"});
   }
 }
@@ -561,9 +561,9 @@ TEST_CASE("a commit whose answers stay lost fails, and was not made twice", "[cl
 
 /// A Hub that says where a file goes and then, once it was told of a commit, nothing more.
 struct silent_hub {
-  mds::detail::one_time_event told;
+  mds::detail::one_time_event commit_asked;
   support::scripted_server server{[this](auto& to, const scripted_request& request) {
-    if (request.target.find("/commit/") != std::string::npos) return told.set();
+    if (request.target.find("/commit/") != std::string::npos) return commit_asked.set();
     to.answer("200 OK", R"({"files": [{"path": "x", "uploadMode": "regular"}]})");
   }};
 };
@@ -580,7 +580,7 @@ TEST_CASE("a runtime that ends drops the write whose commit is under way", "[clo
         {{.endpoint = hub.server.url(), .variables = keys::variables({{"HF_TOKEN", "hush"}})}});
     store.async_write("x", mds::as_bytes(std::string_view("abc")), stop.get_token(), where,
                       [alive](std::error_code) {});
-    hub.told.wait();
+    hub.commit_asked.wait();
   }
   CHECK(alive.use_count() == 1);
 }
@@ -600,7 +600,7 @@ TEST_CASE("a runtime that ends drops the changes that wait for a commit", "[clou
                             .done = [alive, commits](std::error_code, const mds::diagnostics&) {}});
     };
     add();
-    hub.told.wait();
+    hub.commit_asked.wait();
     add();
   }
   CHECK(alive.use_count() == 1);

@@ -20,8 +20,8 @@ using support::expect_error;
 
 const std::string sha256(64, 'a');
 
-detail::lfs_place place(std::string_view upload, std::uint64_t bytes,
-                        const char* endpoint = "https://hub") {
+detail::lfs_place parsed(std::string_view upload, std::uint64_t bytes,
+                         const char* endpoint = "https://hub") {
   const std::string text = R"({"objects": [{"oid": "b"}, {"oid": ")" + sha256 +
                            R"(", "size": 1, "actions": {)" + std::string(upload) + "}}]}";
   return detail::parse_place(text, sha256, bytes, *mds::net::parse_http_url(endpoint));
@@ -42,8 +42,8 @@ TEST_CASE("the Hub says whether a file goes into Git LFS", "[clouds][hub]") {
 }
 
 TEST_CASE("where a large file is sent, whole or in parts or not at all", "[clouds][hub]") {
-  CHECK(place("", 1).has_it);
-  const auto whole = place(
+  CHECK(parsed("", 1).has_it);
+  const auto whole = parsed(
       R"("upload": {"href": "https://bytes/1?s=1"}, "verify": {"href": "https://hub/verify"})", 1);
   CHECK_FALSE(whole.has_it);
   CHECK(whole.href == "https://bytes/1?s=1");
@@ -53,21 +53,21 @@ TEST_CASE("where a large file is sent, whole or in parts or not at all", "[cloud
   const std::string parts =
       R"("upload": {"href": "https://hub/c", "header": {"10": "https://j/", "2": "https://b/",
          "1": "https://a/", "chunk_size": "8", "x": 1}})";
-  const auto several = place(parts, 17);
+  const auto several = parsed(parts, 17);
   CHECK(several.part_bytes == 8);
   CHECK(several.parts == std::vector<std::string>{"https://a/", "https://b/", "https://j/"});
   CHECK(several.verify.empty());
   for (const std::uint64_t other : {16, 25}) {
-    expect_error([&] { place(parts, other); }, errc::corrupt, {"parts"});
+    expect_error([&] { parsed(parts, other); }, errc::corrupt, {"parts"});
   }
 }
 
 TEST_CASE("a large file goes to no place that is not safe", "[clouds][hub]") {
   const std::string whole = R"("upload": {"href": "http://bytes/1?hush"})";
-  CHECK(place(whole, 1, "http://hub").href == "http://bytes/1?hush");
+  CHECK(parsed(whole, 1, "http://hub").href == "http://bytes/1?hush");
   const auto refused = [](const std::string& upload) {
     INFO(upload);
-    expect_error([&] { place(upload, 9); }, errc::permission_denied, {"must not go"});
+    expect_error([&] { parsed(upload, 9); }, errc::permission_denied, {"must not go"});
   };
   refused(whole);
   for (const char* href : {"file:///etc/passwd", "ftp://x/?hush", "https://me:hush@x/", "", "x"}) {
@@ -81,7 +81,7 @@ TEST_CASE("a large file goes to no place that is not safe", "[clouds][hub]") {
                             R"("upload": {"href": "https://x/", "header": {"chunk_size": 0}})",
                             R"("upload": {"href": "https://x/", "header": {"chunk_size": 9}})"}) {
     INFO(wrong);
-    expect_error([&] { place(wrong, 9); }, errc::corrupt);
+    expect_error([&] { parsed(wrong, 9); }, errc::corrupt);
   }
   const mds::net::uri hub = *mds::net::parse_http_url("https://hub");
   const std::string failed =

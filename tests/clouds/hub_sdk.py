@@ -30,9 +30,9 @@ again(api.upload_file, path_or_fileobj=content["2"], path_in_repo="sdk/4")  # wh
 again(api.delete_file, "sdk/4")
 found = api.list_repo_tree("test/data", "sdk", repo_type="dataset", recursive=True)
 assert sorted(each.path for each in found) == ["sdk/1", "sdk/2", "sdk/3", "sdk/a b+ü"]
-with tempfile.TemporaryDirectory() as place:
+with tempfile.TemporaryDirectory() as directory:
     for name in ("a b+ü", "1"):
-        came = hf_hub_download("test/data", f"sdk/{name}", repo_type="dataset", local_dir=place)
+        came = hf_hub_download("test/data", f"sdk/{name}", repo_type="dataset", local_dir=directory)
         assert pathlib.Path(came).read_bytes() == content[name] == (files / "sdk" / name).read_bytes()
         with open(came, "r+b") as part:
             http_get(hf_hub_url("test/data", f"sdk/{name}", repo_type="dataset"), part, resume_size=1,

@@ -11,7 +11,7 @@ from tool import Tool
 
 server, token = sys.argv[2], "hf_secretOfTheTest"
 tool = Tool(sys.argv[1], token, "hf_wrong", "hush-of-the-url")
-run = tool.here
+run = tool.output
 
 
 def check(work, port):
@@ -78,10 +78,10 @@ def check(work, port):
     run("copy", "hf://test/model@main/llm/model.safetensors", work / "again")
     assert (work / "again").read_bytes() == written.read_bytes()
     for source in "hf://test/model/llm", "hf://test/model/llm/model.safetensors":
-        place = work / f"run-{len(source)}"
-        assert json.loads(run("checkpoint", "import", source, place))["tensors"] == 1
-        run("checkpoint", "export", "--out", f"{place}-plain", place)
-        assert (place.parent / f"{place.name}-plain" / "model.safetensors").read_bytes().endswith(bytes(range(200)) * 2)
+        imported = work / f"run-{len(source)}"
+        assert json.loads(run("checkpoint", "import", source, imported))["tensors"] == 1
+        run("checkpoint", "export", "--out", f"{imported}-plain", imported)
+        assert (imported.parent / f"{imported.name}-plain" / "model.safetensors").read_bytes().endswith(bytes(range(200)) * 2)
     said = run("checkpoint", "import", "hf://test/none/llm", work / "none", status=1)
     assert "RepoNotFound" in said and "hf://test/none" in said, said
     assert "mount it" in run("inspect", "alipan:///x", status=1)

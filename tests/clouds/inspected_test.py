@@ -145,9 +145,9 @@ with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("12
     (work / "trusted" / (openssl("x509", "-hash", "-noout", "-in", work / "ca.pem").strip() + ".0")).symlink_to(work / "ca.pem")
     for each in (server, direct):
         threading.Thread(target=each.serve_forever, daemon=True).start()
-    here = f"http://127.0.0.1:{server.server_address[1]}"
+    proxy_url = f"http://127.0.0.1:{server.server_address[1]}"
     for url, (host, variables) in stores.items():
-        variables = {"https_proxy": here, **variables}
+        variables = {"https_proxy": proxy_url, **variables}
         said, connects, requests = look(work, url, variables)
         assert "certificate is not trusted" in said and "SSL_CERT_FILE" in said, (url, said)
         assert connects == {host} and not requests, (url, connects, requests)
@@ -158,10 +158,10 @@ with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("12
             assert {at for at, _ in requests} == {host}, (url, requests)
         if "HF_TOKEN" in variables:
             assert any("Authorization: Bearer hush" in head for _, head in requests), requests
-    said = look(work, "s3://box/x", {"https_proxy": here, **stores["s3://box/x"][1]}, AWS_CA_BUNDLE=str(work / "ca.pem"))[0]
+    said = look(work, "s3://box/x", {"https_proxy": proxy_url, **stores["s3://box/x"][1]}, AWS_CA_BUNDLE=str(work / "ca.pem"))[0]
     assert "404" in said, said
     there = f"http://127.0.0.1:{direct.server_address[1]}"
-    check_which(work, here, there)
-    check_metadata(work, here, there)
+    check_which(work, proxy_url, there)
+    check_metadata(work, proxy_url, there)
     server.shutdown()
     direct.shutdown()

@@ -70,10 +70,10 @@ TEST_CASE("a URL that names a blob service is sent there", "[clouds]") {
   for (const char* const host :
        {"acct.blob.core.usgovcloudapi.net", "acct.blob.core.chinacloudapi.cn",
         "acct.privatelink.blob.core.windows.net", "acct.z01.blob.storage.azure.net"}) {
-    const auto here = resolved("azure://" + std::string(host) + "/box/x");
-    CHECK(here.account == "acct");
-    CHECK(here.endpoint == "https://" + std::string(host));
-    CHECK(here.container == "box");
+    const auto settings = resolved("azure://" + std::string(host) + "/box/x");
+    CHECK(settings.account == "acct");
+    CHECK(settings.endpoint == "https://" + std::string(host));
+    CHECK(settings.container == "box");
   }
   CHECK(resolved("azure://acct.dfs.core.windows.net/box/x").endpoint ==
         "https://acct.blob.core.windows.net");
@@ -90,11 +90,11 @@ TEST_CASE("a URL that names a blob service is sent there", "[clouds]") {
 }
 
 TEST_CASE("a connection string may name Microsoft's emulator", "[clouds]") {
-  const auto here = resolved("azure://box/x",
-                             {{"AZURE_STORAGE_CONNECTION_STRING", "UseDevelopmentStorage=true"}});
-  CHECK(here.account == "devstoreaccount1");
-  CHECK(here.endpoint == "http://127.0.0.1:10000/devstoreaccount1");
-  CHECK(here.account_key.starts_with("Eby8vdM02xNO"));
+  const auto settings = resolved(
+      "azure://box/x", {{"AZURE_STORAGE_CONNECTION_STRING", "UseDevelopmentStorage=true"}});
+  CHECK(settings.account == "devstoreaccount1");
+  CHECK(settings.endpoint == "http://127.0.0.1:10000/devstoreaccount1");
+  CHECK(settings.account_key.starts_with("Eby8vdM02xNO"));
   CHECK(resolved("azure://box/x", {{"AZURE_STORAGE_CONNECTION_STRING",
                                     "UseDevelopmentStorage=true;"
                                     "DevelopmentStorageProxyUri=http://azurite/"}})

@@ -188,19 +188,19 @@ TEST_CASE("profiles of OCI and the variables in their place", "[clouds][oci]") {
     const auto settings = mds::store::resolve_oci(url, options);
     return mds::detail::oci::profile_access(settings.profile, options.variables, {});
   };
-  const std::map<std::string, std::string> here{{"OCI_CLI_CONFIG_FILE", config}};
-  CHECK(resolved("oci://box", here).endpoint ==
+  const std::map<std::string, std::string> environment{{"OCI_CLI_CONFIG_FILE", config}};
+  CHECK(resolved("oci://box", environment).endpoint ==
         "https://objectstorage.eu-frankfurt-1.oraclecloud.com");
-  CHECK(resolved("oci://box?profile=lhr", here).endpoint ==
+  CHECK(resolved("oci://box?profile=lhr", environment).endpoint ==
         "https://objectstorage.uk-london-1.oraclecloud.com");
-  const auto keys = access("oci://box?profile=lhr", here);
+  const auto keys = access("oci://box?profile=lhr", environment);
   REQUIRE(keys);
   CHECK(keys->source == "the profile lhr in " + config);
   net::http_request request{.url = "http://h/"};
   keys->authorize(request, net::wall_clock::now());
   CHECK(header(request, "Authorization").find("keyId=\"t/u/f\"") != std::string::npos);
 
-  const auto session = access("oci://box?profile=session", here);
+  const auto session = access("oci://box?profile=session", environment);
   REQUIRE(session);
   net::http_request other{.url = "http://h/"};
   session->authorize(other, net::wall_clock::now());
@@ -216,17 +216,17 @@ TEST_CASE("profiles of OCI and the variables in their place", "[clouds][oci]") {
   CHECK(variables->source.find("OCI_CLI_KEY_CONTENT") != std::string::npos);
   CHECK_FALSE(access("oci://box", {{"HOME", "/nonexistent"}, {"OCI_CLI_REGION", "iad"}}));
 
-  expect_error([&] { (void)access("oci://box?profile=none", here); }, errc::invalid_argument,
+  expect_error([&] { (void)access("oci://box?profile=none", environment); }, errc::invalid_argument,
                {"no profile none", config.c_str()});
-  expect_error([&] { (void)access("oci://box?profile=broken", here); }, errc::invalid_argument,
-               {"PEM", token.c_str()});
+  expect_error([&] { (void)access("oci://box?profile=broken", environment); },
+               errc::invalid_argument, {"PEM", token.c_str()});
   expect_error(
       [&] {
         (void)access("oci://box",
                      {{"OCI_CLI_USER", "u"}, {"OCI_CLI_REGION", "iad"}, {"HOME", "/nonexistent"}});
       },
       errc::permission_denied, {"key_file"});
-  auto other_way = here;
+  auto other_way = environment;
   other_way["OCI_CLI_AUTH"] = "instance_obo_user";
   expect_error([&] { (void)access("oci://box", other_way); }, errc::unsupported, {"OCI_CLI_AUTH"});
   const std::string bad = files.file("bad", "[DEFAULT]\nuser=u\nhush of a line\n");

@@ -18,13 +18,13 @@ namespace clouds_oci_server_test {
 namespace mds = mdstream;
 
 TEST_CASE("an object of OCI is created once, whole or in parts", "[clouds][server]") {
-  const char* const place = std::getenv("MDSTREAM_TEST_URL");
-  if (place == nullptr || !std::string(place).starts_with("oci:")) {
+  const char* const url = std::getenv("MDSTREAM_TEST_URL");
+  if (url == nullptr || !std::string(url).starts_with("oci:")) {
     SUCCEED("of OCI alone");
     return;
   }
   mds::runtime threads(2);
-  const mds::store::oci store(threads, std::string(place) + "/c" + std::to_string(::getpid()),
+  const mds::store::oci store(threads, std::string(url) + "/c" + std::to_string(::getpid()),
                               {{.part_bytes = mds::byte_size(100'000)}});
   const auto create = [&](const std::string& key, const std::vector<std::byte>& bytes) {
     return mds::detail::wait_for<bool>([&](mds::diagnostics& where, auto done) {
@@ -53,20 +53,20 @@ static_assert(warns<mds::store::s3> && warns<mds::store::azure> && warns<mds::st
               warns<mds::store::sftp> && warns<mds::full_store>);
 
 TEST_CASE("who is warned may be named where a URL opens a store", "[clouds][server]") {
-  const char* const place = std::getenv("MDSTREAM_TEST_URL");
-  if (place == nullptr || !std::string(place).starts_with("oci:")) {
+  const char* const url = std::getenv("MDSTREAM_TEST_URL");
+  if (url == nullptr || !std::string(url).starts_with("oci:")) {
     SUCCEED("of OCI alone");
     return;
   }
   const std::string config = std::getenv("OCI_CLI_CONFIG_FILE");
   REQUIRE(::chmod(config.c_str(), 0644) == 0);
   mds::runtime threads(2);
-  std::vector<std::string> told;
-  const auto warn = [&](const std::string& text) { told.push_back(text); };
-  const mds::full_store store = mds::full_store::open(place, threads, warn);
+  std::vector<std::string> warnings;
+  const auto warn = [&](const std::string& text) { warnings.push_back(text); };
+  const mds::full_store store = mds::full_store::open(url, threads, warn);
   REQUIRE(::chmod(config.c_str(), 0600) == 0);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].find(config) != std::string::npos);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find(config) != std::string::npos);
 }
 
 }  // namespace clouds_oci_server_test

@@ -15,7 +15,7 @@ import urllib.parse
 
 from tool import Tool
 
-place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
+base_url = os.environ["MDSTREAM_TEST_URL"] + "/keys"
 config = pathlib.Path(os.environ["OCI_CLI_CONFIG_FILE"])
 tool = Tool(sys.argv[1], os.environ["MDSTREAM_TEST_SECRETS"], *config.with_name("plain.pem").read_text().splitlines()[1:3])
 run = tool.said
@@ -62,13 +62,13 @@ with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     (work / "object").write_bytes(b"an object")
     by_file = endpoint | {"OCI_CLI_CONFIG_FILE": str(config), "HOME": name}
-    run("copy", work / "object", f"{place}/object", **by_file)
+    run("copy", work / "object", f"{base_url}/object", **by_file)
 
-    def fetched(url=f"{place}/object", status=0, **variables):
+    def fetched(url=f"{base_url}/object", status=0, **variables):
         return tool.fetched(url, work / "fetched", b"an object", status, **variables)
 
     # The namespace may stand in the URL, a session's profile in place of a user's, variables in place of a profile.
-    fetched(place.replace("//test", "//test@testns") + "/object", **by_file)
+    fetched(base_url.replace("//test", "//test@testns") + "/object", **by_file)
     fetched(**by_file | {"OCI_CLI_CONFIG_FILE": str(config.with_name("session"))})
     (work / ".oci").mkdir()
     (work / ".oci" / "config").write_text(config.read_text())
@@ -79,16 +79,16 @@ with tempfile.TemporaryDirectory() as name:
     fetched(**by_variables)
 
     # A machine's certificate gets tokens, each good for thirty requests here: the others want another, asked for once.
-    here = os.environ["OCI_CLI_ENDPOINT"]
-    instance = endpoint | {"OCI_CLI_AUTH": "instance_principal", "OCI_METADATA_BASE_URL": f"{here}/opc/v2", "HOME": "/nonexistent",
-                           "OCI_SDK_AUTH_CLIENT_REGION_URL": here}
+    endpoint_url = os.environ["OCI_CLI_ENDPOINT"]
+    instance = endpoint | {"OCI_CLI_AUTH": "instance_principal", "OCI_METADATA_BASE_URL": f"{endpoint_url}/opc/v2", "HOME": "/nonexistent",
+                           "OCI_SDK_AUTH_CLIENT_REGION_URL": endpoint_url}
     fetched(**instance)
-    tool.copy_many(work, place, **instance)
-    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": f"{here}/opc/v2/none"})
+    tool.copy_many(work, base_url, **instance)
+    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": f"{endpoint_url}/opc/v2/none"})
     assert "the instance principal is not known" in said and "404" in said, said
-    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": here.replace("//", "//hush:hush@") + "/opc/v2/broken"})
-    assert "no certificate in PEM" in said and f"{here}/opc/v2/broken/identity/" in said, said
-    said = fetched(status=1, **instance | {"OCI_SDK_AUTH_CLIENT_REGION_URL": f"{here}/elsewhere"})
+    said = fetched(status=1, **instance | {"OCI_METADATA_BASE_URL": endpoint_url.replace("//", "//hush:hush@") + "/opc/v2/broken"})
+    assert "no certificate in PEM" in said and f"{endpoint_url}/opc/v2/broken/identity/" in said, said
+    said = fetched(status=1, **instance | {"OCI_SDK_AUTH_CLIENT_REGION_URL": f"{endpoint_url}/elsewhere"})
     assert "401 NotAuthenticated" in said and "/elsewhere/v1/x509" in said, said
 
     # A pod's token is exchanged by its cluster, whose own certificates alone are trusted; no proxy is asked.
@@ -100,7 +100,7 @@ with tempfile.TemporaryDirectory() as name:
                           "OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH": str(work / "ca.crt")}
         fetched(**pod)
         (work / "of-pod").mkdir()
-        tool.copy_many(work / "of-pod", f"{place}/pod", **pod)  # more than one token is good for
+        tool.copy_many(work / "of-pod", f"{base_url}/pod", **pod)  # more than one token is good for
         said = fetched(status=1, **pod | {"OCI_KUBERNETES_SERVICE_ACCOUNT_CERT_PATH": str(config.with_name("leaf.pem"))})
         assert "the workload identity of this pod is not known" in said and "certificate" in said, said
         (work / "pod").write_text("hush-of-another\n")
@@ -130,16 +130,16 @@ with tempfile.TemporaryDirectory() as name:
         assert f"is {version}, but" in said and "2.2" in said and "instance_principal" in said, said
 
     # A listing may be behind what was written. What an index names is read all the same, and a copy goes on later.
-    late = place + "/late"
+    late = base_url + "/late"
     rows = "".join('{"x": "row %d"}\n' % i for i in range(12))
-    tool.here("write", "--out", f"{late}/a", "--column", "x=str", "--size-limit", "100", stdin=rows)
+    tool.output("write", "--out", f"{late}/a", "--column", "x=str", "--size-limit", "100", stdin=rows)
     assert len(tool.digests(work, f"{late}/a", "cache")) == 3
-    assert "404" in tool.here("copy", f"{late}/a", work / "late", status=1)
+    assert "404" in tool.output("copy", f"{late}/a", work / "late", status=1)
     for copied in (14, 0):
-        assert f'"copied":{copied},' in tool.here("copy", f"{late}/a", work / "late")
+        assert f'"copied":{copied},' in tool.output("copy", f"{late}/a", work / "late")
     for copied in (14, 0):  # so few are looked at, and not listed
-        assert f'"copied":{copied},' in tool.here("copy", work / "late", f"{late}/b")
-    tool.here("verify", f"{late}/b", "--all")
+        assert f'"copied":{copied},' in tool.output("copy", work / "late", f"{late}/b")
+    tool.output("verify", f"{late}/b", "--all")
 
     # Who supplied the keys is told, where they are wrong.
     said = fetched(status=1, **by_file | {"OCI_CLI_PROFILE": "other"})

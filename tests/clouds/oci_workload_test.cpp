@@ -63,11 +63,11 @@ struct pod {
 };
 
 TEST_CASE("a pod's token is exchanged for one that goes with a key of its own", "[clouds][oci]") {
-  pod here([](const scripted_request&) { return reply{200, answer("ST$" + token)}; });
-  const auto said = here.ask();
+  pod fixture([](const scripted_request&) { return reply{200, answer("ST$" + token)}; });
+  const auto said = fixture.ask();
   INFO(said.text());
   REQUIRE(said.keys);
-  const auto asked = here.cluster.requests();
+  const auto asked = fixture.cluster.requests();
   REQUIRE(asked.size() == 1);
   CHECK(asked[0].method == "POST");
   CHECK(asked[0].target == "/resourcePrincipalSessionTokens");
@@ -101,19 +101,20 @@ TEST_CASE("a pod's token is exchanged for one that goes with a key of its own", 
 
 TEST_CASE("a pod's token ends by the clock of its cluster, and each has another key",
           "[clouds][oci]") {
-  pod here([](const scripted_request&) { return reply{200, answer("ST$" + token), years_ahead}; });
-  const auto said = here.ask();
+  pod fixture(
+      [](const scripted_request&) { return reply{200, answer("ST$" + token), years_ahead}; });
+  const auto said = fixture.ask();
   REQUIRE(said.keys);
   check_an_hour_left(said.keys->expires);
-  REQUIRE(here.ask().keys);
-  const auto asked = here.cluster.requests();
+  REQUIRE(fixture.ask().keys);
+  const auto asked = fixture.cluster.requests();
   REQUIRE(asked.size() == 2);
   CHECK(asked[0].body != asked[1].body);
 }
 
 TEST_CASE("a session's token that tells no end is not used for ever", "[clouds][oci]") {
-  pod here([](const scripted_request&) { return reply{200, answer("ST$opaque")}; });
-  const auto said = here.ask();
+  pod fixture([](const scripted_request&) { return reply{200, answer("ST$opaque")}; });
+  const auto said = fixture.ask();
   REQUIRE(said.keys);
   REQUIRE(said.keys->expires);
   CHECK(*said.keys->expires <= net::wall_clock::now() + net::unsaid_lifetime);
@@ -121,8 +122,8 @@ TEST_CASE("a session's token that tells no end is not used for ever", "[clouds][
 
 TEST_CASE("a cluster that gives a pod no token is told in words", "[clouds][oci]") {
   const auto refused = [](const reply& said, const char* why) {
-    pod here([&](const scripted_request&) { return said; });
-    here.check_refused({why});
+    pod fixture([&](const scripted_request&) { return said; });
+    fixture.check_refused({why});
   };
   refused({403, "hush"}, "enhanced");
   refused({401, "hush"}, "answers 401");
@@ -142,22 +143,23 @@ TEST_CASE("a cluster that gives a pod no token is told in words", "[clouds][oci]
 
 TEST_CASE("a pod's token follows no redirect, and goes over no open line", "[clouds][oci]") {
   const server elsewhere([](const scripted_request&) { return reply{200, answer("ST$x")}; });
-  pod here([&](const scripted_request&) {
+  pod fixture([&](const scripted_request&) {
     return reply{307, "", "Location: " + elsewhere.url() + "/x\r\n"};
   });
-  here.check_refused({"answers 307"});
+  fixture.check_refused({"answers 307"});
   CHECK(elsewhere.requests().empty());
   const auto said = ask_access(mds::detail::oci_workload_access(
-      here.threads, {}, {.url = "http://192.0.2.1/x", .token_file = here.home.path() + "/token"}));
+      fixture.threads, {},
+      {.url = "http://192.0.2.1/x", .token_file = fixture.home.path() + "/token"}));
   CHECK(said.code == errc::permission_denied);
   CHECK(said.text().find("192.0.2.1") != std::string::npos);
 }
 
 TEST_CASE("a pod finds its cluster by Kubernetes' variables", "[clouds][oci]") {
-  const auto here = workload_place::of(keys::variables({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}));
-  CHECK(here.url == "https://10.0.0.1:12250/resourcePrincipalSessionTokens");
-  CHECK(here.token_file == "/var/run/secrets/kubernetes.io/serviceaccount/token");
-  CHECK(here.ca_file == "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
+  const auto found = workload_place::of(keys::variables({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}));
+  CHECK(found.url == "https://10.0.0.1:12250/resourcePrincipalSessionTokens");
+  CHECK(found.token_file == "/var/run/secrets/kubernetes.io/serviceaccount/token");
+  CHECK(found.ca_file == "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt");
   const auto other =
       workload_place::of(keys::variables({{"KUBERNETES_SERVICE_HOST", "fd00::1"},
                                           {"OCI_KUBERNETES_SERVICE_ACCOUNT_TOKEN_PATH", "/t"},

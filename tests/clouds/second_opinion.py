@@ -5,44 +5,44 @@ import sys
 import urllib.parse
 
 key, file, action = sys.argv[1:]
-place = urllib.parse.urlsplit(os.environ["MDSTREAM_TEST_URL"])
-name = f"{place.path.strip('/')}/{key}"
+url = urllib.parse.urlsplit(os.environ["MDSTREAM_TEST_URL"])
+name = f"{url.path.strip('/')}/{key}"
 
-if place.scheme == "azure":
+if url.scheme == "azure":
     from azure.storage.blob import BlobServiceClient
 
     text = os.environ["AZURE_STORAGE_CONNECTION_STRING"] + ";AccountKey=" + os.environ["AZURE_ACCOUNT_ACCESS_KEY"]
-    blob = BlobServiceClient.from_connection_string(text + ";DefaultEndpointsProtocol=http").get_blob_client(place.netloc, name)
+    blob = BlobServiceClient.from_connection_string(text + ";DefaultEndpointsProtocol=http").get_blob_client(url.netloc, name)
     if action == "put":
         with open(file, "rb") as source:
             blob.upload_blob(source, overwrite=True)
     else:
         with open(file, "wb") as into:
             blob.download_blob().readinto(into)
-elif place.scheme == "dbfs":
+elif url.scheme == "dbfs":
     import shutil
 
     from databricks.sdk import WorkspaceClient
     from databricks.sdk.core import Config
 
     workspace = WorkspaceClient(config=Config(disable_experimental_files_api_client=True))
-    volume = place.path.startswith("/Volumes/")
-    with open(file, "rb" if action == "put" else "wb") as here:
+    volume = url.path.startswith("/Volumes/")
+    with open(file, "rb" if action == "put" else "wb") as opened:
         if volume and action == "put":
-            workspace.files.upload(f"/{name}", here, overwrite=True)
+            workspace.files.upload(f"/{name}", opened, overwrite=True)
         elif volume:
-            shutil.copyfileobj(workspace.files.download(f"/{name}").contents, here)
+            shutil.copyfileobj(workspace.files.download(f"/{name}").contents, opened)
         elif action == "put":
-            workspace.dbfs.upload(f"/{name}", here, overwrite=True)
+            workspace.dbfs.upload(f"/{name}", opened, overwrite=True)
         else:
-            shutil.copyfileobj(workspace.dbfs.download(f"/{name}"), here)
-elif place.scheme == "hf":
+            shutil.copyfileobj(workspace.dbfs.download(f"/{name}"), opened)
+elif url.scheme == "hf":
     import shutil
 
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError
 
-    _, org, data, *above = f"{place.netloc}/{name}".split("/")
+    _, org, data, *above = f"{url.netloc}/{name}".split("/")
     file_there = {"repo_id": f"{org}/{data}", "repo_type": "dataset"}
     if action == "put":
         for left in (2, 1, 0):  # it leaves it to its users to repeat commits where another came between
@@ -58,7 +58,7 @@ else:
     from google.auth.credentials import AnonymousCredentials
     from google.cloud import storage
 
-    blob = storage.Client(project="test", credentials=AnonymousCredentials()).bucket(place.netloc).blob(name)
+    blob = storage.Client(project="test", credentials=AnonymousCredentials()).bucket(url.netloc).blob(name)
     if action == "put":
         blob.upload_from_filename(file, checksum="crc32c")
     else:

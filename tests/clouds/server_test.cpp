@@ -80,9 +80,9 @@ TEST_CASE("keys with every kind of character are written, listed and read", "[cl
 
 TEST_CASE("keys of as many bytes as clouds take", "[clouds][server]") {
   mds::runtime threads(2);
-  const std::string place = new_place();
-  const std::size_t before = place.size() - place.find('/', place.find(':') + 3);
-  conformance::check_long_key(full_store::open(place, threads), 1024 - before);
+  const std::string url = new_place();
+  const std::size_t before = url.size() - url.find('/', url.find(':') + 3);
+  conformance::check_long_key(full_store::open(url, threads), 1024 - before);
 }
 
 bool create(const mds::any_async_store& store, const std::string& key, mds::bytes_view bytes) {
@@ -254,7 +254,7 @@ TEST_CASE("calls cost as many requests as the pages on stores say", "[clouds][se
   struct cost {
     std::ptrdiff_t size, read, list, write, large;  // `large` is a write of 17 MiB
   };
-  const std::map<std::string, cost> told = {
+  const std::map<std::string, cost> documented = {
       {"azurite", {1, 1, 1, 1, 3}},   {"testbench", {1, 1, 1, 1, 3}},
       {"seaweedfs", {1, 1, 1, 1, 4}}, {"hub", {2, 2, 1, 2, 9}},  // the large one is in Git LFS
       {"oci", {1, 1, 1, 1, 5}},                                  // a part is refused once
@@ -268,8 +268,8 @@ TEST_CASE("calls cost as many requests as the pages on stores say", "[clouds][se
     SUCCEED("with these keys the requests are those of S3, which seaweedfs is sent");
     return;
   }
-  const auto at = told.find(server);
-  REQUIRE(at != told.end());  // every page has a table
+  const auto at = documented.find(server);
+  REQUIRE(at != documented.end());  // every page has a table
   REQUIRE(!variable("MDSTREAM_TEST_REQUESTS").empty());
   mds::runtime threads(2);
   const full_store store = full_store::open(new_place(), threads);
@@ -301,37 +301,37 @@ TEST_CASE("a place that is not there is not found", "[clouds][server]") {
 }
 
 TEST_CASE("a write to SFTP that fails leaves no file", "[clouds][server]") {
-  const std::string place = new_place();
-  if (!place.starts_with("sftp:")) {
+  const std::string url = new_place();
+  if (!url.starts_with("sftp:")) {
     SUCCEED("of SFTP alone");
     return;
   }
   mds::runtime threads(2);
-  const full_store store = full_store::open(place, threads);
+  const full_store store = full_store::open(url, threads);
   store.write("directory/one", mds::as_bytes("1"));
   expect_error([&] { store.write("directory", mds::as_bytes("2")); }, errc::io_error,
                {".mdstream-", "rename"});
-  const std::string here = place.substr(place.find('/', place.find("://") + 3));
-  const std::filesystem::directory_iterator files(here);
+  const std::string root = url.substr(url.find('/', url.find("://") + 3));
+  const std::filesystem::directory_iterator files(root);
   CHECK(std::distance(begin(files), end(files)) == 1);
 }
 
 TEST_CASE("a listing of SFTP follows links", "[clouds][server]") {
   namespace fs = std::filesystem;
-  const std::string place = new_place();
-  if (!place.starts_with("sftp:")) {
+  const std::string url = new_place();
+  if (!url.starts_with("sftp:")) {
     SUCCEED("of SFTP alone");
     return;
   }
   mds::runtime threads(2);
-  const full_store store = full_store::open(place, threads);
+  const full_store store = full_store::open(url, threads);
   store.write("real/one", mds::as_bytes("1"));
   store.write("real/zero", {});
-  const fs::path here = place.substr(place.find('/', place.find("://") + 3));
-  fs::create_symlink("real", here / "directory");
-  fs::create_symlink("real/one", here / "file");
-  fs::create_symlink("real/zero", here / "empty");
-  fs::create_symlink("nowhere", here / "broken");
+  const fs::path root = url.substr(url.find('/', url.find("://") + 3));
+  fs::create_symlink("real", root / "directory");
+  fs::create_symlink("real/one", root / "file");
+  fs::create_symlink("real/zero", root / "empty");
+  fs::create_symlink("nowhere", root / "broken");
   CHECK(conformance::keys_of(store, "") ==
         std::vector<std::string>{"directory/one", "directory/zero", "empty", "file", "real/one",
                                  "real/zero"});
@@ -344,7 +344,7 @@ TEST_CASE("a listing of SFTP follows links", "[clouds][server]") {
   for (const char* directory : {"real", "directory"}) {
     expect_error([&] { (void)store.size(directory); }, mds::errc::not_found, {directory});
   }
-  fs::create_symlink(".", here / "loop");
+  fs::create_symlink(".", root / "loop");
   expect_error([&] { (void)store.list(""); }, mds::errc::unsupported, {"loop/loop", "lead back"});
 }
 

@@ -12,7 +12,7 @@ import tempfile
 from tool import Tool
 
 tool = Tool(sys.argv[1], "hush")
-place = os.environ["MDSTREAM_TEST_URL"] + "/keys"
+base_url = os.environ["MDSTREAM_TEST_URL"] + "/keys"
 plain_key = pathlib.Path(os.environ["COMPOSER_SFTP_KEY_FILE"])
 plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent",
          "COMPOSER_SFTP_KNOWN_HOSTS_FILE": os.environ["COMPOSER_SFTP_KNOWN_HOSTS_FILE"]}
@@ -21,10 +21,10 @@ with tempfile.TemporaryDirectory() as name:
     work = pathlib.Path(name)
     (work / "object").write_bytes(b"an object")
     by_plain = plain | {"COMPOSER_SFTP_KEY_FILE": str(plain_key)}
-    tool.said("copy", work / "object", f"{place}/object", **by_plain)
+    tool.said("copy", work / "object", f"{base_url}/object", **by_plain)
 
     def fetched(status=0, **variables):
-        return tool.fetched(f"{place}/object", work / "fetched", b"an object", status, **plain | variables)
+        return tool.fetched(f"{base_url}/object", work / "fetched", b"an object", status, **plain | variables)
 
     # OpenSSH's own form of a key, and the older one. libssh2 reads no encrypted ed25519 key of another form.
     key = work / "key"
@@ -47,12 +47,12 @@ with tempfile.TemporaryDirectory() as name:
     with open(plain_key.with_name("authorized_keys"), "a") as known:
         known.write('command="internal-sftp -P rename" ' + other.with_suffix(".pub").read_text())
     (work / "newer").write_bytes(b"a newer object")
-    tool.said("copy", work / "object", f"{place}/replaced", **by_plain)
-    said = tool.said("copy", work / "newer", f"{place}/replaced", status=1, **plain | {"COMPOSER_SFTP_KEY_FILE": str(other)})
+    tool.said("copy", work / "object", f"{base_url}/replaced", **by_plain)
+    said = tool.said("copy", work / "newer", f"{base_url}/replaced", status=1, **plain | {"COMPOSER_SFTP_KEY_FILE": str(other)})
     assert "an object that it was to replace is gone, and this file has the new one" in said, said
     left = re.search(r"/(\.mdstream-\w+\.tmp)\)", said)
-    tool.fetched(f"{place}/{left[1]}", work / "fetched", b"a newer object", **by_plain)
-    tool.said("copy", f"{place}/replaced", work / "fetched", status=1, **by_plain)
+    tool.fetched(f"{base_url}/{left[1]}", work / "fetched", b"a newer object", **by_plain)
+    tool.said("copy", f"{base_url}/replaced", work / "fetched", status=1, **by_plain)
 
     # The agent, which has the key; and none.
     socket = work / "agent"

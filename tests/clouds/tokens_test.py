@@ -86,7 +86,7 @@ class Service(scripted.Handler):
 
 class Tokens:
     def __init__(self, work, port):
-        self.work, self.here = work, f"http://127.0.0.1:{port}"
+        self.work, self.url = work, f"http://127.0.0.1:{port}"
         self.number = 0
 
     def copy(self, url, status=0, **variables):
@@ -96,8 +96,8 @@ class Tokens:
         into = self.work / f"copied{self.number}"
         usual = {"PATH": os.environ["PATH"], "HOME": str(self.work), "GCE_METADATA_HOST": "127.0.0.1:1",
                  "AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1", "AZURE_ACCOUNT_NAME": "acct",
-                 "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=acct;BlobEndpoint={self.here}/acct",
-                 "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{self.here}/storage/v1/"}
+                 "AZURE_STORAGE_CONNECTION_STRING": f"AccountName=acct;BlobEndpoint={self.url}/acct",
+                 "CLOUDSDK_API_ENDPOINT_OVERRIDES_STORAGE": f"{self.url}/storage/v1/"}
         said = tool.fetched(url, into, content, status=status, **usual | variables)
         if status == 0:
             assert 2 <= Service.given <= 6, (Service.given, Service.asked)  # the command opens three stores
@@ -109,7 +109,7 @@ class Tokens:
         subprocess.run(["openssl", "genpkey", "-quiet", "-algorithm", "RSA", "-out", key], check=True)
         account = self.work / "account.json"
         account.write_text(json.dumps({"type": "service_account", "client_email": "me@project", "private_key_id": "k1",
-                                       "private_key": key.read_text(), "token_uri": f"{self.here}/token"}))
+                                       "private_key": key.read_text(), "token_uri": f"{self.url}/token"}))
         account.chmod(0o600)
         Service.failures = 1
         asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(account))
@@ -121,7 +121,7 @@ class Tokens:
         user = self.work / ".config/gcloud/application_default_credentials.json"
         user.parent.mkdir(parents=True)
         login = {"type": "authorized_user", "client_id": "c", "client_secret": "hush-client", "refresh_token": "hush-login",
-                 "token_uri": f"{self.here}/token"}
+                 "token_uri": f"{self.url}/token"}
         user.write_text(json.dumps(login))
         assert self.copy(url)[0]["refresh_token"] == "hush-login"
         user.write_text(json.dumps(login | {"refresh_token": "hush-expired"}))
@@ -139,14 +139,14 @@ class Tokens:
 
         federated = self.work / "federated.json"
         config = {"type": "external_account", "audience": "//iam/pool", "subject_token_type": "urn:ietf:params:oauth:token-type:jwt",
-                  "token_url": f"{self.here}/sts", "credential_source": {
-                      "url": f"{self.here}/subject", "format": {"type": "json", "subject_token_field_name": "it"}}}
+                  "token_url": f"{self.url}/sts", "credential_source": {
+                      "url": f"{self.url}/subject", "format": {"type": "json", "subject_token_field_name": "it"}}}
         federated.write_text(json.dumps(config))
         assert self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))[0]["subject_token"] == "hush-workload"
         workload = self.work / "workload"
         workload.write_text("hush-workload\n")
         federated.write_text(json.dumps(config | {"credential_source": {"file": str(workload)},
-                                                  "service_account_impersonation_url": f"{self.here}/me:generateAccessToken"}))
+                                                  "service_account_impersonation_url": f"{self.url}/me:generateAccessToken"}))
         asked = self.copy(url, GOOGLE_APPLICATION_CREDENTIALS=str(federated))
         assert asked[0]["subject_token"] == "hush-workload" and asked[1]["bearer"] == "Bearer token-1", asked
 
@@ -160,7 +160,7 @@ class Tokens:
         asked = self.copy(url, **by_program, GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES="1")
         assert asked[0]["subject_token"] == "hush-workload", asked
 
-        machine = {"GCE_METADATA_HOST": self.here.removeprefix("http://")}
+        machine = {"GCE_METADATA_HOST": self.url.removeprefix("http://")}
         Service.failures = 1
         assert "/default/token" in self.copy(url, **machine)[0]["path"]
         assert "nobody" not in self.copy(url, status=1, NO_GCE_CHECK="true", GOOGLE_APPLICATION_CREDENTIALS="/nonexistent")
@@ -169,7 +169,7 @@ class Tokens:
         head, claims, signature = token.split(".")
         assert json.loads(decoded(head)) == {"alg": "RS256", "typ": "JWT", "kid": "k1"}
         said = json.loads(decoded(claims))
-        assert said["iss"] == "me@project" and said["aud"] == f"{self.here}/token" and abs(said["iat"] - time.time()) < 60, said
+        assert said["iss"] == "me@project" and said["aud"] == f"{self.url}/token" and abs(said["iat"] - time.time()) < 60, said
         (self.work / "signature").write_bytes(decoded(signature))
         (self.work / "signed").write_text(f"{head}.{claims}")
         subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", self.work / "public.pem"], check=True)
@@ -182,7 +182,7 @@ class Tokens:
         print_of = base64.urlsafe_b64encode(hashlib.sha256(der).digest()).rstrip(b"=").decode()
         assert json.loads(decoded(head)) == {"alg": "PS256", "typ": "JWT", "x5t#S256": print_of}
         said = json.loads(decoded(claims))
-        assert said["aud"] == f"{self.here}/t/oauth2/v2.0/token" and said["iss"] == said["sub"] == "c", said
+        assert said["aud"] == f"{self.url}/t/oauth2/v2.0/token" and said["iss"] == said["sub"] == "c", said
         assert abs(said["nbf"] - time.time() - 3600) < 60 and said["exp"] == said["nbf"] + 600, said  # the service's clock
         (self.work / "signature").write_bytes(decoded(signature))
         (self.work / "signed").write_text(f"{head}.{claims}")
@@ -193,7 +193,7 @@ class Tokens:
 
     def azure(self):
         url = "azure://box/x"
-        tenant = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_AUTHORITY_HOST": self.here}
+        tenant = {"AZURE_TENANT_ID": "t", "AZURE_CLIENT_ID": "c", "AZURE_AUTHORITY_HOST": self.url}
         asked = self.copy(url, **tenant, AZURE_CLIENT_SECRET="hush-client")[0]
         assert asked["client_secret"] == "hush-client" and asked["path"] == "/t/oauth2/v2.0/token", asked
         workload = self.work / "workload"
@@ -220,7 +220,7 @@ class Tokens:
         az = self.work / "az"
         path = {"PATH": f"{self.work}:{os.environ['PATH']}"}
         az.write_text(f"#!{sys.executable}\nimport json, sys, time, urllib.request\n"
-                      f"answer = urllib.request.urlopen('{self.here}/az', data=json.dumps(sys.argv[1:]).encode())\n"
+                      f"answer = urllib.request.urlopen('{self.url}/az', data=json.dumps(sys.argv[1:]).encode())\n"
                       "print(json.dumps({'accessToken': json.load(answer)['access_token'], 'expires_on': int(time.time()) + 3600}))\n")
         az.chmod(0o700)
         asked = self.copy(url, **path)[0]
@@ -233,7 +233,7 @@ class Tokens:
         said = self.copy(url, status=1, **tenant, AZURE_FEDERATED_TOKEN_FILE=str(self.work / "workload"))
         assert "line 2" in said and "workload" in said, said
 
-        asked = self.copy(url, AZURE_POD_IDENTITY_AUTHORITY_HOST=self.here)[0]
+        asked = self.copy(url, AZURE_POD_IDENTITY_AUTHORITY_HOST=self.url)[0]
         assert "resource=https%3A%2F%2Fstorage.azure.com" in asked["path"], asked
 
 

@@ -21,7 +21,7 @@ class Tool:
         done = self.run(*words, status=status, env=variables)
         return done.stdout + done.stderr
 
-    def here(self, *words, stdin="", status=0, **variables):
+    def output(self, *words, stdin="", status=0, **variables):
         """What it prints with the variables of this process and these: its results or its errors."""
         done = self.run(*words, status=status, stdin=stdin, env=os.environ | variables)
         return done.stderr if status else done.stdout
@@ -33,13 +33,13 @@ class Tool:
         assert status or into.read_bytes() == content
         return said
 
-    def copy_many(self, work, place, **variables):
+    def copy_many(self, work, remote, **variables):
         """Sixty objects there and back, as `said`."""
         (work / "many").mkdir()
         for i in range(60):
             (work / "many" / str(i)).write_bytes(b"one of many")
-        self.said("copy", "--jobs", 4, work / "many", f"{place}/many", **variables)
-        self.said("copy", "--jobs", 4, f"{place}/many", work / "back", **variables)
+        self.said("copy", "--jobs", 4, work / "many", f"{remote}/many", **variables)
+        self.said("copy", "--jobs", 4, f"{remote}/many", work / "back", **variables)
         assert len(list((work / "back").iterdir())) == 60
 
     def digests(self, work, remote, cache, *words):
@@ -47,5 +47,5 @@ class Tool:
         config = work / "config.json"
         config.write_text(json.dumps({"streams": [{"remote": str(remote), "local": str(work / cache)}], "batch_size": 4,
                                       "shuffle": True, "shuffle_seed": 7, "cache_limit": "1mb", "download_retry": 4}))
-        lines = map(json.loads, self.here("stream", "--config", config, "--digest", *words).splitlines())
+        lines = map(json.loads, self.output("stream", "--config", config, "--digest", *words).splitlines())
         return [line["digest"] for line in lines if "digest" in line]

@@ -55,8 +55,8 @@ TEST_CASE("sequences become rows of the longest, with mask and lengths") {
         std::vector<std::uint8_t>{1, 1, 0, 0, 0, 0, 1, 1, 1});
   CHECK(out.at<std::int64_t>(sequences.offsets_at, 3) == std::vector<std::int64_t>{2, 0, 3});
   for (const auto& column : out.outputs)
-    for (const std::uint64_t place : {column.values_at, column.offsets_at, column.mask_at})
-      CHECK(place % collate::alignment == 0);
+    for (const std::uint64_t offset : {column.values_at, column.offsets_at, column.mask_at})
+      CHECK(offset % collate::alignment == 0);
 }
 
 TEST_CASE("rows are rounded up to a multiple, or have a length of their own") {

@@ -63,9 +63,9 @@ struct collated {
     return out;
   }
   template <class T>
-  std::vector<T> at(std::uint64_t place, std::size_t count) const {
+  std::vector<T> at(std::uint64_t offset, std::size_t count) const {
     std::vector<T> out(count);
-    if (count != 0) std::memcpy(out.data(), slab.data() + place, count * sizeof(T));
+    if (count != 0) std::memcpy(out.data(), slab.data() + offset, count * sizeof(T));
     return out;
   }
   std::vector<std::int64_t> offsets(std::size_t k, std::size_t samples) const {

@@ -46,9 +46,9 @@ TEST_CASE("without limits the memory is what the machine has available") {
         of_machine);
   CHECK(memory("", "", {}) == unknown);
   CHECK(memory("", "0::/", {{"memory.max", "4096"}}) == 4096);
-  const std::uint64_t here = mdstream::detail::usable_memory();
-  CHECK(here > 0);
-  CHECK(here < unknown);
+  const std::uint64_t usable = mdstream::detail::usable_memory();
+  CHECK(usable > 0);
+  CHECK(usable < unknown);
 }
 
 TEST_CASE("version 2: the least limit of a group and its parents, less what is allocated in it") {

@@ -53,9 +53,9 @@ class page {
   ~page() { ::unsetenv("TMPDIR"); }  // the directory goes with this
 
   /// Where the files of a URL lie, and a place for the cache.
-  [[nodiscard]] std::string at(std::string_view place) const {
+  [[nodiscard]] std::string at(std::string_view url) const {
     for (const std::string_view root : {"s3://bucket/", "/mnt/"})
-      if (place.starts_with(root)) return files_ / std::string(place.substr(root.size()));
+      if (url.starts_with(root)) return files_ / std::string(url.substr(root.size()));
     return files_ / "cache";
   }
 

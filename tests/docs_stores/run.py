@@ -34,9 +34,9 @@ started = []
 def check_variables():
     root = pathlib.Path(__file__).resolve().parents[2]
     for page, header in VARIABLES.items():
-        told = set(re.findall(r"\w+", (root / f"docs/stores/{page}.md").read_text()))
+        documented = set(re.findall(r"\w+", (root / f"docs/stores/{page}.md").read_text()))
         read = re.findall(r'= "(\w+)"', (root / "include/mdstream" / header).read_text())
-        assert read and told.issuperset(read), (page, set(read) - told)
+        assert read and documented.issuperset(read), (page, set(read) - documented)
 
 
 def run(*words, **variables):

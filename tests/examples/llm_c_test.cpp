@@ -20,7 +20,9 @@ using scratch_directory::scratch;
 constexpr std::size_t rows = 2, row = 8, batch = rows * row;
 constexpr std::int32_t tokens_in_file = 171;  // 10 batches, and the rest of one
 
-std::uint16_t token(std::size_t place) { return static_cast<std::uint16_t>(place * 301 % 50257); }
+std::uint16_t token(std::size_t position) {
+  return static_cast<std::uint16_t>(position * 301 % 50257);
+}
 
 void write_tokens(const std::string& path) {
   std::vector<std::int32_t> header(256);

@@ -53,15 +53,16 @@ TEST_CASE("a value that does not fit is refused by column, before there is memor
           "[encode_sample]") {
   using namespace encode_sample_test;
   bool asked = false;
-  const auto place = [&asked](std::uint64_t) -> std::byte* {
+  const auto allocate = [&asked](std::uint64_t) -> std::byte* {
     asked = true;
     return nullptr;
   };
   const std::vector<std::uint8_t> array{1};
   support::expect_error(
-      [&] { detail::encode_sample<rows>(place, "", 70'000, array, as_bytes("")); },
+      [&] { detail::encode_sample<rows>(allocate, "", 70'000, array, as_bytes("")); },
       errc::invalid_argument, {"column \"id\"", "70000"});
-  support::expect_error([&] { detail::encode_sample<rows>(place, "\xFF", 7, array, as_bytes("")); },
-                        errc::invalid_argument, {"column \"text\"", "byte 0"});
+  support::expect_error(
+      [&] { detail::encode_sample<rows>(allocate, "\xFF", 7, array, as_bytes("")); },
+      errc::invalid_argument, {"column \"text\"", "byte 0"});
   CHECK_FALSE(asked);
 }

@@ -49,10 +49,10 @@ class one_file {
 }  // namespace
 
 void journal(std::string_view input) {
-  static const one_file place;
-  (void)place.write(input);
+  static const one_file scratch_file;
+  (void)scratch_file.write(input);
   allow_refusal([&] {
-    detail::cache_journal read(place.path());
+    detail::cache_journal read(scratch_file.path());
     if (!read.read()) return;
     require(read.records_from(0).size() == read.head.records);
     require(read.records_from(read.head.records / 2).size() <= read.head.records);
@@ -61,12 +61,13 @@ void journal(std::string_view input) {
 }
 
 void member(std::string_view input) {
-  static const one_file place;
-  const auto file = place.write(input);
+  static const one_file scratch_file;
+  const auto file = scratch_file.write(input);
   allow_refusal([&] {
     // Locked as the file of a live process is.
-    require(detail::try_lock_file(file.get(), detail::lock_kind::exclusive, place.path()));
-    const detail::cache_members members(place.directory(), {}, {}, {.boot = 1, .local_disk = true});
+    require(detail::try_lock_file(file.get(), detail::lock_kind::exclusive, scratch_file.path()));
+    const detail::cache_members members(scratch_file.directory(), {}, {},
+                                        {.boot = 1, .local_disk = true});
     require(members.streams_of_others().size() * 8 <= input.size());
     require(members.uses_of_others().size() * 8 <= input.size());
     require(members.survey([](std::string_view) {}).alive <= 1);

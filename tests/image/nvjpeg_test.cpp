@@ -60,21 +60,21 @@ class batch {
     std::vector<unsigned char> made(layout.bytes);
     REQUIRE(cudaMemcpy(made.data(), block, made.size(), cudaMemcpyDeviceToHost) == cudaSuccess);
     for (std::size_t i = 0; i < views.size(); ++i) {
-      const mds::rgb_image& place = layout.images[i];
-      INFO("image " << i << ", " << place.width << " x " << place.height);
-      std::vector<std::byte> expected(place.bytes());
-      mds::decode_jpeg_rgb(views[i], place, expected.data());
+      const mds::rgb_image& image = layout.images[i];
+      INFO("image " << i << ", " << image.width << " x " << image.height);
+      std::vector<std::byte> expected(image.bytes());
+      mds::decode_jpeg_rgb(views[i], image, expected.data());
       int farthest = 0;
       std::uint64_t off = 0;
       for (std::size_t k = 0; k < expected.size(); ++k) {
-        const int distance = std::abs(int{made[place.at + k]} - std::to_integer<int>(expected[k]));
+        const int distance = std::abs(int{made[image.at + k]} - std::to_integer<int>(expected[k]));
         farthest = std::max(farthest, distance);
         off += distance != 0 ? 1 : 0;
       }
       CHECK(farthest <= 2);
       CHECK(off * 100 <= expected.size());
       const std::uint64_t end = i + 1 < views.size() ? layout.images[i + 1].at : layout.bytes;
-      CHECK(std::all_of(&made[0] + place.at + place.bytes(), &made[0] + end,
+      CHECK(std::all_of(&made[0] + image.at + image.bytes(), &made[0] + end,
                         [](unsigned char value) { return value == gap; }));
     }
   }

@@ -47,8 +47,8 @@ def transformers_both_ways(work):
     theirs, models, exported = f"{work}/theirs", f"{work}/run", f"{work}/exported"
     model.save_pretrained(theirs, safe_serialization=True, max_shard_size="500KB")
     assert os.path.exists(f"{theirs}/model.safetensors.index.json")
-    told = run("import", theirs, models, "--file-mb", "1", "--step", "5")
-    assert run("show", models)["step"] == 5 and told["tensors"] == len(run("show", models)["tensors"])
+    report = run("import", theirs, models, "--file-mb", "1", "--step", "5")
+    assert run("show", models)["step"] == 5 and report["tensors"] == len(run("show", models)["tensors"])
     assert run("verify", models)["damaged"] == []
     files = run("export", "--out", exported, "--file-mb", "1", models)["files"]
     assert len(files) > 3 and files[-1] == "model.safetensors.index.json", files
@@ -132,8 +132,8 @@ def every_type(work):
     run("export", "--out", f"{work}/types/out", f"{work}/types/run")
     with open(f"{work}/types/out/model.safetensors", "rb") as made:
         got = made.read()
-    told = lambda blob: {name: (about["dtype"], list(about["shape"]), bytes(about["data"])) for name, about in safetensors.deserialize(blob)}
-    assert told(got) == told(blob) and len({each[0] for each in told(got).values()}) == len(bits)
+    described = lambda blob: {name: (about["dtype"], list(about["shape"]), bytes(about["data"])) for name, about in safetensors.deserialize(blob)}
+    assert described(got) == described(blob) and len({each[0] for each in described(got).values()}) == len(bits)
 
 
 def casts(work):
@@ -151,10 +151,10 @@ def casts(work):
     safetensors.torch.save_file(tensors, f"{work}/casts/model.safetensors")
     compared = 0
     for name, dtype in {"F16": torch.float16, "BF16": torch.bfloat16, "F32": torch.float32, "F64": torch.float64}.items():
-        here = f"{work}/casts/{name}"
-        run("import", f"{work}/casts/model.safetensors", here, "--cast", name)
-        run("export", "--out", f"{here}-plain", here)
-        got = safetensors.torch.load_file(f"{here}-plain/model.safetensors")
+        imported = f"{work}/casts/{name}"
+        run("import", f"{work}/casts/model.safetensors", imported, "--cast", name)
+        run("export", "--out", f"{imported}-plain", imported)
+        got = safetensors.torch.load_file(f"{imported}-plain/model.safetensors")
         assert torch.equal(got["i32"], singles)
         for each, tensor in tensors.items():
             if each == "i32":

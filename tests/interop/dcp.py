@@ -40,15 +40,15 @@ def cut(name):
     return {"columns": Shard(1), "both": Shard(2), "scalar": Replicate()}.get(name, Shard(0))
 
 
-def rank_of_torch(rank, place, written):
-    dist.init_process_group("gloo", init_method=f"file://{place}/meet", rank=rank, world_size=RANKS)
+def rank_of_torch(rank, directory, written):
+    dist.init_process_group("gloo", init_method=f"file://{directory}/meet", rank=rank, world_size=RANKS)
     mesh = init_device_mesh("cpu", (RANKS,))
     wanted = tensors()
     mine = {name: distribute_tensor(torch.zeros_like(each), mesh, [cut(name)]) for name, each in wanted.items()}
     dcp.load(mine, storage_reader=HuggingFaceStorageReader(path=written))
     for name, each in mine.items():
         assert torch.equal(each.full_tensor(), wanted[name]), name
-    dcp.save(mine, storage_writer=HuggingFaceStorageWriter(path=f"{place}/theirs", save_distributed=True))
+    dcp.save(mine, storage_writer=HuggingFaceStorageWriter(path=f"{directory}/theirs", save_distributed=True))
     dist.destroy_process_group()
 
 

@@ -130,11 +130,11 @@ def by_python(case, folder, batches, state):
     context, ranks = multiprocessing.get_context('fork'), case['world'][1]
     processes, pipes, answers = [], [], {}
     for rank in range(ranks):
-        here, there = context.Pipe(duplex=False)
-        processes.append(context.Process(target=python_rank, args=(there, folder, case, rank, batches, state)))
+        receiver, sender = context.Pipe(duplex=False)
+        processes.append(context.Process(target=python_rank, args=(sender, folder, case, rank, batches, state)))
         processes[-1].start()
-        there.close()
-        pipes.append(here)
+        sender.close()
+        pipes.append(receiver)
     try:
         while len(answers) < ranks:
             ready = wait([pipe for rank, pipe in enumerate(pipes) if rank not in answers], HANGS)

@@ -90,12 +90,12 @@ def check_resumed(work):
             for row in rows:
                 w.write(row)
         killed_write(out, rows[:400], out, *extra)
-        told = write(out, rows, '--existing', 'resume', *extra)
-        assert told['kept_samples'] > 0 and told['kept_samples'] + told['samples'] == 600, told
+        report = write(out, rows, '--existing', 'resume', *extra)
+        assert report['kept_samples'] > 0 and report['kept_samples'] + report['samples'] == 600, report
         if not compression:
             assert files(out) == files(theirs)
         assert read(out) == rows
-        print(f'{compression or "uncompressed"}: {told["kept_samples"]} samples kept, all read')
+        print(f'{compression or "uncompressed"}: {report["kept_samples"]} samples kept, all read')
 
 
 def check_parts(work):
@@ -109,8 +109,8 @@ def check_parts(work):
         process.communicate(lines(rows[i]))
         assert process.returncode == 0
     assert not os.path.exists(out + '/index.json')
-    told = write(out, rows[1], *parts, '--existing', 'resume')
-    assert told['kept_samples'] > 0, told
+    report = write(out, rows[1], *parts, '--existing', 'resume')
+    assert report['kept_samples'] > 0, report
     assert read(out) == rows[0] + rows[1] + rows[2]
     print('parts: one dataset')
 

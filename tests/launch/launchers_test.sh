@@ -3,7 +3,7 @@
 # started again after a signal where that is the launcher's work. Status 77 where the launcher is not installed.
 set -euo pipefail
 
-here=$(cd "$(dirname "$0")" && pwd)
+scripts=$(cd "$(dirname "$0")" && pwd)
 launcher=$1 program=$2 templates=$3
 # shellcheck source=examples/moving_day/slurm.sh
 . "$templates/../moving_day/slurm.sh"
@@ -114,7 +114,7 @@ case $launcher in
   ray)
     python=${PEERS:-/opt/peers}/ray/bin/python
     [ -x "$python" ] || { echo "mdstream: SKIPPED: no Ray; tools/install-ray.sh installs it" >&2; exit 77; }
-    RAY_DEDUP_LOGS=0 "$python" "$here/ray_train.py" "$program" "$work/ray" >world.log 2>&1 || fail "Ray failed"
+    RAY_DEDUP_LOGS=0 "$python" "$scripts/ray_train.py" "$program" "$work/ray" >world.log 2>&1 || fail "Ray failed"
     check_world '$' world.log
     ;;
   slurm)

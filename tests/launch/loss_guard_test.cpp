@@ -182,12 +182,12 @@ TEST_CASE("a run goes back to before all batches at fault, and leaves them out a
   run calm = ill;
   calm.process();
   REQUIRE(calm.finished);
-  run told{.poison = {}, .options = ill.options};
-  told.checkpoints.back().guard =
+  run informed{.poison = {}, .options = ill.options};
+  informed.checkpoints.back().guard =
       R"({"version": 1, "batches": 0, "returns": 2, "left_out": [[70, 76]], "losses": []})";
-  told.process();
-  CHECK(calm.curve == told.curve);
-  CHECK(calm.checkpoints.back().guard == told.checkpoints.back().guard);
+  informed.process();
+  CHECK(calm.curve == informed.curve);
+  CHECK(calm.checkpoints.back().guard == informed.checkpoints.back().guard);
 
   // Another world goes on from where the last return had saved, and sees no bad loss: its sums
   // round in another way.

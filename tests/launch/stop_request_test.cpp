@@ -115,11 +115,11 @@ TEST_CASE("the time that is left is that of the signal", "[launch]") {
 
 TEST_CASE("ranks end at the same step", "[launch]") {
   stop_request stop({.signals = {{SIGTERM, 1h}}, .repeats_within = 0s});
-  const auto nobody = [](bool here) { return here; };
+  const auto nobody = [](bool is_requested) { return is_requested; };
   CHECK(!stop.requested(nobody));
   CHECK(!stop.requested());
-  CHECK(stop.requested([](bool here) {
-    CHECK(!here);
+  CHECK(stop.requested([](bool is_requested) {
+    CHECK(!is_requested);
     return true;
   }));
   CHECK(stop.requested());

@@ -59,26 +59,27 @@ TEST_CASE("the files may lie elsewhere, or nowhere", "[net][aws]") {
 
 TEST_CASE("credentials that everybody may read are told of, and used", "[net][aws]") {
   const keys::home home("[default]\nregion = r\n");
-  std::vector<std::string> told;
+  std::vector<std::string> warnings;
   const auto load = [&](unsigned mode) {
     REQUIRE(::chmod((home.path() + "/.aws/credentials").c_str(), mode) == 0);
-    told.clear();
-    return load_aws_config(home.with(), "", [&](const std::string& text) { told.push_back(text); });
+    warnings.clear();
+    return load_aws_config(home.with(), "",
+                           [&](const std::string& text) { warnings.push_back(text); });
   };
   CHECK(load(0604).get("region") == "r");
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].find(home.path() + "/.aws/credentials") != std::string::npos);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find(home.path() + "/.aws/credentials") != std::string::npos);
   CHECK(load(0600).get("region") == "r");
-  CHECK(told.empty());
+  CHECK(warnings.empty());
   home.write(".aws/config",
              "[default]\noutput = json\n");  // everybody may: there are no keys in it
   (void)load(0600);
-  CHECK(told.empty());
+  CHECK(warnings.empty());
   home.write(".aws/config", "[profile x]\naws_secret_access_key = hush\n");
   REQUIRE(::chmod((home.path() + "/.aws/config").c_str(), 0644) == 0);
   (void)load(0600);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].find(home.path() + "/.aws/config") != std::string::npos);
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find(home.path() + "/.aws/config") != std::string::npos);
 }
 
 TEST_CASE("a profile that is asked for has to be there", "[net][aws]") {

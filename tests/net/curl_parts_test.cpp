@@ -114,21 +114,21 @@ TEST_CASE("a queue sends so many at once, first come, first sent; a stop takes o
 
 TEST_CASE("a loop that ends tells its dependants, and drops what waits", "[net]") {
   using namespace curl_parts_test;
-  struct told : curl_loop::dependant {
+  struct counting_dependant : curl_loop::dependant {
     int* count;
-    explicit told(int* to) : count(to) {}
+    explicit counting_dependant(int* to) : count(to) {}
     void loop_ends() noexcept override { ++*count; }
   };
   scripted_server server(
       [](scripted_server::connection& to, const scripted_request&) { (void)to.wait(10s); });
   int count = 0, ended = 0;
-  const auto alive = std::make_shared<told>(&count);
+  const auto alive = std::make_shared<counting_dependant>(&count);
   std::shared_ptr<request_queue> queue;
   std::weak_ptr<http_transfer> waits;
   asio::io_context io;
   {
     curl_loop loop(io);
-    loop.tell_of_end(std::make_shared<told>(&count));  // gone by then
+    loop.tell_of_end(std::make_shared<counting_dependant>(&count));  // gone by then
     loop.tell_of_end(alive);
     queue = request_queue::make(io, loop, 1);
     const auto note = [&](std::error_code, const net::http_response&) { ++ended; };

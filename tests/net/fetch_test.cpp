@@ -97,11 +97,11 @@ TEST_CASE("a request that says when it was made is made again by the service's c
     return std::pair{made.size(), status};
   };
   const std::string there = net::http_date(net::wall_clock::now() + ahead);
-  const std::string here = net::http_date(net::wall_clock::now());
+  const std::string present = net::http_date(net::wall_clock::now());
   const std::string far = net::http_date(net::wall_clock::now() - ahead);
   for (const int refusal : {400, 401, 403}) CHECK(end_with(there, refusal) == std::pair{2ul, 200});
-  CHECK(end_with(here, 403) == std::pair{1ul, 403});  // the time was right
-  CHECK(end_with(far, 403) == std::pair{2ul, 403});   // and that is not all that is wrong
+  CHECK(end_with(present, 403) == std::pair{1ul, 403});  // the time was right
+  CHECK(end_with(far, 403) == std::pair{2ul, 403});      // and that is not all that is wrong
   CHECK(end_with(there, 404) == std::pair{1ul, 404});
 }
 

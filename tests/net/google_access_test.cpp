@@ -42,8 +42,8 @@ struct google_home {
 TEST_CASE("a file of Google that is none is told by its name", "[net]") {
   const auto refused = [](const std::string& text, const char* why) {
     INFO(text);
-    google_home here(text);
-    const auto said = here.ask();
+    google_home fixture(text);
+    const auto said = fixture.ask();
     CHECK(said.code == errc::invalid_argument);
     INFO(said.text());
     CHECK(said.text().find(why) != std::string::npos);
@@ -96,22 +96,22 @@ TEST_CASE("a login that everybody may read is told of once, and used", "[net]") 
   const server service([](const scripted_request&) {
     return reply{200, R"({"access_token": "hush", "expires_in": 3600})"};
   });
-  google_home here(R"({"type": "authorized_user", "client_id": "c", "client_secret": "hush", )"
-                   R"("refresh_token": "hush", "token_uri": ")" +
-                   service.url() + "/token\"}");
-  const auto said = here.ask(3);
+  google_home fixture(R"({"type": "authorized_user", "client_id": "c", "client_secret": "hush", )"
+                      R"("refresh_token": "hush", "token_uri": ")" +
+                      service.url() + "/token\"}");
+  const auto said = fixture.ask(3);
   REQUIRE(said.keys);
   CHECK(said.keys->source.find(login_file) != std::string::npos);
   CHECK(service.requests().size() == 3);
-  REQUIRE(here.warnings.size() == 1);
-  CHECK(here.warnings[0].find(login_file) != std::string::npos);
+  REQUIRE(fixture.warnings.size() == 1);
+  CHECK(fixture.warnings[0].find(login_file) != std::string::npos);
 }
 
 TEST_CASE("a file that is named has to be there, others need not", "[net]") {
-  google_home here("{}");
-  fs::remove(fs::path(here.home.path()) / login_file);
-  CHECK(here.ask().nobody());
-  const auto said = here.ask(1, {{"GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent/key"}});
+  google_home fixture("{}");
+  fs::remove(fs::path(fixture.home.path()) / login_file);
+  CHECK(fixture.ask().nobody());
+  const auto said = fixture.ask(1, {{"GOOGLE_APPLICATION_CREDENTIALS", "/nonexistent/key"}});
   CHECK(said.code == errc::permission_denied);
   CHECK(said.text().find("/nonexistent/key") != std::string::npos);
 }
@@ -152,9 +152,9 @@ TEST_CASE("a login that impersonates a service account gets its token", "[net]")
       return reply{200, R"({"access_token": "of-me", "expires_in": 3600})"};
     return reply{200, R"({"accessToken": "of-it", "expireTime": "2040-01-02T03:04:05Z"})"};
   });
-  google_home here(impersonating(
+  google_home fixture(impersonating(
       service, by_others ? R"("delegates": ["projects/-/serviceAccounts/a", "b"], )" : ""));
-  const auto said = here.ask();
+  const auto said = fixture.ask();
   INFO(said.text());
   REQUIRE(said.keys);
   net::http_request request;
@@ -180,8 +180,8 @@ TEST_CASE("who may not impersonate an account is told which role is missing", "[
     return reply{403, R"({"error": {"message": "hush"}})"};
   });
   const auto refused = [](const std::string& login, const char* role) {
-    google_home here(login);
-    const auto said = here.ask();
+    google_home fixture(login);
+    const auto said = fixture.ask();
     INFO(said.text());
     CHECK(said.code == errc::permission_denied);
     CHECK(said.text().find("answers 403") != std::string::npos);
@@ -200,12 +200,12 @@ TEST_CASE("who may not impersonate an account is told which role is missing", "[
 }
 
 TEST_CASE("a login of Google's command line may lie in another directory", "[net]") {
-  google_home here("{}");
-  here.home.write("application_default_credentials.json", R"({"type": "hush"})");
-  const auto said = here.ask(1, {{"CLOUDSDK_CONFIG", here.home.path()}});
+  google_home fixture("{}");
+  fixture.home.write("application_default_credentials.json", R"({"type": "hush"})");
+  const auto said = fixture.ask(1, {{"CLOUDSDK_CONFIG", fixture.home.path()}});
   CHECK(said.code == errc::invalid_argument);
   INFO(said.text());
-  CHECK(said.text().find(here.home.path() + "/application_default_credentials.json") !=
+  CHECK(said.text().find(fixture.home.path() + "/application_default_credentials.json") !=
         std::string::npos);
 }
 

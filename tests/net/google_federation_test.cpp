@@ -136,11 +136,11 @@ void check_signed(const std::string& subject, const net::aws_credentials& of, co
 }
 
 TEST_CASE("a workload on AWS signs a request for who it is by the role of its machine", "[net]") {
-  workload here(on_aws, "", aws_machine);
-  const auto said = here.ask();
+  workload fixture(on_aws, "", aws_machine);
+  const auto said = fixture.ask();
   INFO(said.text());
   REQUIRE(said.keys);
-  const auto asked = here.services.requests();
+  const auto asked = fixture.services.requests();
   std::vector<std::string> order;
   for (const auto& each : asked) order.push_back(each.method + ' ' + each.target);
   CHECK(order == std::vector<std::string>{"PUT /session", "GET /zone", "GET /roles",
@@ -160,31 +160,31 @@ TEST_CASE("a workload on AWS signs a request for who it is by the role of its ma
 }
 
 TEST_CASE("a workload on AWS with keys and region in its variables asks no machine", "[net]") {
-  workload here(on_aws);
-  const auto said = here.ask({{"AWS_DEFAULT_REGION", "eu-west-1"},
-                              {"AWS_ACCESS_KEY_ID", "AKID"},
-                              {"AWS_SECRET_ACCESS_KEY", "hush"}});
+  workload fixture(on_aws);
+  const auto said = fixture.ask({{"AWS_DEFAULT_REGION", "eu-west-1"},
+                                 {"AWS_ACCESS_KEY_ID", "AKID"},
+                                 {"AWS_SECRET_ACCESS_KEY", "hush"}});
   INFO(said.text());
   REQUIRE(said.keys);
-  CHECK(here.services.requests().size() == 1);
-  check_signed(here.exchanged(), {.access_key_id = "AKID", .secret_access_key = "hush"},
+  CHECK(fixture.services.requests().size() == 1);
+  check_signed(fixture.exchanged(), {.access_key_id = "AKID", .secret_access_key = "hush"},
                "eu-west-1");
 }
 
 TEST_CASE("a zone that is none does not become the host of a signed request", "[net]") {
-  workload here(on_aws, "", [](const scripted_request& asked) {
+  workload fixture(on_aws, "", [](const scripted_request& asked) {
     return asked.target == "/zone" ? reply{200, "hush.example/x"} : aws_machine(asked);
   });
-  here.check_refused(here.ask(), {"region"});
+  fixture.check_refused(fixture.ask(), {"region"});
 }
 
 TEST_CASE("answers of AWS's metadata that are cut or refusals are told in words", "[net]") {
   const auto refused = [](const std::string& target, const reply& answer, const char* why) {
     INFO(target);
-    workload here(on_aws, "", [&](const scripted_request& asked) {
+    workload fixture(on_aws, "", [&](const scripted_request& asked) {
       return asked.target == target ? answer : aws_machine(asked);
     });
-    here.check_refused(here.ask(), {why});
+    fixture.check_refused(fixture.ask(), {why});
   };
   refused("/session", {403, "hush"}, "no session: it answers 403");
   refused("/zone", {404, "hush"}, "the region (AWS_REGION): it answers 404");
@@ -196,11 +196,11 @@ TEST_CASE("answers of AWS's metadata that are cut or refusals are told in words"
 
 TEST_CASE("a redirect of a metadata service is not followed", "[net]") {
   const server elsewhere([](const scripted_request&) { return reply{200, "us-east-2b"}; });
-  workload here(on_aws, "", [&](const scripted_request& asked) {
+  workload fixture(on_aws, "", [&](const scripted_request& asked) {
     return asked.target == "/zone" ? reply{302, "", "Location: " + elsewhere.url() + "/zone\r\n"}
                                    : aws_machine(asked);
   });
-  here.check_refused(here.ask(), {"302"});
+  fixture.check_refused(fixture.ask(), {"302"});
   CHECK(elsewhere.requests().empty());
 }
 
@@ -218,22 +218,24 @@ const std::map<std::string, std::string> allowed{
     {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "1"}};
 
 TEST_CASE("a program gives a workload's token where that is allowed", "[net]") {
-  workload here(R"({"executable": {"command": "HOME/program  --of me"}})",
-                R"("service_account_impersonation_url": )"
-                R"("HERE/v1/projects/-/serviceAccounts/me@project:generateAccessToken", )");
-  write_program(here, R"(printf '{"version": 1, "success": true, "token_type": )"
-                      R"("urn:ietf:params:oauth:token-type:id_token", "id_token": "%s"}' )"
-                      R"("$*,$GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE,$GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE)"
-                      R"(,$GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE)"
-                      R"(,$GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL")");
-  here.check_refused(here.ask(), {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1", "workload.json"});
-  here.check_refused(here.ask({{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "true"}}),
-                     {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1"});
-  const auto said = here.ask(allowed);
+  workload fixture(R"({"executable": {"command": "HOME/program  --of me"}})",
+                   R"("service_account_impersonation_url": )"
+                   R"("HERE/v1/projects/-/serviceAccounts/me@project:generateAccessToken", )");
+  write_program(fixture,
+                R"(printf '{"version": 1, "success": true, "token_type": )"
+                R"("urn:ietf:params:oauth:token-type:id_token", "id_token": "%s"}' )"
+                R"("$*,$GOOGLE_EXTERNAL_ACCOUNT_AUDIENCE,$GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE)"
+                R"(,$GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE)"
+                R"(,$GOOGLE_EXTERNAL_ACCOUNT_IMPERSONATED_EMAIL")");
+  fixture.check_refused(fixture.ask(),
+                        {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1", "workload.json"});
+  fixture.check_refused(fixture.ask({{"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES", "true"}}),
+                        {"GOOGLE_EXTERNAL_ACCOUNT_ALLOW_EXECUTABLES=1"});
+  const auto said = fixture.ask(allowed);
   INFO(said.text());
   REQUIRE(said.keys);
-  CHECK(here.exchanged() == "--of me,//iam/pool,kind,0,me@project");
-  const auto asked = here.services.requests();
+  CHECK(fixture.exchanged() == "--of me,//iam/pool,kind,0,me@project");
+  const auto asked = fixture.services.requests();
   CHECK(asked.back().header("authorization") == "Bearer of-google");
   CHECK(form_of(asked.front().body)["scope"] == "https://www.googleapis.com/auth/cloud-platform");
 }
@@ -241,9 +243,9 @@ TEST_CASE("a program gives a workload's token where that is allowed", "[net]") {
 TEST_CASE("what a program gives that is no token is refused without its words", "[net]") {
   const auto refused = [](const std::string& script, const char* why) {
     INFO(script);
-    workload here(R"({"executable": {"command": "HOME/program"}})");
-    write_program(here, script);
-    here.check_refused(here.ask(allowed), {why});
+    workload fixture(R"({"executable": {"command": "HOME/program"}})");
+    write_program(fixture, script);
+    fixture.check_refused(fixture.ask(allowed), {why});
   };
   refused("echo hush; echo hush >&2; exit 7", "status 7");
   refused("echo hush", "JSON");
@@ -265,18 +267,18 @@ TEST_CASE("what a program gives that is no token is refused without its words", 
 }
 
 TEST_CASE("a program's answer is kept in its file while it is good", "[net]") {
-  workload here(R"({"executable": {"command": "HOME/program", "output_file": "HOME/kept"}})");
+  workload fixture(R"({"executable": {"command": "HOME/program", "output_file": "HOME/kept"}})");
   const auto answer = [](const std::string& token, const std::string& more) {
     return R"({"version": 1, "success": true, )" + jwt + R"(, "id_token": ")" + token + '"' + more +
            "}";
   };
-  write_program(here, printing(answer("of-the-program", "")));
+  write_program(fixture, printing(answer("of-the-program", "")));
   const auto taken = [&](const std::string& kept) {
-    if (!kept.empty()) here.home.write("kept", kept);
-    const auto said = here.ask(allowed);
+    if (!kept.empty()) fixture.home.write("kept", kept);
+    const auto said = fixture.ask(allowed);
     INFO(said.text());
     CHECK(said.keys);
-    return here.exchanged();
+    return fixture.exchanged();
   };
   CHECK(taken("") == "of-the-program");
   CHECK(taken(answer("kept", R"(, "expiration_time": 4000000000)")) == "kept");
@@ -285,18 +287,19 @@ TEST_CASE("a program's answer is kept in its file while it is good", "[net]") {
   CHECK(taken(R"({"version": 1, "success": false})") == "of-the-program");
   CHECK(taken("{\"version") == "of-the-program");
   // A program that prints nothing has written its file.
-  write_program(here, "cp " + here.home.path() + "/next \"$GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE\"");
-  here.home.write("next", answer("written", R"(, "expiration_time": 4000000000)"));
+  write_program(fixture,
+                "cp " + fixture.home.path() + "/next \"$GOOGLE_EXTERNAL_ACCOUNT_OUTPUT_FILE\"");
+  fixture.home.write("next", answer("written", R"(, "expiration_time": 4000000000)"));
   CHECK(taken("{}") == "written");
 }
 
 TEST_CASE("the project of a file pays for requests that name no other", "[net]") {
-  workload here(R"({"file": "HOME/subject"})", R"("quota_project_id": "example.com:payer-1", )");
-  here.home.write("subject", "of-me\n");
-  const auto said = here.ask();
+  workload fixture(R"({"file": "HOME/subject"})", R"("quota_project_id": "example.com:payer-1", )");
+  fixture.home.write("subject", "of-me\n");
+  const auto said = fixture.ask();
   INFO(said.text());
   REQUIRE(said.keys);
-  CHECK(here.exchanged() == "of-me");
+  CHECK(fixture.exchanged() == "of-me");
   CHECK(said.keys->source.find("example.com:payer-1") != std::string::npos);
   const auto billed = [&](const std::string& url) {
     net::http_request request{.url = url};
@@ -314,20 +317,20 @@ TEST_CASE("the project of a file pays for requests that name no other", "[net]")
 }
 
 TEST_CASE("users of a workforce pool name the project that asks", "[net]") {
-  workload here(R"({"file": "HOME/subject"})", R"("workforce_pool_user_project": "p1", )");
-  here.home.write("subject", "of-me");
-  REQUIRE(here.ask().keys);
-  CHECK(form_of(here.services.requests().at(0).body)["options"] == R"({"userProject": "p1"})");
+  workload fixture(R"({"file": "HOME/subject"})", R"("workforce_pool_user_project": "p1", )");
+  fixture.home.write("subject", "of-me");
+  REQUIRE(fixture.ask().keys);
+  CHECK(form_of(fixture.services.requests().at(0).body)["options"] == R"({"userProject": "p1"})");
 }
 
 TEST_CASE("tokens are not exchanged over http with another machine", "[net]") {
-  workload here(R"({"file": "HOME/subject"})");
-  here.home.write("subject", "hush");
-  here.home.write("workload.json",
-                  R"({"type": "external_account", "audience": "a", "subject_token_type": "t", )"
-                  R"("token_url": "http://192.0.2.1/sts", "credential_source": {"file": ")" +
-                      here.home.path() + R"(/subject"}})");
-  here.check_refused(here.ask(), {"192.0.2.1", "https"});
+  workload fixture(R"({"file": "HOME/subject"})");
+  fixture.home.write("subject", "hush");
+  fixture.home.write("workload.json",
+                     R"({"type": "external_account", "audience": "a", "subject_token_type": "t", )"
+                     R"("token_url": "http://192.0.2.1/sts", "credential_source": {"file": ")" +
+                         fixture.home.path() + R"(/subject"}})");
+  fixture.check_refused(fixture.ask(), {"192.0.2.1", "https"});
 }
 
 TEST_CASE("a workload's tokens and keys are not asked for over http at another machine", "[net]") {
@@ -354,9 +357,9 @@ TEST_CASE("a workload's token is asked for by the headers that its file has", "[
   const std::string source =
       R"({"url": "HERE/subject", "headers": {"Metadata": "True"}, "format": {"type": "json", )"
       R"("subject_token_field_name": "it"}})";
-  workload here(source, "", answers(R"({"it": "of-azure"})"));
-  REQUIRE(here.ask().keys);
-  CHECK(here.exchanged() == "of-azure");
+  workload fixture(source, "", answers(R"({"it": "of-azure"})"));
+  REQUIRE(fixture.ask().keys);
+  CHECK(fixture.exchanged() == "of-azure");
   for (const char* const none : {R"({"other": "hush"})", R"({"it": ""})"}) {
     INFO(none);
     workload other(source, "", answers(none));

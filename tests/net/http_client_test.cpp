@@ -405,8 +405,8 @@ TEST_CASE("requests that wait when their runtime ends let go of what they hold",
 TEST_CASE("requests are dealt to all io threads, and keep to the client's limit", "[net]") {
   std::atomic<int> now{0}, most{0};
   scripted_server server([&](connection& to, const scripted_request&) {
-    const int here = ++now;
-    for (int seen = most; here > seen && !most.compare_exchange_weak(seen, here);) {
+    const int in_flight = ++now;
+    for (int seen = most; in_flight > seen && !most.compare_exchange_weak(seen, in_flight);) {
     }
     to.wait(2ms);
     --now;

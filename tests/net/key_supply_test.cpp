@@ -319,16 +319,16 @@ TEST_CASE("stops race with answers, and each who waits is told once", "[net][aws
     const scripted script;
     const cached_aws_credentials cache(script);
     std::stop_source stop;
-    std::atomic<int> told{0};
+    std::atomic<int> calls{0};
     std::vector<diagnostics> where(8);
     for (diagnostics& each : where) {
       cache.async_find(stop.get_token(), each,
-                       [&](std::error_code, std::optional<aws_credentials>) { ++told; });
+                       [&](std::error_code, std::optional<aws_credentials>) { ++calls; });
     }
     std::thread stopper([&] { stop.request_stop(); });
     script.answer({}, aws_credentials{.access_key_id = "a"});
     stopper.join();
-    CHECK(told == 8);
+    CHECK(calls == 8);
   }
 }
 

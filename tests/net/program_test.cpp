@@ -85,8 +85,8 @@ TEST_CASE("a program that prints too much, hangs or does not start is refused in
 }
 
 TEST_CASE("a killed program takes along what it started", "[net]") {
-  const keys::home here("");
-  const std::string pid = here.path() + "/pid";
+  const keys::home home("");
+  const std::string pid = home.path() + "/pid";
   detail::program what =
       shell("sleep 1000 & echo $! >" + pid + ".new; mv " + pid + ".new " + pid + "; sleep 1000");
   std::stop_source stop;

@@ -65,12 +65,12 @@ TEST_CASE("damaged PEM is told by its line", "[net]") {
 }
 
 TEST_CASE("a warning is told once", "[net]") {
-  std::string told;
-  const auto warn = detail::each_once([&](const std::string& text) { told += text; });
+  std::string warnings;
+  const auto warn = detail::each_once([&](const std::string& text) { warnings += text; });
   const auto copy = warn;
   for (const char* const text : {"a", "b", "a"}) warn(text);
   copy("b");
-  CHECK(told == "ab");
+  CHECK(warnings == "ab");
   CHECK_FALSE(detail::each_once({}));
 }
 

@@ -31,8 +31,8 @@ class trainer {
   std::vector<std::uint64_t> step(std::uint64_t wanted) {
     while (buffer_.drawable() == 0 && !buffer_.at_end()) {
       const std::uint64_t count = std::min(options_.batch, options_.samples - next_);
-      for (const auto& place : buffer_.put(count, std::to_string(next_)))
-        for (std::uint64_t i = 0; i < place.count; ++i) rows_[place.first + i] = next_++;
+      for (const auto& slots : buffer_.put(count, std::to_string(next_)))
+        for (std::uint64_t i = 0; i < slots.count; ++i) rows_[slots.first + i] = next_++;
       ++batches_;
     }
     const auto draw = buffer_.draw(std::min(buffer_.drawable(), wanted));
@@ -121,8 +121,8 @@ TEST_CASE("samples come to all places of a buffer alike", "[order][statistics]")
     const mdstream::detail::windowed_permutation order(10 * size, size,
                                                        mdstream::detail::derive_key(key, 7));
     // Blocks of the two passes begin at multiples of 16, and 8 behind them.
-    const std::uint64_t place = 4 * size + key % 16;
-    moved[order(place) + size - place] += 1;
+    const std::uint64_t position = 4 * size + key % 16;
+    moved[order(position) + size - position] += 1;
   }
   double mean = 0, all = 0;
   for (std::uint64_t d = 0; d < moved.size(); ++d) {

@@ -159,9 +159,9 @@ TEST_CASE("jumping ahead equals drawing", "[order]") {
 TEST_CASE("a saved generator goes on where it was", "[order]") {
   numpy::generator random(7);
   static_cast<void>(random.next32());
-  const numpy::snapshot here = random.save();
+  const numpy::snapshot saved = random.save();
   const auto once = random.permutation(20);
-  random.restore(here);
+  random.restore(saved);
   CHECK(random.permutation(20) == once);
 }
 

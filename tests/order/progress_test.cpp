@@ -191,12 +191,13 @@ TEST_CASE("a state keeps the ranks to which streams are dealt, wherever it goes"
       state.initial_physical_nodes = 2;
       mdstream::progress moved(options);
       moved.load(state);
-      const mdstream::world here{.nodes = static_cast<std::uint64_t>(nodes), .ranks_per_node = 5};
-      const auto start = moved.begin_epoch(here);
+      const mdstream::world run_world{.nodes = static_cast<std::uint64_t>(nodes),
+                                      .ranks_per_node = 5};
+      const auto start = moved.begin_epoch(run_world);
       CHECK(start.initial_ranks_per_node == ranks(5));
       CHECK(start.initial_physical_nodes == (keeps ? kept : 2));
-      CHECK(moved.state(12, here).initial_ranks_per_node == ranks(5));
-      CHECK(moved.begin_epoch(here).initial_ranks_per_node == ranks(5));
+      CHECK(moved.state(12, run_world).initial_ranks_per_node == ranks(5));
+      CHECK(moved.begin_epoch(run_world).initial_ranks_per_node == ranks(5));
     }
   }
 }

@@ -27,8 +27,8 @@ TEST_CASE("a sample's numbers depend on seed, epoch and place, and are pinned") 
   std::set<std::uint64_t> first;
   for (const std::uint64_t seed : {0U, 1U, 9176U})
     for (const std::uint64_t epoch : {0U, 1U})
-      for (std::uint64_t place = 0; place < 100; ++place)
-        first.insert(mds::sample_generator(seed, epoch, place)());
+      for (std::uint64_t position = 0; position < 100; ++position)
+        first.insert(mds::sample_generator(seed, epoch, position)());
   CHECK(first.size() == 600);
   mds::sample_generator a(9176, 3, 1ULL << 40), b(9176, 3, 1ULL << 40);
   for (int i = 0; i < 9; ++i) CHECK(a() == b());

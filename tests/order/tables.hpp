@@ -365,8 +365,8 @@ inline ids apply(const mdstream::detail::epoch_request& q, const std::string& sh
                                q.start.epoch, block_size});
   for (auto& x : places) {
     if (x < 0) continue;
-    const auto place = static_cast<std::size_t>(x);
-    x = r.sample.at(q.options.shuffle ? static_cast<std::size_t>(order.at(place)) : place);
+    const auto position = static_cast<std::size_t>(x);
+    x = r.sample.at(q.options.shuffle ? static_cast<std::size_t>(order.at(position)) : position);
   }
   return places;
 }

@@ -35,9 +35,9 @@ int main() { return mdstream::codec::zstd::open("zstd:3").compress({}).empty(); 
 """
 
 
-def program_for(name, text, place):
+def program_for(name, text, position):
     """The file of this name: from the page behind the block, or one of the short examples."""
-    if found := PROGRAM.search(text, place):
+    if found := PROGRAM.search(text, position):
         return found[1]
     example = source / "examples/short" / name
     return example.read_text(encoding="utf-8") if example.exists() else USES_ZSTD

@@ -36,7 +36,7 @@ def run(program, page):
         work = pathlib.Path(name)
         (work / "bin").mkdir()
         command = work / "bin" / "mdstream"
-        folders = {place: str(work / re.sub(r"\W+", "_", place)) for place in PLACES}
+        folders = {path: str(work / re.sub(r"\W+", "_", path)) for path in PLACES}
         command.write_text(SHIM.format(python=sys.executable, folders=folders, program=program), encoding="utf-8")
         command.chmod(0o755)
         around = os.environ | {"PATH": f"{command.parent}:{os.environ['PATH']}"}

@@ -23,7 +23,7 @@ raw::made_index index_of(const mds::any_async_store& store) {
 
 TEST_CASE("an index of Parquet files takes their footers alone", "[parquet]") {
   using namespace parquet_stream_test;
-  const place at;
+  const indexed_source at;
   std::uint64_t bytes = 0;
   for (int i = 0; i < 3; ++i) {
     const std::string file = numbers(i * 40'000, 40'000, 10'000);
@@ -58,7 +58,7 @@ TEST_CASE("files of different columns are named when they are indexed", "[parque
   using namespace parquet_stream_test;
   using parquet_test::count_from;
   using parquet_test::file_of;
-  const place at;
+  const indexed_source at;
   const auto words = parquet_test::texts(3, [](std::int64_t i) { return std::to_string(i); });
   at.put("a.parquet", file_of({{"n", count_from(0, 3)}, {"x", count_from(0, 3)}}, 3));
   const auto failure = [&](raw::options about) {
@@ -92,7 +92,7 @@ TEST_CASE("files of different columns are named when they are indexed", "[parque
 
 TEST_CASE("of columns that are named only the bytes are fetched", "[parquet]") {
   using namespace parquet_stream_test;
-  const place at;
+  const indexed_source at;
   const std::uint64_t column = std::uint64_t{12} << 20;
   at.put("a.parquet", parquet_test::wide(column));
   const auto read = [&](raw::options about) {
@@ -113,7 +113,7 @@ TEST_CASE("of columns that are named only the bytes are fetched", "[parquet]") {
 
 TEST_CASE("the size of a shard is estimated by the columns that are read", "[parquet]") {
   using namespace parquet_stream_test;
-  const place at;
+  const indexed_source at;
   at.put("a.parquet", parquet_test::wide(std::uint64_t{12} << 20));
   const raw::made_index made = raw::build_index(
       at.async, decoders,
@@ -131,7 +131,7 @@ TEST_CASE("a stream of Parquet files is the stream of the dataset that they conv
           "[parquet]") {
   using namespace parquet_stream_test;
   std::mt19937 random(support::test_seed());
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "parquet"};
   SECTION("files of many row groups, and of one") {
     at.put("a.parquet", numbers(0, 100, 13));

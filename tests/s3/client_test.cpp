@@ -189,9 +189,9 @@ TEST_CASE("who has no keys learns a public bucket's region, too", "[s3]") {
   fake_s3::server fake;
   fake.is_public = true;
   fake.put("x", "public");
-  bool told = false;
+  bool redirected = false;
   fake.instead = [&](const question&) -> std::optional<answer> {
-    if (std::exchange(told, true)) return std::nullopt;
+    if (std::exchange(redirected, true)) return std::nullopt;
     return refusal(301, "PermanentRedirect", "", "x-amz-bucket-region: eu-south-7\r\n");
   };
   s3_options options = options_for(fake);
@@ -297,7 +297,7 @@ TEST_CASE("keys that expired and cannot be renewed are told of with the reason, 
   fake_s3::server fake;
   fake.expired_tokens = {"old"};
   s3_options options = options_for(fake);
-  const auto told = [&](errc later) {
+  const auto code_after = [&](errc later) {
     options.credentials = failing{later};
     const s3 store(threads, fake.s3_url(), options);
     const auto e = error_of([&] { (void)mds::store_list(store, ""); });
@@ -309,8 +309,8 @@ TEST_CASE("keys that expired and cannot be renewed are told of with the reason, 
     }
     return e->code();
   };
-  CHECK(told(errc::unavailable) == errc::unavailable);
-  CHECK(told(errc::invalid_argument) == errc::permission_denied);
+  CHECK(code_after(errc::unavailable) == errc::unavailable);
+  CHECK(code_after(errc::invalid_argument) == errc::permission_denied);
 }
 
 TEST_CASE("wrong keys are told of after one round trip", "[s3]") {

@@ -58,11 +58,11 @@ TEST_CASE("an s3:// URL is bucket and prefix, literal", "[s3]") {
 TEST_CASE("a store tells of a file of credentials that everybody may read", "[s3]") {
   const keys::home home("[default]\naws_access_key_id = AK\naws_secret_access_key = hush\n");
   REQUIRE(::chmod((home.path() + "/.aws/credentials").c_str(), 0644) == 0);
-  std::string told;
+  std::string warnings;
   (void)resolve("s3://b", {{"HOME", home.path()}},
-                {.warn = [&](const std::string& text) { told += text; }});
-  CHECK(told.find("/.aws/credentials holds credentials") != std::string::npos);
-  CHECK(told.find("hush") == std::string::npos);
+                {.warn = [&](const std::string& text) { warnings += text; }});
+  CHECK(warnings.find("/.aws/credentials holds credentials") != std::string::npos);
+  CHECK(warnings.find("hush") == std::string::npos);
 }
 
 TEST_CASE("AWS is asked in the bucket's host, in the path where its certificate ends", "[s3]") {

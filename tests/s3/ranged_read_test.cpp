@@ -78,14 +78,14 @@ TEST_CASE("what fails where the bytes go is told of that place, not of the objec
           where, std::move(done));
     });
   };
-  const auto told = [&](const mds::diagnostics& failure) {
+  const auto reported_url = [&](const mds::diagnostics& failure) {
     const auto e = support::error_of([&] { stream(failure); });
     REQUIRE(e);
     CHECK(e->code() == errc::no_space);
     return e->where().url;
   };
-  CHECK(told({.what = "cannot write", .url = "/data/x.tmp"}) == "/data/x.tmp");
-  CHECK(told({.what = "there is no room"}) == "s3://bucket/x");
+  CHECK(reported_url({.what = "cannot write", .url = "/data/x.tmp"}) == "/data/x.tmp");
+  CHECK(reported_url({.what = "there is no room"}) == "s3://bucket/x");
 }
 
 TEST_CASE("an answer that is not what was asked for is refused", "[s3]") {

@@ -17,7 +17,7 @@ import xml.etree.ElementTree
 
 import scripted
 
-here, emulator = pathlib.Path(sys.argv[1]), int(sys.argv[2])
+work, emulator = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 local = threading.local()
 hop_by_hop = {"connection", "keep-alive", "transfer-encoding", "content-length"}
 # Names of logs; the time, and the version of the API, whatever they are; how many a page of a listing has.
@@ -90,7 +90,7 @@ class Recorder(scripted.Handler):
         body = self.read_body()
         answer, text = self.pass_on(body, True)
         if answer.status < 400:
-            scripted.note(here, *self.request_form(body))
+            scripted.note(work, *self.request_form(body))
         self.send_response_only(answer.status, answer.reason)
         for name, value in answer.getheaders():
             if name.lower() not in hop_by_hop:
@@ -104,4 +104,4 @@ class Recorder(scripted.Handler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
 
 
-scripted.serve(Recorder, here)
+scripted.serve(Recorder, work)

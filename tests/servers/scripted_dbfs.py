@@ -21,7 +21,7 @@ import urllib.parse
 
 import scripted
 
-here = pathlib.Path(sys.argv[1])
+work = pathlib.Path(sys.argv[1])
 token, client, secret = "dapi-hush-of-the-token", "the-principal", "hush-of-the-principal"
 volume = "/Volumes/main/test/data"
 lock = threading.RLock()
@@ -86,7 +86,7 @@ class Workspace(scripted.Handler):
         values = {k: v if k == "overwrite" else "{}" for k, v in self.query.items()}
         body = json.loads(self.body) if self.command == "POST" else {}
         conditions = [name for name in ("If-Unmodified-Since", "Range") if name in self.headers]
-        scripted.note(here, self.command, prefix + action, "&".join(f"{k}={values[k].lower()}" for k in sorted(values)),
+        scripted.note(work, self.command, prefix + action, "&".join(f"{k}={values[k].lower()}" for k in sorted(values)),
                       ",".join(sorted(body)), ",".join(conditions))
 
     def oidc(self, path):
@@ -258,4 +258,4 @@ class Workspace(scripted.Handler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_one
 
 
-scripted.serve(Workspace, here)
+scripted.serve(Workspace, work)

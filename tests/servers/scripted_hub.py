@@ -26,9 +26,9 @@ import urllib.parse
 
 import scripted
 
-here, token = pathlib.Path(sys.argv[1]), sys.argv[2]
-root = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else here / "data"
-large = here / "lfs"
+work, token = pathlib.Path(sys.argv[1]), sys.argv[2]
+root = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else work / "data"
+large = work / "lfs"
 large.mkdir()
 commits, replaced = ["c0ffee" * 6], [{}]  # what each commit replaced, by names; None where there was nothing
 dataset = "/api/datasets/test/data"
@@ -112,7 +112,7 @@ class Hub(scripted.Handler):
         if kind is None:
             return self.answer(404, X_Error_Code="RepoNotFound", X_Error_Message="Repository not found")
         said = sorted(name for name, value in query.items() if (name, value) != ("expand", ["false"]))  # which is the default
-        scripted.note(here, self.command, kind, "&".join(said), range_asked)
+        scripted.note(work, self.command, kind, "&".join(said), range_asked)
         if kind == tree:
             return self.tree(path[len(tree):], query)
         revision, _, name = path[len(kind):].partition("/")
@@ -122,14 +122,14 @@ class Hub(scripted.Handler):
         found = content_at(name, at)
         if found is None:
             return self.answer(404, X_Error_Code="EntryNotFound", X_Error_Message="Entry not found")
-        told = hashes(found)
-        if "lfs" in told:
-            place = f"http://127.0.0.1:{content.server_port}/{at}/{urllib.parse.quote(name)}?{signature}"
-            return self.answer(302, Location=place, X_Linked_Size=len(found), X_Repo_Commit=commits[at],
-                               X_Linked_ETag=f'"{told["lfs"]["oid"]}"')
+        digests = hashes(found)
+        if "lfs" in digests:
+            location = f"http://127.0.0.1:{content.server_port}/{at}/{urllib.parse.quote(name)}?{signature}"
+            return self.answer(302, Location=location, X_Linked_Size=len(found), X_Repo_Commit=commits[at],
+                               X_Linked_ETag=f'"{digests["lfs"]["oid"]}"')
         if kind == files:
             return self.answer(307, Location=f"{cached}{commits[at]}/{urllib.parse.quote(name)}", X_Repo_Commit=commits[at])
-        self.answer_range(found, ETag=f'"{told["oid"]}"', X_Repo_Commit=commits[at])
+        self.answer_range(found, ETag=f'"{digests["oid"]}"', X_Repo_Commit=commits[at])
 
     def tree(self, directory, query):
         if not (root / directory).is_dir():
@@ -139,8 +139,8 @@ class Hub(scripted.Handler):
         entries = [{"path": str(each.relative_to(root)), **self.entry(each)} for each in paths[at:at + 2]]
         more = {}
         if at + 2 < len(paths):
-            place = f"http://{self.headers['Host']}{urllib.parse.urlsplit(self.path).path}"
-            more = {"Link": f'<{place}?recursive=true&cursor={at + 2}>; rel="next"'}
+            location = f"http://{self.headers['Host']}{urllib.parse.urlsplit(self.path).path}"
+            more = {"Link": f'<{location}?recursive=true&cursor={at + 2}>; rel="next"'}
         self.answer(200, entries, **more)
 
     def entry(self, path):
@@ -169,7 +169,7 @@ class Hub(scripted.Handler):
             return self.answer(refused.args[0], **refused.args[1])
         kind = self.headers["Content-Type"].split(";")[0]
         for each in asks:
-            scripted.note(here, "POST", path, kind, each.get("key", "") + form(each.get("value", each)))
+            scripted.note(work, "POST", path, kind, each.get("key", "") + form(each.get("value", each)))
         self.answer(200, said)
 
     def how(self, asks):
@@ -180,9 +180,9 @@ class Hub(scripted.Handler):
 
     def where(self, asks):
         assert asks["operation"] == "upload" and asks["hash_algo"] == "sha256" and "basic" in asks["transfers"]
-        return {"transfer": "basic", "objects": [{**each, **self.place(each["oid"], each["size"])} for each in asks["objects"]]}
+        return {"transfer": "basic", "objects": [{**each, **self.upload_of(each["oid"], each["size"])} for each in asks["objects"]]}
 
-    def place(self, oid, size):
+    def upload_of(self, oid, size):
         if (large / oid).exists():
             return {}
         there = f"http://127.0.0.1:{content.server_port}/lfs/{oid}"
@@ -197,7 +197,7 @@ class Hub(scripted.Handler):
         parts = [large / f"{asks['oid']}.{each['partNumber']}" for each in asks["parts"]]
         assert [each["etag"] for each in asks["parts"]] == [hashlib.md5(each.read_bytes()).hexdigest() for each in parts]
         (large / asks["oid"]).write_bytes(b"".join(each.read_bytes() for each in parts))
-        scripted.note(here, "POST", "/api/complete_multipart", form(asks))
+        scripted.note(work, "POST", "/api/complete_multipart", form(asks))
         self.answer(200, {"success": True})
 
     def verify(self, asks):
@@ -238,13 +238,13 @@ class Hub(scripted.Handler):
             raise Refused(400, {"X_Error_Message": "The file belongs into Git LFS"})
 
     def change(self, kind, value):
-        place = root / value["path"]
+        target = root / value["path"]
         if kind == "deletedFile":
-            return place.unlink()
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary = here / "new"
+            return target.unlink()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = work / "new"
         temporary.write_bytes((large / value["oid"]).read_bytes() if kind == "lfsFile" else base64.b64decode(value["content"]))
-        temporary.rename(place)
+        temporary.rename(target)
 
 
 class Content(Hub):
@@ -270,10 +270,10 @@ class Content(Hub):
         if nth("put") % 4 == 2 and is_first(self.path):
             return self.answer(503)
         (large / ".".join([oid, *part])).write_bytes(body)
-        scripted.note(here, "PUT", "/lfs/{}" + "/{}" * len(part))
+        scripted.note(work, "PUT", "/lfs/{}" + "/{}" * len(part))
         self.answer(200, ETag=hashlib.md5(body).hexdigest())
 
 
 content = scripted.Server(("127.0.0.1", 0), Content)
 threading.Thread(target=content.serve_forever, daemon=True).start()
-scripted.serve(Hub, here)
+scripted.serve(Hub, work)

@@ -26,7 +26,7 @@ import uuid
 
 import scripted
 
-here = pathlib.Path(sys.argv[1])
+work = pathlib.Path(sys.argv[1])
 ahead = float(sys.argv[2]) if len(sys.argv) > 2 else 0.0
 pass_phrase, session_token = "hush of the pass phrase #1", "hush-of-the-session"
 who = {"tenancy": "ocid1.tenancy.oc1..test", "user": "ocid1.user.oc1..test", "fingerprint": ":".join(["20"] * 16)}
@@ -43,30 +43,30 @@ def openssl(*words):
 
 def make_keys():
     """By the ids that sign, the modulus of the key; its exponent is 65537."""
-    plain, key, other = here / "plain.pem", here / "key.pem", here / "other.pem"
+    plain, key, other = work / "plain.pem", work / "key.pem", work / "other.pem"
     openssl("genrsa", "-out", plain, "2048")
     openssl("rsa", "-aes256", "-passout", f"pass:{pass_phrase}", "-in", plain, "-out", key)
     openssl("genrsa", "-out", other, "2048")
-    (here / "token").write_text(session_token + "\n")
+    (work / "token").write_text(session_token + "\n")
     settings = "".join(f"{name} = {value}\n" for name, value in who.items())
-    (here / "config").write_text(
+    (work / "config").write_text(
         f"[DEFAULT]\n{settings}key_file = {key}\npass_phrase = {pass_phrase}\nregion = phx\n"
-        f"[other]\nkey_file = {other}\n[wrong]\npass_phrase = hush that is wrong\n[bad]\nkey_file = {here / 'token'}\n"
+        f"[other]\nkey_file = {other}\n[wrong]\npass_phrase = hush that is wrong\n[bad]\nkey_file = {work / 'token'}\n"
         f"[absent]\nkey_file = /nonexistent\n")
-    (here / "session").write_text(
-        f"[DEFAULT]\ntenancy = {who['tenancy']}\nkey_file = {plain}\nsecurity_token_file = {here / 'token'}\nregion = phx\n")
-    for each in (plain, key, other, here / "token", here / "config"):
+    (work / "session").write_text(
+        f"[DEFAULT]\ntenancy = {who['tenancy']}\nkey_file = {plain}\nsecurity_token_file = {work / 'token'}\nregion = phx\n")
+    for each in (plain, key, other, work / "token", work / "config"):
         each.chmod(0o600)
     for name, subject in (("leaf", f"/OU=opc-tenant:{who['tenancy']}/CN=machine"), ("above", "/CN=above")):
-        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", subject, "-keyout", here / f"{name}.key",
-                "-out", here / f"{name}.pem")
-    fingerprint = openssl("x509", "-in", here / "leaf.pem", "-noout", "-fingerprint", "-sha1").strip().partition("=")[2]
-    machine.update({"instance/region": "phx\n", "identity/cert.pem": (here / "leaf.pem").read_text(),
-                    "identity/key.pem": (here / "leaf.key").read_text(),
-                    "identity/intermediate.pem": (here / "above.pem").read_text()})
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", subject, "-keyout", work / f"{name}.key",
+                "-out", work / f"{name}.pem")
+    fingerprint = openssl("x509", "-in", work / "leaf.pem", "-noout", "-fingerprint", "-sha1").strip().partition("=")[2]
+    machine.update({"instance/region": "phx\n", "identity/cert.pem": (work / "leaf.pem").read_text(),
+                    "identity/key.pem": (work / "leaf.key").read_text(),
+                    "identity/intermediate.pem": (work / "above.pem").read_text()})
     machine.update({f"broken/{name}": text for name, text in machine.items()} | {"broken/identity/cert.pem": "no certificate"})
     return {"/".join(who.values()): modulus_of(plain), f"ST${session_token}": modulus_of(plain),
-            f"{who['tenancy']}/fed-x509/{fingerprint}": modulus_of(here / "leaf.key")}
+            f"{who['tenancy']}/fed-x509/{fingerprint}": modulus_of(work / "leaf.key")}
 
 
 def modulus_of(key, *words):
@@ -153,7 +153,7 @@ class Service(scripted.Handler):
     @staticmethod
     def new_token(public_key):
         """For who signs by the other half of this key: good for thirty requests."""
-        public = here / "session.der"
+        public = work / "session.der"
         with lock:
             public.write_bytes(base64.b64decode(public_key, validate=True))
             claims = {"exp": int(time.time() + ahead) + 3600, "number": len(keys)}
@@ -208,7 +208,7 @@ class Service(scripted.Handler):
             if each in ("prefix", "start", "uploadId", "uploadPartNum"):
                 query = query | {each: "{}"}
         conditions = [name for name in ("If-Match", "If-None-Match", "Range") if name in self.headers]
-        scripted.note(here, self.command, path, "&".join(f"{k}={query[k]}" for k in sorted(query)), ",".join(conditions), "signs",
+        scripted.note(work, self.command, path, "&".join(f"{k}={query[k]}" for k in sorted(query)), ",".join(conditions), "signs",
                       self.signed)
 
     def busy(self, what):
@@ -291,4 +291,4 @@ class Service(scripted.Handler):
 
 
 keys = make_keys()
-scripted.serve(Service, here)
+scripted.serve(Service, work)

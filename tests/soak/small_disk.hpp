@@ -31,11 +31,13 @@ class small_disk {
   explicit small_disk(std::uint64_t bytes) {
     if (::unshare(CLONE_NEWNS) != 0) skip("unshare");
     if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) skip("mount");
-    std::string place = std::filesystem::temp_directory_path().native() + "/mdstream-soak-XXXXXX";
-    if (::mkdtemp(place.data()) == nullptr) skip("mkdtemp");
-    place_ = place;
+    std::string directory =
+        std::filesystem::temp_directory_path().native() + "/mdstream-soak-XXXXXX";
+    if (::mkdtemp(directory.data()) == nullptr) skip("mkdtemp");
+    directory_ = directory;
     const std::string options = "mode=755,size=" + std::to_string(bytes);
-    if (::mount("none", place.c_str(), "tmpfs", 0, options.c_str()) != 0) skip("mount of a tmpfs");
+    if (::mount("none", directory.c_str(), "tmpfs", 0, options.c_str()) != 0)
+      skip("mount of a tmpfs");
     watch_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (watch_ < 0) throw std::runtime_error("no inotify");
   }
@@ -43,11 +45,13 @@ class small_disk {
   small_disk& operator=(const small_disk&) = delete;
   ~small_disk() {
     ::close(watch_);
-    (void)::umount2(place_.c_str(), MNT_DETACH);
-    (void)::rmdir(place_.c_str());
+    (void)::umount2(directory_.c_str(), MNT_DETACH);
+    (void)::rmdir(directory_.c_str());
   }
 
-  [[nodiscard]] std::string operator/(const std::string& name) const { return place_ + '/' + name; }
+  [[nodiscard]] std::string operator/(const std::string& name) const {
+    return directory_ + '/' + name;
+  }
 
   /// Counts shards that get their name in this directory, which is made, and that lose it.
   void watch(const std::filesystem::path& directory) {
@@ -81,9 +85,10 @@ class small_disk {
   [[nodiscard]] std::size_t gone() const { return gone_; }
 
   void fill() const {
-    const int file = ::open((place_ + "/ballast").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int file =
+        ::open((directory_ + "/ballast").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     struct statvfs now{};
-    while (::statvfs(place_.c_str(), &now) == 0 && now.f_bavail != 0) {
+    while (::statvfs(directory_.c_str(), &now) == 0 && now.f_bavail != 0) {
       struct stat has{};
       ::fstat(file, &has);
       const auto more =
@@ -92,7 +97,7 @@ class small_disk {
     }
     ::close(file);
   }
-  void empty() const { std::filesystem::remove(place_ + "/ballast"); }
+  void empty() const { std::filesystem::remove(directory_ + "/ballast"); }
 
  private:
   [[noreturn]] static void skip(const char* what) {
@@ -100,7 +105,7 @@ class small_disk {
     std::_Exit(77);
   }
 
-  std::string place_;
+  std::string directory_;
   int watch_ = -1;
   std::map<int, std::filesystem::path> names_;
   std::map<std::filesystem::path, std::size_t> came_;

@@ -65,7 +65,7 @@ struct setting {
 /// A rank of the run, in a process that comes and goes.
 class rank {
  public:
-  rank(const setting& place, int number) : place_(&place), number_(number) { start(); }
+  rank(const setting& fixture, int number) : fixture_(&fixture), number_(number) { start(); }
   rank(rank&& other) = delete;
   ~rank() {
     if (pid_ > 0) kill();
@@ -133,10 +133,10 @@ class rank {
     if (::pipe2(in, O_CLOEXEC) != 0 || ::pipe2(out, O_CLOEXEC) != 0)
       throw std::runtime_error("no pipe");
     std::vector<std::string> words{
-        MDSTREAM_SOAK_WORKER, place_->bucket,          place_->gs, place_->cache,
-        place_->limit,        std::to_string(number_), state_};
-    std::vector<std::string> variables{"S3_ENDPOINT_URL=" + place_->s3_line,
-                                       "STORAGE_EMULATOR_HOST=" + place_->gs_line};
+        MDSTREAM_SOAK_WORKER, fixture_->bucket,        fixture_->gs, fixture_->cache,
+        fixture_->limit,      std::to_string(number_), state_};
+    std::vector<std::string> variables{"S3_ENDPOINT_URL=" + fixture_->s3_line,
+                                       "STORAGE_EMULATOR_HOST=" + fixture_->gs_line};
     for (char** each = environ; *each != nullptr; ++each) {
       const std::string text = *each;
       if (!text.starts_with("S3_ENDPOINT_URL=") && !text.starts_with("STORAGE_EMULATOR_HOST="))
@@ -152,7 +152,7 @@ class rank {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, place_->errors.c_str(),
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, fixture_->errors.c_str(),
                                        O_WRONLY | O_CREAT | O_APPEND, 0666);
     const int failure = ::posix_spawn(&pid_, words[0].c_str(), &actions, nullptr,
                                       pointers(words).data(), pointers(variables).data());
@@ -209,11 +209,11 @@ class rank {
 
   [[nodiscard]] std::string errors() const {
     std::ostringstream text;
-    text << std::ifstream(place_->errors).rdbuf();
+    text << std::ifstream(fixture_->errors).rdbuf();
     return text.str();
   }
 
-  const setting* place_;
+  const setting* fixture_;
   int number_;
   pid_t pid_ = 0;
   int to_ = -1, from_ = -1;
@@ -232,9 +232,9 @@ std::size_t faults_wanted() {
 /// The whole run and all that happens to it.
 class run {
  public:
-  run(const setting& place, small_disk& disk, bad_line& s3, bad_line& gs, unsigned seed)
+  run(const setting& fixture, small_disk& disk, bad_line& s3, bad_line& gs, unsigned seed)
       : disk_(disk), s3_(s3), gs_(gs), random_(seed) {
-    for (int i = 0; i < ranks; ++i) all_.push_back(std::make_unique<rank>(place, i));
+    for (int i = 0; i < ranks; ++i) all_.push_back(std::make_unique<rank>(fixture, i));
   }
 
   /// Until there were so many faults, and then to the end of the epoch without further ones.
@@ -344,8 +344,8 @@ struct undisturbed_run {
 };
 
 /// One process with all samples, straight from the servers, with room for all.
-undisturbed_run undisturbed(const setting& place, const std::string& local, position end) {
-  auto options = options_of(place.bucket, place.gs);
+undisturbed_run undisturbed(const setting& fixture, const std::string& local, position end) {
+  auto options = options_of(fixture.bucket, fixture.gs);
   options.local = local;
   options.world = mds::world{};
   const std::uint64_t window = ranks * *options.predownload + global_batch;
@@ -375,32 +375,32 @@ TEST_CASE("a run among faults has the batches of an undisturbed one, and fetches
   small_disk disk(2 * limit);
   const scratch_directory::scratch other;
   mds::runtime threads(2);
-  setting place{.bucket = real_server::new_bucket(threads) + "/soak",
-                .gs = "gs://test/soak-" + std::to_string(::getpid()),
-                .cache = disk / "cache",
-                .limit = std::to_string(limit),
-                .errors = other / "errors"};
-  write(place.bucket, 0, samples_in_bucket, "");
-  write(place.gs, samples_in_bucket, samples_in_gs, "zstd:3");
-  (void)undisturbed(place, other / "undisturbed", batches_in_epoch);
+  setting fixture{.bucket = real_server::new_bucket(threads) + "/soak",
+                  .gs = "gs://test/soak-" + std::to_string(::getpid()),
+                  .cache = disk / "cache",
+                  .limit = std::to_string(limit),
+                  .errors = other / "errors"};
+  write(fixture.bucket, 0, samples_in_bucket, "");
+  write(fixture.gs, samples_in_bucket, samples_in_gs, "zstd:3");
+  (void)undisturbed(fixture, other / "undisturbed", batches_in_epoch);
   std::size_t shards = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(other / "undisturbed"))
     shards += entry.path().extension() == ".mds" ? 1 : 0;
 
   bad_line s3(real_server::variable("S3_ENDPOINT_URL"), seed);
   bad_line gs(real_server::variable("STORAGE_EMULATOR_HOST"), seed + 1);
-  place.s3_line = s3.url();
-  place.gs_line = gs.url();
+  fixture.s3_line = s3.url();
+  fixture.gs_line = gs.url();
   for (const auto& entry : std::filesystem::directory_iterator(other / "undisturbed"))
     if (entry.is_directory() && entry.path().filename() != ".mdstream")
-      disk.watch(std::filesystem::path(place.cache) / entry.path().filename());
+      disk.watch(std::filesystem::path(fixture.cache) / entry.path().filename());
   const auto from = steady::now();
-  run trained(place, disk, s3, gs, seed + 2);
+  run trained(fixture, disk, s3, gs, seed + 2);
   trained.go_on(faults_wanted());
   const auto took = std::chrono::duration_cast<std::chrono::seconds>(steady::now() - from);
 
   const position end = trained.batches().rbegin()->first + 1;
-  const undisturbed_run expected = undisturbed(place, other / "undisturbed", end);
+  const undisturbed_run expected = undisturbed(fixture, other / "undisturbed", end);
   REQUIRE(trained.batches().size() == expected.batches.size());
   for (const auto& [at, batch] : trained.batches()) {
     INFO("epoch " << at / batches_in_epoch << ", batch " << at % batches_in_epoch);

@@ -17,7 +17,7 @@ TEST_CASE("foreign files have the order and the samples of the dataset that they
     CAPTURE(each.about.format, each.about.unit);
     each.about.shard_bytes = 16 + random() % 1000;
     if (each.rows < 30) continue;  // nothing to go on with
-    const place at;
+    const indexed_source at;
     const scratch dir;
     at.put(each.objects);
     convert<policies>(at.async, each.about, dir / "mds", 1 + static_cast<unsigned>(random() % 4));
@@ -27,7 +27,7 @@ TEST_CASE("foreign files have the order and the samples of the dataset that they
 }
 
 TEST_CASE("compressed objects convert to what they hold, whatever the jobs") {
-  const place at;
+  const indexed_source at;
   const scratch dir;
   std::string lines;
   for (int i = 0; i < 3000; ++i) lines += "{\"n\": " + std::to_string(i) + "}\n";

@@ -58,7 +58,7 @@ made make(const raw_maker& maker, std::size_t shard, Read&& read) {
   return out;
 }
 
-struct packed_place : place {
+struct packed_source : indexed_source {
   [[nodiscard]] raw_maker maker(const raw::detail::row_index& of,
                                 entry_states states = {.prefix = "beside/entries/"}) const {
     return raw_maker(raw_test::format_of(of.options), of, decoders, async, std::move(states));
@@ -107,7 +107,7 @@ std::string file_of(std::string_view plain, const std::string& how, std::mt19937
 
 /// All shards are made from entry points as from the beginning. Returns how many were not made from
 /// there.
-std::size_t check_all(const packed_place& at, const raw::detail::row_index& index) {
+std::size_t check_all(const packed_source& at, const raw::detail::row_index& index) {
   const raw_maker entered = at.maker(index), linear = at.maker(without_entries(index));
   const raw_maker local = at.maker(index, {.prefix = "entries/", .store = at.index});
   std::size_t out = 0;
@@ -137,7 +137,7 @@ TEST_CASE("shards made from entry points are those made from the beginning") {
   using namespace entries_test;
   std::mt19937 random(support::test_seed(GENERATE(range(0U, 3U))));
   for (const std::string how : {".gz", ".zst"}) {
-    const packed_place at;
+    const packed_source at;
     const std::string plain = lines(random, 800'000 + random() % 600'000);
     at.put("a.jsonl" + how, file_of(plain, how, random));
     at.put("b.jsonl" + how, file_of(lines(random, 1 + random() % 300'000), how, random));
@@ -153,7 +153,7 @@ TEST_CASE("shards made from entry points are those made from the beginning") {
 TEST_CASE("archives and texts that are compressed are entered as lines are") {
   using namespace entries_test;
   std::mt19937 random(support::test_seed());
-  const packed_place at;
+  const packed_source at;
   std::string csv = "n,text\n";
   while (csv.size() < 700'000)
     csv += std::to_string(random()) + ",\"a \"\"quoted\"\"\nfield " + std::to_string(random()) +
@@ -198,7 +198,7 @@ TEST_CASE("a fetch reads its part of a compressed object") {
     plain += "}\n";
   }
   for (const std::string how : {".gz", ".zst"}) {
-    const packed_place at;
+    const packed_source at;
     std::string file;
     if (how == ".gz")
       file = packed(plain, how);
@@ -234,7 +234,7 @@ TEST_CASE("what pigz and pzstd have compressed is entered") {
   using namespace entries_test;
   for (const char* key : {"pigz.jsonl.gz", "pzstd.jsonl.zst"}) {
     CAPTURE(key);
-    const packed_place at;
+    const packed_source at;
     std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/" + std::string(key),
                           at.files.path() / std::filesystem::path(key));
     raw::options about{.format = "jsonl", .columns = {{"n", "int"}}};
@@ -249,7 +249,7 @@ TEST_CASE("what pigz and pzstd have compressed is entered") {
 TEST_CASE("entry points that do not match are named with their object") {
   using namespace entries_test;
   std::mt19937 random(support::test_seed());
-  const packed_place at;
+  const packed_source at;
   const std::string plain = lines(random, 1'000'000);
   at.put("a.jsonl.gz", packed(plain, ".gz"));
   at.put("b.jsonl.zst",
@@ -312,7 +312,7 @@ TEST_CASE("entry points that do not match are named with their object") {
 
 TEST_CASE("a zstd frame of more than 1 GiB is refused where each shard would begin at its start") {
   using namespace entries_test;
-  const packed_place at;
+  const packed_source at;
   constexpr std::uint64_t mib = std::uint64_t{1} << 20;
   raw::detail::row_index index;
   index.options = {.format = "jsonl", .columns = {{"n", "int"}}};
@@ -343,7 +343,7 @@ TEST_CASE("a stream makes its shards from entry points, wherever its index lies"
   using policies = plain_policies;
   std::mt19937 random(support::test_seed());
   for (const bool is_published : {false, true}) {
-    const place at;
+    const indexed_source at;
     const scratch cache;
     at.put("a.jsonl.gz", packed(lines(random, 3'000'000), ".gz"));
     raw::options about{.format = "jsonl"};

@@ -44,7 +44,7 @@ std::string llmc(std::size_t count, std::mt19937& random) {
 }
 
 /// A directory of files, one for caches, and one that stands for the system's temporary one.
-struct machine : place {
+struct machine : indexed_source {
   scratch cache, temporary;
 
   machine() { ::setenv("TMPDIR", temporary.path().c_str(), 1); }
@@ -162,18 +162,18 @@ TEST_CASE("in place, a stream has the order and the samples of a copy, resumed a
     static constexpr std::array worlds{1U, 2U, 3U, 6U};
     for (const std::uint64_t world : worlds) {
       CAPTURE(world);
-      run_of<policies> here{stream, "", world}, copy{stream, at.cache.path(), world};
+      run_of<policies> in_place{stream, "", world}, copy{stream, at.cache.path(), world};
       std::string ended, other;
-      const auto all = here.go_on(ended, ~std::size_t{0});
+      const auto all = in_place.go_on(ended, ~std::size_t{0});
       REQUIRE(all.size() == world);
       REQUIRE(all == copy.go_on(other, ~std::size_t{0}));
 
       // each goes on in another world from the state of the other
       std::string state, other_state;
       const std::size_t few = 1 + random() % 3;
-      REQUIRE(here.go_on(state, few) == copy.go_on(other_state, few));
-      here.world = copy.world = worlds[random() % worlds.size()];
-      REQUIRE(here.go_on(other_state, ~std::size_t{0}) == copy.go_on(state, ~std::size_t{0}));
+      REQUIRE(in_place.go_on(state, few) == copy.go_on(other_state, few));
+      in_place.world = copy.world = worlds[random() % worlds.size()];
+      REQUIRE(in_place.go_on(other_state, ~std::size_t{0}) == copy.go_on(state, ~std::size_t{0}));
     }
     CHECK(machine::shards_in(at.temporary.path()) == 0);
   }

@@ -11,7 +11,7 @@ TEST_CASE("the index of a directory is that of its bytes, and rows are read by i
   for (raw_test::random_source& each : raw_test::random_sources(random)) {
     CAPTURE(each.about.format, each.about.unit);
     each.about.shard_bytes = 16 + random() % 2000;
-    const place at;
+    const indexed_source at;
     at.put(each.objects);
     const raw::source_format format = raw_test::format_of(each.about);
     const raw::detail::row_index expected = raw_test::index_of(format, each.objects);
@@ -44,7 +44,7 @@ TEST_CASE("objects are decompressed on the way") {
     const std::string key = "a.jsonl" + how;
     raw::options about{.format = "jsonl"};
     about.shard_bytes = 100'000;
-    const place at;
+    const indexed_source at;
     const std::size_t half = lines.find('\n', lines.size() / 2) + 1;
     // two members or frames: what tools that work in parallel write
     at.put(key, packed(lines.substr(0, half), how) + packed(lines.substr(half), how));
@@ -70,7 +70,7 @@ TEST_CASE("objects are decompressed on the way") {
     support::expect_error([&] { (void)at.rows(made.index); }, mds::errc::corrupt,
                           {key, "has changed since it was indexed"});
   }
-  const place at;
+  const indexed_source at;
   at.put("a.jsonl.gz", "");
   support::expect_error([&] { (void)at.build({.format = "jsonl"}); }, mds::errc::corrupt,
                         {"cut short"});
@@ -81,7 +81,7 @@ TEST_CASE("objects are decompressed on the way") {
 TEST_CASE("what pigz and pzstd have compressed in parallel is read") {
   for (const char* key : {"pigz.jsonl.gz", "pzstd.jsonl.zst"}) {
     CAPTURE(key);
-    const place at;
+    const indexed_source at;
     std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/" + std::string(key),
                           at.files.path() / std::filesystem::path(key));
     raw::options about{.format = "jsonl", .columns = {{"n", "int"}}};
@@ -96,7 +96,7 @@ TEST_CASE("what pigz and pzstd have compressed in parallel is read") {
 }
 
 TEST_CASE("files are chosen by a pattern and the format is guessed by their names") {
-  const place at;
+  const indexed_source at;
   at.put({{"en/a.jsonl", "{\"x\": 1}\n"},
           {"en/b.jsonl", "{\"x\": 2}\n"},
           {"fr/a.jsonl", "{\"x\": 3}\n"},
@@ -123,7 +123,7 @@ TEST_CASE("files are chosen by a pattern and the format is guessed by their name
 }
 
 TEST_CASE("an update scans what was added or changed") {
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "jsonl"};
   at.put({{"a.jsonl", "{\"x\": 1}\n"}, {"b.jsonl", "{\"x\": 2}\n"}, {"c.jsonl", "{\"x\": 3}\n"}});
   const raw::detail::row_index before = at.build(about).index;
@@ -149,7 +149,7 @@ TEST_CASE("entry points of compressed objects are found beside the index, and ke
   };
   raw::options about{.format = "jsonl"};
   about.shard_bytes = 300'000;
-  const place at;
+  const indexed_source at;
   const std::string frames = packed(lines(250'000), ".zst") + packed(lines(340'000), ".zst") +
                              packed(lines(110'000), ".zst");
   at.put({{"a.jsonl.gz", packed(lines(1'000'000), ".gz")},
@@ -211,7 +211,7 @@ TEST_CASE("entry points are far apart where shards are small, and where an objec
 }
 
 TEST_CASE("a build that was stopped goes on with the entry points that it had") {
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "jsonl"};
   about.shard_bytes = 300'000;
   std::string lines;
@@ -222,7 +222,7 @@ TEST_CASE("a build that was stopped goes on with the entry points that it had") 
   at.put("z.jsonl", "{\"n\": 1}\n");
   const raw::made_index made = at.build(about);
   CHECK(made.resumed == 1);
-  const place other;
+  const indexed_source other;
   other.put({{"a.jsonl.gz", packed(lines, ".gz")}, {"z.jsonl", "{\"n\": 1}\n"}});
   const raw::made_index whole = other.build(about);
   REQUIRE(whole.index.objects[0].entries.has_value());
@@ -231,7 +231,7 @@ TEST_CASE("a build that was stopped goes on with the entry points that it had") 
 }
 
 TEST_CASE("bad rows are left out of the index and of reads") {
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "jsonl", .skip_bad = true};
   about.shard_bytes = 16;
   source objects{{"a.jsonl", "{\"x\": 1}\nnot json\n{\"x\": 2}\n{\"y\": 0}\n{\"x\": 3}\n"},
@@ -257,7 +257,7 @@ TEST_CASE("bad rows are left out of the index and of reads") {
 }
 
 TEST_CASE("a stop ends a build, and what was scanned by then is kept") {
-  const place at;
+  const indexed_source at;
   for (int i = 0; i < 50; ++i) at.put(std::to_string(100 + i) + ".jsonl", "{\"x\": 1}\n");
   at.put("999.jsonl", "broken");
   support::expect_error([&] { (void)at.build({.format = "jsonl"}, {.jobs = 1}); },
@@ -274,7 +274,7 @@ TEST_CASE("a stop ends a build, and what was scanned by then is kept") {
 }
 
 TEST_CASE("kept scans that are damaged or of other options are as if they were not there") {
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "jsonl"};
   at.put("a.jsonl", "{\"x\": 1}\n{\"x\": 2}\n");
   const auto expected = at.build(about).index;

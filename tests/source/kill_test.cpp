@@ -44,7 +44,7 @@ struct ends_soon : mds::store::local {
 
 TEST_CASE("a build that was killed at any moment goes on to the same index") {
   std::mt19937 random(support::test_seed());
-  const place at;
+  const indexed_source at;
   raw::options about{.format = "jsonl"};
   about.shard_bytes = 20'000;
   for (int i = 0; i < 30; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("a build that was killed at any moment goes on to the same index") {
 }
 
 TEST_CASE("a build goes on from the scans that a killed one has kept") {
-  const place at;
+  const indexed_source at;
   for (int i = 0; i < 9; ++i) at.put("a" + std::to_string(i) + ".jsonl", "{\"x\": 1}\n");
   const raw::options about{.format = "jsonl"};
   const int status = support::in_child([&] {

@@ -18,7 +18,8 @@ namespace large_test {
 
 using dataset = mds::dataset<plain_policies>;
 
-mds::dataset_options options(const place& at, const scratch& cache, const raw::options& about) {
+mds::dataset_options options(const indexed_source& at, const scratch& cache,
+                             const raw::options& about) {
   return {.streams = {{.remote = at.files.path(), .local = cache.path(), .raw = about}},
           .warn = [](const std::string&) {},
           .threads = 2};
@@ -59,7 +60,7 @@ TEST_CASE("a million small files are indexed without a look at them") {
 
 TEST_CASE("a file of 500 GB of tokens is indexed and read without a look at the rest") {
   constexpr std::uint64_t tokens = 250'000'000'000;
-  const place at;
+  const indexed_source at;
   const scratch cache;
   const std::string path = at.files.path() + "/a.bin";
   const std::vector<std::uint16_t> last{11, 22, 33, 44};
@@ -82,7 +83,7 @@ TEST_CASE("a file of 500 GB of tokens is indexed and read without a look at the 
 
 TEST_CASE("a column that changes its type in row 10,000,000 is named by its byte") {
   constexpr std::uint64_t rows = 10'000'000;
-  const place at;
+  const indexed_source at;
   const scratch cache;
   std::string lines;
   for (std::uint64_t i = 0; i < rows; ++i) lines += "{\"n\":" + std::to_string(i % 10) + "}\n";
@@ -102,7 +103,7 @@ TEST_CASE("compressed objects that lie or hold far more than they seem to are na
   const auto fails = [](const std::string& key, const std::string& bytes, mds::errc code,
                         std::string_view part) {
     CAPTURE(key);
-    const place at;
+    const indexed_source at;
     at.put(key, bytes);
     support::expect_error([&] { (void)at.build({.format = "jsonl"}); }, code, {key, part});
   };

@@ -53,7 +53,7 @@ using plain_policies =
                   mds::collate::none>;
 
 /// A directory as a source, and one for its index.
-struct place {
+struct indexed_source {
   scratch files, beside;
   mds::runtime threads{2};
   mds::opened_store store{mds::store::local(files.path())};

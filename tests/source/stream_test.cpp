@@ -19,7 +19,7 @@ using dataset = mds::dataset<policies>;
 using loader = mds::loader<policies>;
 
 /// A source, and where its shards are cached.
-struct streamed : place {
+struct streamed : indexed_source {
   scratch cache;
 
   [[nodiscard]] mds::dataset_options options(const raw::options& about) const {

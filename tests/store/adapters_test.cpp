@@ -751,13 +751,13 @@ struct creating : store_test::forwarding<inner_store> {
   void async_create(std::string key, mds::bytes_view bytes, std::stop_token stop,
                     mds::diagnostics& where, mds::store_handler<bool> done) const {
     inner.async_size(key, stop, where,
-                     [here = inner, key, bytes, stop, &where, done = std::move(done)](
+                     [store = inner, key, bytes, stop, &where, done = std::move(done)](
                          std::error_code code, std::uint64_t) mutable {
                        if (code != errc::not_found) return done(code, false);
-                       here.async_write(key, bytes, stop, where,
-                                        [done = std::move(done)](std::error_code failure) mutable {
-                                          done(failure, !failure);
-                                        });
+                       store.async_write(key, bytes, stop, where,
+                                         [done = std::move(done)](std::error_code failure) mutable {
+                                           done(failure, !failure);
+                                         });
                      });
   }
 };

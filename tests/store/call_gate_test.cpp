@@ -32,25 +32,25 @@ TEST_CASE("calls wait in the order of need", "[store]") {
     place->ticket = ticket;
     return place;
   };
-  setting here;
+  setting fixture;
   const auto late = at(9);
-  here.begin('a', at(7));
-  here.begin('l', late);
-  here.begin('b', at(5));
-  here.begin('c', at(3));
-  here.begin('d', at(5));
+  fixture.begin('a', at(7));
+  fixture.begin('l', late);
+  fixture.begin('b', at(5));
+  fixture.begin('c', at(3));
+  fixture.begin('d', at(5));
   std::stop_source stop;
-  here.begin('s', at(1), stop.get_token());
-  here.begin('e', nullptr);
-  CHECK(here.order == "a");
+  fixture.begin('s', at(1), stop.get_token());
+  fixture.begin('e', nullptr);
+  CHECK(fixture.order == "a");
   stop.request_stop();
-  CHECK(here.order == "a-");
-  here.end();
-  CHECK(here.order == "a-e");
+  CHECK(fixture.order == "a-");
+  fixture.end();
+  CHECK(fixture.order == "a-e");
   late->now = true;  // a batch waits for it
-  for (int i = 0; i < 5; ++i) here.end();
-  CHECK(here.order == "a-elcbd");
-  CHECK(here.one_at_a_time->in_flight() == 0);
+  for (int i = 0; i < 5; ++i) fixture.end();
+  CHECK(fixture.order == "a-elcbd");
+  CHECK(fixture.one_at_a_time->in_flight() == 0);
 }
 
 }  // namespace call_gate_test

@@ -130,13 +130,13 @@ TEST_CASE("a file has one tag on all machines that mount its file system", "[sto
   std::ofstream(path) << "one";
   struct stat info{};
   REQUIRE(::stat(path.c_str(), &info) == 0);
-  const mds::detail::file_state here(info);
+  const mds::detail::file_state original(info);
   ++info.st_dev;
   const mds::detail::file_state elsewhere(info);
-  CHECK(elsewhere.tag() == here.tag());
-  CHECK_FALSE(elsewhere == here);
+  CHECK(elsewhere.tag() == original.tag());
+  CHECK_FALSE(elsewhere == original);
   ++info.st_ino;
-  CHECK(mds::detail::file_state(info).tag() != here.tag());
+  CHECK(mds::detail::file_state(info).tag() != original.tag());
 }
 
 TEST_CASE("names are not repeated", "[store]") {

@@ -70,12 +70,12 @@ TEST_CASE("ranges that are there are left, and each other is told once", "[store
   const auto bytes = conformance::noise(1000, 2);
   objects.write("key", bytes);
   std::vector<std::byte> into(1000, std::byte{7});
-  std::multiset<std::size_t> told;
+  std::multiset<std::size_t> reported;
   auto options = quickly(100, 1);
   options.is_there = [](std::size_t range) { return range % 2 == 0; };
-  options.on_range = [&](std::size_t range) { told.insert(range); };
+  options.on_range = [&](std::size_t range) { reported.insert(range); };
   read(threads, inner_store(threads, objects), into, std::move(options));
-  CHECK(told == std::multiset<std::size_t>{1, 3, 5, 7, 9});
+  CHECK(reported == std::multiset<std::size_t>{1, 3, 5, 7, 9});
   CHECK(into[0] == std::byte{7});
   CHECK(into[100] == bytes[100]);
 }

@@ -122,20 +122,20 @@ TEST_CASE("trouble is told at once, and once a minute while it lasts", "[store]"
 }
 
 TEST_CASE("a warning says what failed where, and for how long it is tried", "[store]") {
-  std::vector<std::string> told;
+  std::vector<std::string> warnings;
   const mds::detail::shared_retry_budget budget(
       mds::detail::retry_budget(),
-      mds::detail::tells_of_trouble([&](const std::string& text) { told.push_back(text); }, "c4",
-                                    15min));
+      mds::detail::tells_of_trouble([&](const std::string& text) { warnings.push_back(text); },
+                                    "c4", 15min));
   waiting_call call{{mds::patient_requests(15min, 2), budget}};
   call.where = {.what = "S3 answers 503 SlowDown", .url = "s3://b/x"};
   CHECK(call.fail(errc::io_error));
-  CHECK(told.empty());
+  CHECK(warnings.empty());
   CHECK(call.fail());
   CHECK(call.fail());
   CHECK(budget.repeated() == 3);
-  REQUIRE(told.size() == 1);
-  CHECK(told[0] ==
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0] ==
         "a store has trouble: S3 answers 503 SlowDown (stream \"c4\", s3://b/x); a request is "
         "repeated for up to 900 s");
 }

@@ -381,16 +381,16 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
     std::optional<loader> left(std::in_place, options);
     const auto ask = [&](loader::epoch_type& epoch, outcome<batch_type>& call) {
       mds::detail::one_time_event asked;
-      auto here = [&, handler = call.handler()]() mutable {
+      auto start = [&, handler = call.handler()]() mutable {
         epoch.async_next(std::move(handler));
         asked.set();
       };
       if (const unsigned where = below(3); where == 0)
-        std::move(here)();
+        std::move(start)();
       else if (where == 1)
-        asio::post(threads.get_executor(), std::move(here));
+        asio::post(threads.get_executor(), std::move(start));
       else
-        threads.post(std::move(here));
+        threads.post(std::move(start));
       asked.wait();
     };
     outcome<batch_type> last;

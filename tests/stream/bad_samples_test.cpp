@@ -237,14 +237,14 @@ TEST_CASE("the next good sample of its shard is read in place of a bad one, on a
 
   auto given = data.options();
   std::mutex guard;
-  std::vector<std::string> told;
+  std::vector<std::string> texts;
   given.warn = [&](const std::string& text) {
     const std::lock_guard lock(guard);
-    told.push_back(text);
+    texts.push_back(text);
   };
   const auto warnings = [&] {
     const std::lock_guard lock(guard);
-    return told;
+    return texts;
   };
   given.threads = 3;
   loader one(given, decode{some});

@@ -30,11 +30,11 @@ namespace bad_shards_test {
 using scratch_directory::scratch;
 using ids_list = std::vector<std::int64_t>;
 
-/// Overwrites the byte at `place` of a file.
-void damage(const std::string& path, std::streamoff place, char value) {
+/// Overwrites the byte at `offset` of a file.
+void damage(const std::string& path, std::streamoff offset, char value) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   REQUIRE(file.good());
-  file.seekp(place);
+  file.seekp(offset);
   file.put(value);
 }
 
@@ -109,7 +109,7 @@ TEST_CASE(
     std::ranges::shuffle(bad, random);
     for (const auto shard : bad) {
       one_by_one.add(shard);
-      for (auto& place : places) place = one_by_one(place, locate);
+      for (auto& location : places) location = one_by_one(location, locate);
     }
     CHECK(one_by_one.bad() == at_once.bad());
     for (std::size_t i = 0; i < places.size(); ++i) {

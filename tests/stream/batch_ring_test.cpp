@@ -29,7 +29,7 @@ class stopped_while_preparing final : public mds::detail::batch_source {
 
   void announce(std::stop_token stop, mds::detail::unique_function<bool()> take,
                 mds::detail::unique_function<void(std::exception_ptr)> done) override {
-    if (!told_) told_.emplace(std::move(stop), told{this});
+    if (!on_stop_) on_stop_.emplace(std::move(stop), stop_handler{this});
     take();
     done(nullptr);
   }
@@ -47,7 +47,7 @@ class stopped_while_preparing final : public mds::detail::batch_source {
   }
 
  private:
-  struct told {
+  struct stop_handler {
     stopped_while_preparing* of;
     void operator()() const {
       of->stopping_.set_value();
@@ -56,7 +56,7 @@ class stopped_while_preparing final : public mds::detail::batch_source {
   };
 
   mutable std::promise<void> stopping_;
-  std::optional<std::stop_callback<told>> told_;
+  std::optional<std::stop_callback<stop_handler>> on_stop_;
 };
 
 TEST_CASE("a call for a batch that is under way when its ring ends is canceled") {

@@ -256,19 +256,19 @@ TEST_CASE("an epoch of which something is under way is not waited for, but by th
   CHECK(book.text() == "mmgg");
   CHECK(gone.stop_requested());
   CHECK_FALSE(it->others_gone().stop_possible());
-  bool told = false;
+  bool was_called = false;
   SECTION("the end of all is told at once if nothing is under way") {
-    it->close(nullptr, [&] { told = true; });
-    CHECK(told);
+    it->close(nullptr, [&] { was_called = true; });
+    CHECK(was_called);
   }
   SECTION("or when that has ended, which may be the current epoch") {
     const bool is_current = GENERATE(true, false);
     if (!is_current) it->leave(busy(2));
-    it->close(is_current ? busy(2) : nullptr, [&] { told = true; });
-    CHECK_FALSE(told);
+    it->close(is_current ? busy(2) : nullptr, [&] { was_called = true; });
+    CHECK_FALSE(was_called);
     ends[2]();
   }
-  CHECK(told);
+  CHECK(was_called);
   const std::string text = book.text();
   CHECK(std::ranges::count(text, 'g') == std::ranges::count(text, 'm'));
 }
@@ -357,7 +357,7 @@ TEST_CASE("epochs are begun, wanted, taken and left, and loaders end, at any mom
       return out;
     };
     std::vector<std::shared_ptr<std::atomic<bool>>> busy;  // when they were left: whether gone
-    std::list<std::stop_callback<std::function<void()>>> told;
+    std::list<std::stop_callback<std::function<void()>>> callbacks;
     const std::uint64_t epochs = 1 + random() % 20;
     for (std::uint64_t i = 0; i < epochs; ++i) {
       it.begin(key(i), [made, fails = "  mrfb"[random() % 6], is_busy = random() % 2 == 0] {
@@ -372,7 +372,7 @@ TEST_CASE("epochs are begun, wanted, taken and left, and loaders end, at any mom
       if (left && !left->is_idle()) busy.push_back(static_cast<feed&>(*left).gone);
       it->leave(std::move(left));
       const std::stop_token others_gone = it->others_gone();
-      told.emplace_back(others_gone, [&book, before = busy] {
+      callbacks.emplace_back(others_gone, [&book, before = busy] {
         if (!std::ranges::all_of(before, [](const auto& each) { return each->load(); }))
           ++book.wrong;
       });

@@ -61,11 +61,11 @@ TEST_CASE("batches, their shards and every next use agree with a search through 
     std::vector<std::uint64_t> sizes(1 + random() % 12);
     for (auto& size : sizes) size = 1 + random() % 20;
     const mds::detail::shard_locator locate(sizes);
-    const mds::world here{.nodes = 1 + random() % 2, .ranks_per_node = 1 + random() % 3};
-    mds::world rank = here;
-    rank.rank = random() % here.num_ranks();
+    const mds::world run_world{.nodes = 1 + random() % 2, .ranks_per_node = 1 + random() % 3};
+    mds::world rank = run_world;
+    rank.rank = random() % run_world.num_ranks();
     const std::uint64_t batch_size = 1 + random() % 5;
-    const std::uint64_t global = here.num_ranks() * batch_size;
+    const std::uint64_t global = run_world.num_ranks() * batch_size;
     const std::uint64_t batches = 1 + random() % 20;
     std::vector<std::int64_t> ids(batches * global);
     for (auto& id : ids)

@@ -122,13 +122,13 @@ TEST_CASE("rank_epoch_size counts what a rank reads in an epoch, padding not") {
       for (; world.rank < world.num_ranks(); ++world.rank) {
         INFO(mds::to_string(batching) << ", " << world.text() << ", rank " << world.rank);
         mds::loader<> loader(data.options(batching, world));
-        const std::uint64_t told = loader.rank_epoch_size();
+        const std::uint64_t promised = loader.rank_epoch_size();
         std::uint64_t read = 0;
         for (const auto& batch : loader.epoch()) {
           read += batch.real_size();
-          CHECK(loader.rank_epoch_size() == told);
+          CHECK(loader.rank_epoch_size() == promised);
         }
-        CHECK(read == told);
+        CHECK(read == promised);
       }
 }
 
@@ -259,18 +259,18 @@ TEST_CASE("what warnings say is left out is what no batch of the epoch has") {
   using namespace loop_test;
   const two_streams data;
   for (const auto batching : {mds::batching_method::stratified, mds::batching_method::per_stream}) {
-    std::string told;
+    std::string warnings;
     auto options = data.options(batching);
     options.num_canonical_nodes = 1;  // else one of the 57 samples is repeated
-    options.warn = [&told](const std::string& text) { told = text; };
+    options.warn = [&warnings](const std::string& text) { warnings = text; };
     mds::loader<> loader(options);
     std::vector<bool> seen(157);
     for (const auto& batch : loader.epoch())
       for (const std::int64_t id : batch.ids()) seen[static_cast<std::size_t>(id)] = true;
     for (const auto& [first, end] : {std::pair{0, 100}, std::pair{100, 157}}) {
       const auto missing = std::count(seen.begin() + first, seen.begin() + end, false);
-      INFO(told << ", missing " << missing);
-      CHECK(told.find(std::to_string(missing) + " of the " + std::to_string(end - first)) !=
+      INFO(warnings << ", missing " << missing);
+      CHECK(warnings.find(std::to_string(missing) + " of the " + std::to_string(end - first)) !=
             std::string::npos);
     }
   }

@@ -121,9 +121,9 @@ template <class Observer>
 using warned = typename watched<Observer>::template with<mds::any_store<warning_store>>;
 
 struct hearing {
-  std::vector<std::string>* told;
-  void operator()(const mds::observe::step&) const { told->push_back("step"); }
-  void operator()(const mds::observe::warning& what) const { told->push_back(what.text); }
+  std::vector<std::string>* heard;
+  void operator()(const mds::observe::step&) const { heard->push_back("step"); }
+  void operator()(const mds::observe::warning& what) const { heard->push_back(what.text); }
 };
 
 }  // namespace observers_test
@@ -154,17 +154,17 @@ TEST_CASE("an observer hears the warnings of the streams' stores") {
                                                       .local = data.dir / "cache",
                                                       .batch_size = 10,
                                                       .world = mds::world{}};
-  std::vector<std::string> told;
+  std::vector<std::string> heard;
   {
-    mds::loader<warned<hearing>> loader(options, {}, {&told});
-    CHECK(told == std::vector<std::string>{"opened", "read"});  // the index
+    mds::loader<warned<hearing>> loader(options, {}, {&heard});
+    CHECK(heard == std::vector<std::string>{"opened", "read"});  // the index
     for (const auto& batch : loader.epoch()) CHECK(batch.size() == 10);
   }
-  REQUIRE(told.size() == 2 + 10 + 10);
-  CHECK(told[2] == "read");  // before the step that waited for it
-  CHECK(told.back() == "step");
+  REQUIRE(heard.size() == 2 + 10 + 10);
+  CHECK(heard[2] == "read");  // before the step that waited for it
+  CHECK(heard.back() == "step");
 
-  told.clear();
+  heard.clear();
   mds::runtime threads(1);
   using both = mds::observe::all<hearing, mds::observe::json_lines>;
   const mds::loader_options others{.remote = options.remote,
@@ -173,32 +173,32 @@ TEST_CASE("an observer hears the warnings of the streams' stores") {
                                    .world = mds::world{}};
   auto opened = mds::async_open<mds::loader<warned<both>>>(
                     threads, others, asio::use_future, mds::transform::none{},
-                    both(hearing{&told}, mds::observe::json_lines(data.dir / "lines")))
+                    both(hearing{&heard}, mds::observe::json_lines(data.dir / "lines")))
                     .get();
-  CHECK(told == std::vector<std::string>{"opened", "read"});
+  CHECK(heard == std::vector<std::string>{"opened", "read"});
 }
 
 TEST_CASE("who reads at random names who is warned") {
   using namespace observers_test;
   const dataset data;
-  std::atomic<int> told = 0;
+  std::atomic<int> calls = 0;
   using policies = mds::policies<mds::any_store<warning_store>>;
   const mds::dataset<policies> samples({.remote = "warning:" + (data.dir / "data"),
                                         .local = data.dir / "cache",
-                                        .warn = [&](const std::string&) { ++told; }});
-  CHECK(told == 2);
+                                        .warn = [&](const std::string&) { ++calls; }});
+  CHECK(calls == 2);
 }
 
 TEST_CASE("warnings are kept for one who comes later, and passed on at once from then on") {
   mds::kept_warnings kept;
-  std::vector<std::string> told;
+  std::vector<std::string> heard;
   kept.add("a");
   kept.add("b");
-  CHECK(told.empty());
-  kept.pass_to([&](const std::string& text) { told.push_back(text); });
-  CHECK(told == std::vector<std::string>{"a", "b"});
+  CHECK(heard.empty());
+  kept.pass_to([&](const std::string& text) { heard.push_back(text); });
+  CHECK(heard == std::vector<std::string>{"a", "b"});
   kept.add("c");
-  CHECK(told == std::vector<std::string>{"a", "b", "c"});
+  CHECK(heard == std::vector<std::string>{"a", "b", "c"});
   kept.pass_to({});
 }
 

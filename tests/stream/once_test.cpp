@@ -229,12 +229,12 @@ TEST_CASE("once: packed rows have every sample one time, and as many batches on 
     std::vector<int> seen(37);
     std::string state;
     for (std::uint64_t rank = 0; rank < world.num_ranks(); ++rank) {
-      mds::world here = world;
-      here.rank = rank;
+      mds::world rank_world = world;
+      rank_world.rank = rank;
       mds::loader<packing> loader({.local = dir / "data",
                                    .global_batch_size = 12,
                                    .batching = mds::batching_method::once,
-                                   .world = here});
+                                   .world = rank_world});
       int batches = 0;
       for (const auto& batch : loader.epoch()) {
         ++batches;

@@ -35,11 +35,11 @@ using namespace std::chrono_literals;
 
 struct warnings {
   std::mutex* mutex;
-  std::vector<std::string>* told;
+  std::vector<std::string>* heard;
   void operator()(const mds::observe::step&) const {}
   void operator()(const mds::observe::warning& what) const {
     const std::lock_guard lock(*mutex);
-    told->push_back(what.text);
+    heard->push_back(what.text);
   }
 };
 
@@ -64,7 +64,7 @@ struct setting {
             .download_retry = 1};
   }
   [[nodiscard]] loader open(loader::options given) {
-    return loader(std::move(given), {}, warnings{&mutex, &told});
+    return loader(std::move(given), {}, warnings{&mutex, &heard});
   }
 
   void answer(connection& to, const scripted_request& request) const {
@@ -91,7 +91,7 @@ struct setting {
 
   const scratch dir{};
   std::mutex mutex{};
-  std::vector<std::string> told{};
+  std::vector<std::string> heard{};
   scripted_server server{
       [this](connection& to, const scripted_request& request) { answer(to, request); }};
 };
@@ -107,21 +107,21 @@ void read_epoch(loader& from) {
 
 TEST_CASE("a loader waits for a server that throttles and refuses, and its observer hears of it") {
   using namespace patience_test;
-  setting here;
+  setting fixture;
   std::mutex counting;
   std::map<std::string, int> requests;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
+  fixture.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
     const std::lock_guard lock(counting);
     const int number = ++requests[request.target];
     if (number > 2) return false;
     if (number == 2) return to.reset(), true;
     return to.answer("503 Slow down", "", "Retry-After: 0\r\n"), true;
   };
-  loader one = here.open(here.options());
+  loader one = fixture.open(fixture.options());
   {
-    const std::lock_guard lock(here.mutex);
-    REQUIRE_FALSE(here.told.empty());  // of the index
-    CHECK(here.told[0].find("a store has trouble") != std::string::npos);
+    const std::lock_guard lock(fixture.mutex);
+    REQUIRE_FALSE(fixture.heard.empty());  // of the index
+    CHECK(fixture.heard[0].find("a store has trouble") != std::string::npos);
   }
   read_epoch(one);
   CHECK(one.counters().requests_repeated >= 10);  // libcurl itself repeats some that were reset
@@ -130,21 +130,22 @@ TEST_CASE("a loader waits for a server that throttles and refuses, and its obser
 
 TEST_CASE("a transfer that hangs goes on behind its last byte, on another connection") {
   using namespace patience_test;
-  setting here;
+  setting fixture;
   std::atomic<int> hung = 0;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string& answer) {
+  fixture.trouble = [&](connection& to, const scripted_request& request,
+                        const std::string& answer) {
     if (request.target != "/data/shard.00003.mds" || hung++ > 0) return false;
     to.send(answer.substr(0, answer.size() - 50));
     to.wait(60s);
     return to.close(), true;
   };
-  auto options = here.options();
+  auto options = fixture.options();
   options.download_timeout = 5s;  // of a machine that stands still for a while, nothing hangs
-  loader one = here.open(options);
+  loader one = fixture.open(options);
   read_epoch(one);
   const std::string size = std::to_string(10 * 8 + 48);
   std::vector<std::string> ranges;
-  for (const scripted_request& each : here.server.requests())
+  for (const scripted_request& each : fixture.server.requests())
     if (each.target == "/data/shard.00003.mds") ranges.push_back(each.header("range"));
   CHECK(ranges == std::vector<std::string>{"bytes=0-" + size,
                                            "bytes=" + std::to_string(128 - 50) + "-" + size});
@@ -152,9 +153,10 @@ TEST_CASE("a transfer that hangs goes on behind its last byte, on another connec
 
 TEST_CASE("an index whose requests hang is asked for again, and goes on behind its last byte") {
   using namespace patience_test;
-  setting here;
+  setting fixture;
   std::atomic<int> sizes = 0, reads = 0;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string& answer) {
+  fixture.trouble = [&](connection& to, const scripted_request& request,
+                        const std::string& answer) {
     if (!request.target.ends_with("index.json")) return false;
     const bool reading = request.method == "GET";
     if ((reading ? reads : sizes)++ > 0) return false;
@@ -163,14 +165,14 @@ TEST_CASE("an index whose requests hang is asked for again, and goes on behind i
     if (reading) to.close();
     return reading;
   };
-  auto options = here.options();
+  auto options = fixture.options();
   options.download_timeout = 5s;
-  loader one = here.open(options);
+  loader one = fixture.open(options);
   read_epoch(one);
   std::vector<std::string> asked;
-  for (const scripted_request& each : here.server.requests())
+  for (const scripted_request& each : fixture.server.requests())
     if (each.target == "/data/index.json") asked.push_back(each.method + each.header("range"));
-  const auto size = std::filesystem::file_size(here.dir / "data/index.json");
+  const auto size = std::filesystem::file_size(fixture.dir / "data/index.json");
   const auto range = [&](std::uintmax_t from) {
     return "GETbytes=" + std::to_string(from) + "-" + std::to_string(size - 1);
   };
@@ -179,25 +181,25 @@ TEST_CASE("an index whose requests hang is asked for again, and goes on behind i
 
 TEST_CASE("a server that stays out of order is an error of the loop when the patience is spent") {
   using namespace patience_test;
-  setting here;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
+  setting fixture;
+  fixture.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
     if (request.target.ends_with("index.json")) return false;
     return to.answer("503 Slow down", ""), true;
   };
-  auto options = here.options();
+  auto options = fixture.options();
   options.patience = 300ms;
-  loader one = here.open(options);
+  loader one = fixture.open(options);
   support::expect_error([&] { read_epoch(one); }, mds::errc::unavailable,
                         {"503", "shard 0", "times within"});
 }
 
 TEST_CASE("a distant store is asked by many requests at a time, whatever the number of cores") {
   using namespace patience_test;
-  setting here(100);
+  setting fixture(100);
   std::atomic<int> now = 0, most = 0;
   constexpr int many = 7;  // it was four
   const auto end = std::chrono::steady_clock::now() + 60s;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
+  fixture.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
     const int with_this = ++now;
     for (int seen = most; seen < with_this && !most.compare_exchange_weak(seen, with_this);) {
     }
@@ -208,22 +210,22 @@ TEST_CASE("a distant store is asked by many requests at a time, whatever the num
     --now;
     return false;
   };
-  auto options = here.options();
+  auto options = fixture.options();
   options.threads = 1;
-  loader one = here.open(options);
+  loader one = fixture.open(options);
   read_epoch(one);
   CHECK(most >= many);
 }
 
 TEST_CASE("a loader says what its next batch waits for, while another thread waits for it") {
   using namespace patience_test;
-  setting here;
+  setting fixture;
   std::atomic<bool> released = false;
-  here.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
+  fixture.trouble = [&](connection& to, const scripted_request& request, const std::string&) {
     while (request.target == "/data/shard.00001.mds" && !released) to.wait(5ms);
     return false;
   };
-  loader one = here.open(here.options());
+  loader one = fixture.open(fixture.options());
   CHECK(one.waits_for() == "nothing: no epoch has begun");
   std::size_t batches = 0;
   std::atomic<bool> ended = false;

@@ -121,9 +121,9 @@ struct backwards {
     [[nodiscard]] std::uint64_t size() const { return units_.size(); }
     void read(std::uint64_t first, std::span<std::int64_t> out) const {
       for (std::size_t i = 0; i < out.size(); ++i) {
-        const std::uint64_t place = units_.size() - 1 - first - i;
-        const std::size_t unit = units_.unit_of(place);
-        units_.fill(unit, place - units_.begin(unit), out.subspan(i, 1));
+        const std::uint64_t position = units_.size() - 1 - first - i;
+        const std::size_t unit = units_.unit_of(position);
+        units_.fill(unit, position - units_.begin(unit), out.subspan(i, 1));
       }
     }
 

@@ -127,9 +127,9 @@ std::vector<row> rows_of(const Batch& batch) {
   return out;
 }
 
-using place = std::pair<std::uint64_t, std::uint64_t>;  // epoch and batch
+using batch_key = std::pair<std::uint64_t, std::uint64_t>;  // epoch and batch
 /// Of each sample of each global batch its results, in their order.
-using results = std::map<std::pair<place, std::int64_t>, std::vector<row>>;
+using results = std::map<std::pair<batch_key, std::int64_t>, std::vector<row>>;
 
 constexpr std::uint64_t full_batches = dataset::samples / dataset::global_batch;
 
@@ -141,11 +141,12 @@ void go_on(Loader& loader, const std::string& state) {
 
 /// What a loader without the transform reads in so many batches, by batch.
 template <class Collator>
-std::map<place, std::vector<std::int64_t>> ids_read(const mds::loader_options& options,
-                                                    const std::string& state, std::size_t most) {
+std::map<batch_key, std::vector<std::int64_t>> ids_read(const mds::loader_options& options,
+                                                        const std::string& state,
+                                                        std::size_t most) {
   mds::loader<mds::policies<rows, Collator>> loader(options);
   go_on(loader, state);
-  std::map<place, std::vector<std::int64_t>> out;
+  std::map<batch_key, std::vector<std::int64_t>> out;
   for (const auto& batch : loader.epoch()) {
     out[{batch.epoch(), batch.number()}].assign(batch.ids().begin(), batch.ids().end());
     if (--most == 0) break;
@@ -163,7 +164,7 @@ void read(const mds::loader_options& options, std::string& state, std::size_t mo
   mds::result_counts expected;
   std::size_t batches = 0;
   for (const auto& batch : loader.epoch()) {
-    const place at{batch.epoch(), batch.number()};
+    const batch_key at{batch.epoch(), batch.number()};
     const auto got = rows_of(batch);
     auto next = got.begin();
     for (const std::int64_t id : samples.at(at)) {

@@ -47,16 +47,16 @@ struct datasets {
 };
 
 /// Ranks on nodes, and how many of them have the same samples.
-struct place {
+struct layout {
   std::uint64_t nodes, ranks, copies;
   [[nodiscard]] mds::world world(std::uint64_t rank = 0) const {
     return {.nodes = nodes, .ranks_per_node = ranks, .rank = rank};
   }
   [[nodiscard]] mds::world distinct() const { return world().replicate(copies); }
 };
-constexpr place places[] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {3, 1, 1}, {1, 3, 1}, {4, 1, 1},
-                            {2, 2, 1}, {1, 4, 1}, {2, 3, 1}, {3, 2, 1}, {6, 1, 1}, {1, 6, 1},
-                            {2, 2, 2}, {1, 4, 2}, {3, 2, 2}, {4, 3, 3}, {2, 4, 4}};
+constexpr layout layouts[] = {{1, 1, 1}, {2, 1, 1}, {1, 2, 1}, {3, 1, 1}, {1, 3, 1}, {4, 1, 1},
+                              {2, 2, 1}, {1, 4, 1}, {2, 3, 1}, {3, 2, 1}, {6, 1, 1}, {1, 6, 1},
+                              {2, 2, 2}, {1, 4, 2}, {3, 2, 2}, {4, 3, 3}, {2, 4, 4}};
 
 class draws {
  public:
@@ -67,7 +67,7 @@ class draws {
   T one_of(std::initializer_list<T> values) {
     return values.begin()[below(values.size())];
   }
-  place any_place() { return places[below(std::size(places))]; }
+  layout any_layout() { return layouts[below(std::size(layouts))]; }
 
   mds::stream_weight weight(bool relative) {
     if (relative) return {.proportion = one_of({0.2, 0.5, 1.0, 1.7})};
@@ -129,7 +129,7 @@ using batches = std::map<std::pair<std::uint64_t, std::uint64_t>, std::multiset<
 
 /// Whether ranks have parts of one size in every batch. Otherwise some get no batch of the last
 /// global one, as in Python, and states of its end differ.
-bool has_equal_ranks(const options& how, const place& where, std::uint64_t canonical) {
+bool has_equal_ranks(const options& how, const layout& where, std::uint64_t canonical) {
   const std::uint64_t nodes = where.distinct().nodes;
   if (how.batching == method::device_per_stream) return false;
   return how.batching != method::random ||
@@ -138,7 +138,7 @@ bool has_equal_ranks(const options& how, const place& where, std::uint64_t canon
 
 /// Every distinct rank reads on from `state` until epoch `epochs` comes next, or, of the first
 /// rank, for so many batches.
-batches read(options how, const place& where, std::string& state, std::uint64_t most = 1'000'000,
+batches read(options how, const layout& where, std::string& state, std::uint64_t most = 1'000'000,
              mds::accept accepted = mds::accept::nothing) {
   batches out;
   const std::string from = state;
@@ -166,7 +166,7 @@ batches read(options how, const place& where, std::string& state, std::uint64_t 
 }
 
 /// What a run reads, or nothing where it is refused.
-std::optional<batches> try_read(const options& how, const place& where, std::string& state,
+std::optional<batches> try_read(const options& how, const layout& where, std::string& state,
                                 std::uint64_t most = 1'000'000,
                                 mds::accept accepted = mds::accept::nothing) {
   try {
@@ -181,7 +181,7 @@ std::optional<batches> try_read(const options& how, const place& where, std::str
 /// One run in its first world, with canonical nodes, and what every other has to read.
 class uninterrupted {
  public:
-  uninterrupted(options how, const place& first) : how_(std::move(how)), first_(first) {
+  uninterrupted(options how, const layout& first) : how_(std::move(how)), first_(first) {
     std::string state;
     const auto all = try_read(how_, first_, state);
     if (!all) return;
@@ -204,7 +204,7 @@ class uninterrupted {
   [[nodiscard]] std::uint64_t size() const { return whole_.size(); }
 
   /// Whether the run can not go on there: the nodes do not suit the canonical ones.
-  [[nodiscard]] bool refuses(const place& other) const {
+  [[nodiscard]] bool refuses(const layout& other) const {
     const mds::world there = other.distinct();
     if (how_.batching == method::device_per_stream)
       return !(there == first_.distinct());  // each world has an order of its own
@@ -220,7 +220,7 @@ class uninterrupted {
   }
 
   /// Holds what a run has read that stopped and went on against the whole.
-  void check(const batches& got, const place& last) const {
+  void check(const batches& got, const layout& last) const {
     INFO("then on " << last.nodes << " x " << last.ranks << ", copies " << last.copies);
     if (!repeats()) {
       REQUIRE(got == whole_);
@@ -232,13 +232,13 @@ class uninterrupted {
       // With drop_last, the last batch is one only where ranks fill it.
       if (how_.drop_last && !is_full && !got.contains(where)) continue;
       REQUIRE(got.contains(where));
-      const auto& here = got.at(where);
+      const auto& found = got.at(where);
       if (is_full) {
-        REQUIRE(here == ids);
+        REQUIRE(found == ids);
       } else {
-        REQUIRE(std::ranges::includes(here, ids));
-        REQUIRE(here.size() <= global_batch);
-        if (how_.drop_last) REQUIRE(here.size() == global_batch);
+        REQUIRE(std::ranges::includes(found, ids));
+        REQUIRE(found.size() <= global_batch);
+        if (how_.drop_last) REQUIRE(found.size() == global_batch);
       }
     }
     for (const auto& [where, ids] : got) REQUIRE(alone_.contains(where));
@@ -255,7 +255,7 @@ class uninterrupted {
   }
 
   options how_;
-  place first_;
+  layout first_;
   std::uint64_t canonical_ = 1, samples_ = 0, full_ = 0;
   batches whole_, alone_;
 };
@@ -288,7 +288,7 @@ TEST_CASE("runs of any mix that stop anywhere go on with the batches of one that
   std::uint64_t went_on = 0;
   for (std::uint64_t i = 0; i < 60 * times(); ++i) {
     options drawn = random.mix(data);
-    const place first = random.any_place();
+    const layout first = random.any_layout();
     std::ostringstream about;
     describe(drawn, about);
     CAPTURE(i, about.str(), first.nodes, first.ranks, first.copies);
@@ -298,7 +298,7 @@ TEST_CASE("runs of any mix that stop anywhere go on with the batches of one that
     options how = run.how();
     batches got = read(how, first, state, random.below(run.size() + 1));
     for (int stops = 0; stops < 3; ++stops) {
-      const place next = random.one_in(3) ? first : random.any_place();
+      const layout next = random.one_in(3) ? first : random.any_layout();
       CAPTURE(stops, next.nodes, next.ranks, next.copies, state);
       how.num_workers = 1 + random.below(3);
       const bool refuses = run.refuses(next);
@@ -338,7 +338,7 @@ TEST_CASE("streams that begin anew with another batch size or method are the sam
       how.batching = how.batching == method::stratified ? method::per_stream : method::stratified;
     std::ostringstream about;
     describe(how, about);
-    const place first = random.any_place();
+    const layout first = random.any_layout();
     CAPTURE(i, about.str(), same_size, first.nodes, first.ranks, first.copies);
     std::string state;
     if (!try_read(before, first, state, random.below(6))) continue;
@@ -347,7 +347,7 @@ TEST_CASE("streams that begin anew with another batch size or method are the sam
     std::string ended = state;
     const auto alone = try_read(how, {1, 1, 1}, ended, 1'000'000, accepted);
     for (int worlds = 0; worlds < 2; ++worlds) {
-      const place next = random.any_place(), then = random.any_place();
+      const layout next = random.any_layout(), then = random.any_layout();
       CAPTURE(next.nodes, next.ranks, next.copies, then.nodes, then.ranks, then.copies);
       std::string there = state;
       auto got = try_read(how, next, there, random.below(6), accepted);

@@ -30,12 +30,12 @@ struct samples {
     if (count % 20 != 0) sizes.push_back(count % 20);
     support::write_plain_dataset(dir / "data", sizes);
   }
-  [[nodiscard]] mds::loader<>::options options(const mds::world& here,
+  [[nodiscard]] mds::loader<>::options options(const mds::world& run_world,
                                                std::uint64_t global_batch = 24) const {
     return {.streams = {{.local = dir / "data"}},
             .global_batch_size = global_batch,
             .shuffle_block_size = 100,
-            .world = here};
+            .world = run_world};
   }
 };
 
@@ -62,8 +62,8 @@ TEST_CASE("a state from the end of an epoch is finished in any world") {
     const samples data(count);
     for (const auto nodes : {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(4)})
       for (const mds::world& before : worlds) {
-        const auto at = [&](const mds::world& here) {
-          auto options = data.options(here);
+        const auto at = [&](const mds::world& run_world) {
+          auto options = data.options(run_world);
           options.num_canonical_nodes = nodes;
           options.shuffle_algo = "naive";
           return options;
@@ -129,8 +129,8 @@ TEST_CASE("a world that could not begin an epoch goes on with one that another b
 TEST_CASE("drop_last: an epoch can be a batch longer on more ranks, which fill it by repeats") {
   using namespace run_order_test;
   const samples data(117);
-  const auto at = [&](const mds::world& here) {
-    auto options = data.options(here, 12);
+  const auto at = [&](const mds::world& run_world) {
+    auto options = data.options(run_world, 12);
     options.num_canonical_nodes = 1;
     options.drop_last = true;
     return options;
@@ -226,8 +226,8 @@ TEST_CASE("more ranks than samples: repeated as in Python, or refused before tra
     refused(options, {"9 samples", "8 nodes"});
   }
   SECTION("a state whose canonical nodes do not suit") {
-    const auto plain = [&](const mds::world& here) {
-      auto options = five.options(here);
+    const auto plain = [&](const mds::world& run_world) {
+      auto options = five.options(run_world);
       options.shuffle = false;
       return options;
     };

@@ -29,8 +29,8 @@ using scratch_directory::scratch;
 using policies = mds::policies<mds::schema<mds::column<"id", mds::int_>>,
                                mds::any_store<mds::store::local, mds::store::http>>;
 
-struct place {
-  place() { support::write_plain_dataset(dir / "data", {1000, 1000, 3}); }
+struct setting {
+  setting() { support::write_plain_dataset(dir / "data", {1000, 1000, 3}); }
 
   [[nodiscard]] mds::dataset<policies> open(std::uint64_t cost) const {
     return mds::dataset<policies>({.remote = server.url() + "/data",
@@ -48,23 +48,23 @@ struct place {
 };
 
 TEST_CASE("a sample of a large shard is read by itself, until the shard is cheaper") {
-  const place here;
-  const auto data = here.open(1000);
+  const setting fixture;
+  const auto data = fixture.open(1000);
   // A shard of 12,008 bytes: six times 2 x 1000 + 20 bytes, no more.
   for (std::uint64_t i = 0; i < 6; ++i)
     CHECK(data[i * 199].get<"id">() == static_cast<std::int64_t>(i * 199));
-  CHECK_FALSE(here.is_cached(0));
+  CHECK_FALSE(fixture.is_cached(0));
   CHECK(data.counters().shards_fetched == 0);
   CHECK(data[999].get<"id">() == 999);
-  CHECK(here.is_cached(0));
+  CHECK(fixture.is_cached(0));
   for (std::uint64_t i = 0; i < 1000; i += 97)
     CHECK(data[i].get<"id">() == static_cast<std::int64_t>(i));
   CHECK(data.counters().shards_fetched == 1);
   // Another shard has its own account, and a tiny one is dearer in parts.
   CHECK(data.async_get(1999, asio::use_future).get()->get<"id">() == 1999);
-  CHECK_FALSE(here.is_cached(1));
+  CHECK_FALSE(fixture.is_cached(1));
   CHECK(data[2001].get<"id">() == 2001);
-  CHECK(here.is_cached(2));
+  CHECK(fixture.is_cached(2));
   const auto sample = data[1500];
   CHECK(sample.bytes().size() == 8);
   const auto copy = sample;
@@ -73,8 +73,8 @@ TEST_CASE("a sample of a large shard is read by itself, until the shard is cheap
 }
 
 TEST_CASE("many threads read samples by ranges") {
-  const place here;
-  const auto data = here.open(300);
+  const setting fixture;
+  const auto data = fixture.open(300);
   std::vector<std::thread> threads;
   std::atomic<int> right{0};
   for (std::uint64_t t = 0; t < 4; ++t) {
@@ -89,14 +89,14 @@ TEST_CASE("many threads read samples by ranges") {
 }
 
 TEST_CASE("offsets that do not fit, and shards that are not there, are errors with their place") {
-  const place here;
-  const std::string path = here.dir / "data/shard.00001.mds";
+  const setting fixture;
+  const std::string path = fixture.dir / "data/shard.00001.mds";
   {
     std::fstream shard(path, std::ios::in | std::ios::out | std::ios::binary);
     shard.seekp(4 + 4 * 500);
     shard.write("\xff\xff\xff\x7f\x01\x00\x00\x00", 8);
   }
-  const auto data = here.open(100);
+  const auto data = fixture.open(100);
   support::expect_error([&] { (void)data[1500]; }, mds::errc::corrupt,
                         {"shard 1", "sample 500", "offsets"});
   CHECK(data[1498].get<"id">() == 1498);

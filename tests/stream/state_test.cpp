@@ -61,14 +61,14 @@ TEST_CASE("a state of Python has no identity, and may lack the initial nodes") {
 }
 
 TEST_CASE("a state of another run is refused by field and values") {
-  const mds::run_identity here = *state_test::example().identity;
+  const mds::run_identity this_run = *state_test::example().identity;
   const auto refused = [&](auto change, std::initializer_list<std::string_view> pieces) {
-    mds::run_identity saved = here;
+    mds::run_identity saved = this_run;
     change(saved);
-    support::expect_error([&] { mds::require_same_run(saved, here); }, mds::errc::state_mismatch,
-                          pieces);
+    support::expect_error([&] { mds::require_same_run(saved, this_run); },
+                          mds::errc::state_mismatch, pieces);
   };
-  mds::require_same_run(here, here);
+  mds::require_same_run(this_run, this_run);
   refused([](auto& id) { id.dataset = 1; },
           {"another dataset", "1000 samples, as then", "accept::dataset"});
   refused([](auto& id) { id.dataset = 1, id.epoch_size = 900; },

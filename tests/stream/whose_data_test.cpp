@@ -60,11 +60,11 @@ ids_list stream(const std::string& remote, const std::string& local, std::size_t
 }
 
 std::vector<std::string> warnings_of(const std::string& remote, const std::string& local) {
-  std::vector<std::string> told;
+  std::vector<std::string> warnings;
   const mds::dataset<> data({.remote = remote,
                              .local = local,
-                             .warn = [&](const std::string& text) { told.push_back(text); }});
-  return told;
+                             .warn = [&](const std::string& text) { warnings.push_back(text); }});
+  return warnings;
 }
 
 TEST_CASE("a cache directory of one dataset is refused to another") {
@@ -98,9 +98,9 @@ TEST_CASE("of a dataset that was rewritten with equal sizes no old sample is str
   CHECK(stream(dir / "data", dir / "cache", 8).size() == 80);
   CHECK(warnings_of(dir / "data", dir / "cache").empty());
   write(dir / "data", 1000, hashed);
-  const std::vector<std::string> told = warnings_of(dir / "data", dir / "cache");
-  REQUIRE(told.size() == 1);
-  CHECK(told.front().find("rewritten") != std::string::npos);
+  const std::vector<std::string> warnings = warnings_of(dir / "data", dir / "cache");
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings.front().find("rewritten") != std::string::npos);
   CHECK(stream(dir / "data", dir / "cache") == range(1000));
   CHECK(warnings_of(dir / "data", dir / "cache").empty());
 }

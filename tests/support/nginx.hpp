@@ -72,21 +72,21 @@ class nginx {
   }
 
   void write_configuration(const std::filesystem::path& data) const {
-    const std::string here = state_.string();
+    const std::string directory = state_.string();
     std::ofstream file(state_ / "nginx.conf");
-    file << "daemon off; master_process off; pid " << here << "/pid; error_log " << here
+    file << "daemon off; master_process off; pid " << directory << "/pid; error_log " << directory
          << "/error.log;\nevents { worker_connections 512; }\nhttp { access_log off; "
             "default_type application/octet-stream; sendfile on; keepalive_requests 1000000; "
             "client_max_body_size 0;\n";
     for (const char* kind : {"client_body", "proxy", "fastcgi", "uwsgi", "scgi"}) {
-      file << kind << "_temp_path " << here << "/tmp;";
+      file << kind << "_temp_path " << directory << "/tmp;";
     }
     file << "\nserver { listen 127.0.0.1:" << port_ << (options_.tls ? " ssl" : "")
          << (options_.http2 ? " http2" : "") << ";\n"
          << options_.lines;
     if (options_.takes_files) file << "dav_methods PUT DELETE; create_full_put_path on;\n";
     if (options_.tls) {
-      file << "ssl_certificate " << ca_file() << "; ssl_certificate_key " << here
+      file << "ssl_certificate " << ca_file() << "; ssl_certificate_key " << directory
            << "/server.key;\n";
     }
     // Beside the files themselves: as servers without ranges and without HEAD have them.

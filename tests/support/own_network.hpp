@@ -69,8 +69,8 @@ class own_network {
     std::_Exit(77);
   }
 
-  static void lay_over(const std::string& file, const char* place) {
-    if (::mount(file.c_str(), place, nullptr, MS_BIND, nullptr) != 0) skip(place);
+  static void lay_over(const std::string& file, const char* path) {
+    if (::mount(file.c_str(), path, nullptr, MS_BIND, nullptr) != 0) skip(path);
   }
 
   static void control(unsigned long verb, ifreq& request) {

@@ -18,7 +18,7 @@ namespace support {
 
 struct complaint {
   std::string_view reference;              // a piece of its message
-  std::array<std::string_view, 4> here{};  // one of these has to stand in ours
+  std::array<std::string_view, 4> ours{};  // one of these has to stand in ours
 };
 
 inline constexpr std::array complaints{
@@ -63,7 +63,7 @@ void expect_same_refusal(F&& run, const nlohmann::json& refused) {
   for (const complaint& each : complaints) {
     if (message.find(each.reference) == std::string::npos) continue;
     known = true;
-    for (const std::string_view piece : each.here)
+    for (const std::string_view piece : each.ours)
       same = same || (!piece.empty() && text.find(piece) != std::string::npos);
   }
   CHECK(known);

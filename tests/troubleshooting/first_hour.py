@@ -38,13 +38,13 @@ def own_network():
         fcntl.ioctl(control, 0x8914, request)
 
 
-class Here:
+class Setting:
     """Where one mistake is made: a directory, the tool, servers."""
 
     def __init__(self, program, work):
         self.program, self.work, self.ports = program, work, {}
 
-    def told(self, *words, status=1, before=(), **variables):
+    def error(self, *words, status=1, before=(), **variables):
         """The error that the command prints with these variables alone, without its first words."""
         env = {"HOME": str(self.work), "AWS_EC2_METADATA_DISABLED": "true", "NO_GCE_CHECK": "true"} | variables
         done = subprocess.run([*before, self.program, *map(str, words)], env=env, text=True, capture_output=True, timeout=120)
@@ -64,7 +64,7 @@ class Here:
     def streamed(self, status=1, before=(), variables=(), **config):
         """The error of a training run with this configuration."""
         (self.work / "run.json").write_text(json.dumps({"batch_size": 4} | config))
-        return self.told("stream", "--config", self.work / "run.json", "--patience", 0, status=status, before=before, **dict(variables))
+        return self.error("stream", "--config", self.work / "run.json", "--patience", 0, status=status, before=before, **dict(variables))
 
     def dataset(self, name="dataset", of="text_default"):
         shutil.copytree(golden / of / "data", self.work / name)
@@ -120,7 +120,7 @@ class Here:
         """What `cat` says of an S3 server that answers so."""
         body = f"<Error><Code>{code}</Code><Message>{message}</Message>{more}</Error>"
         with self.server(status, body, **headers) as endpoint:
-            return self.told("copy", url, self.work / "out", "--patience", 0,
+            return self.error("copy", url, self.work / "out", "--patience", 0,
                              **{"S3_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1"} | (keys if variables is None else variables))
 
     def certificate(self):
@@ -131,10 +131,10 @@ class Here:
         return paths
 
     def mounted(self, name, options):
-        place = self.work / name
-        place.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", place], check=True)
-        return place
+        directory = self.work / name
+        directory.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", directory], check=True)
+        return directory
 
 
 mistakes = {}
@@ -144,7 +144,7 @@ def mistake(title, by_libcurl=False):
     """Adds what makes one. `by_libcurl`: the message ends with words of libcurl's, which differ between its versions."""
 
     def add(function):
-        mistakes[title] = (lambda here: re.sub(r"\): .*", "): …", function(here))) if by_libcurl else function
+        mistakes[title] = (lambda setting: re.sub(r"\): .*", "): …", function(setting))) if by_libcurl else function
         return function
 
     return add
@@ -152,250 +152,250 @@ def mistake(title, by_libcurl=False):
 
 # The network.
 @mistake("No DNS, or a name with a typing error", by_libcurl=True)
-def _(here):
-    return here.told("copy", "https://data.exmaple.com/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    return setting.error("copy", "https://data.exmaple.com/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("Nothing listens there: a wrong port, a firewall that refuses", by_libcurl=True)
-def _(here):
+def _(setting):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        here.ports[port] = "storage.example:9000"
-        return here.told("copy", f"http://127.0.0.1:{port}/c4/index.json", here.work / "out", "--patience", 0)
+        setting.ports[port] = "storage.example:9000"
+        return setting.error("copy", f"http://127.0.0.1:{port}/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("A network without a way out, where a proxy is needed", by_libcurl=True)
-def _(here):
-    return here.told("copy", "https://203.0.113.7/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    return setting.error("copy", "https://203.0.113.7/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("The proxy's name is wrong", by_libcurl=True)
-def _(here):
-    return here.told("copy", "https://data.example/c4/index.json", here.work / "out", "--patience", 0,
+def _(setting):
+    return setting.error("copy", "https://data.example/c4/index.json", setting.work / "out", "--patience", 0,
                      https_proxy="http://proxy.exmaple:3128")
 
 
 @mistake("The proxy wants a password", by_libcurl=True)
-def _(here):
-    with here.server(407, name="proxy.example:3128", Proxy_Authenticate="Basic realm=x") as proxy:
-        return here.told("copy", "https://data.example/c4/index.json", here.work / "out", "--patience", 0, https_proxy=proxy)
+def _(setting):
+    with setting.server(407, name="proxy.example:3128", Proxy_Authenticate="Basic realm=x") as proxy:
+        return setting.error("copy", "https://data.example/c4/index.json", setting.work / "out", "--patience", 0, https_proxy=proxy)
 
 
 @mistake("A certificate that nobody here trusts: a proxy that inspects TLS, a private authority", by_libcurl=True)
-def _(here):
-    with here.server(200, tls=here.certificate()) as url:
-        return here.told("copy", url + "/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    with setting.server(200, tls=setting.certificate()) as url:
+        return setting.error("copy", url + "/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("http where the server speaks https", by_libcurl=True)
-def _(here):
-    with here.server(200, tls=here.certificate()) as url:
-        return here.told("copy", url.replace("https", "http") + "/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    with setting.server(200, tls=setting.certificate()) as url:
+        return setting.error("copy", url.replace("https", "http") + "/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("https where the server speaks http", by_libcurl=True)
-def _(here):
-    with here.server(200) as url:
-        return here.told("copy", url.replace("http", "https") + "/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    with setting.server(200) as url:
+        return setting.error("copy", url.replace("http", "https") + "/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("A file of authorities that is not there", by_libcurl=True)
-def _(here):
-    with here.server(200, tls=here.certificate()) as url:
-        return here.told("copy", url + "/c4/index.json", here.work / "out", "--patience", 0, SSL_CERT_FILE="/etc/ca-of-mine.pem")
+def _(setting):
+    with setting.server(200, tls=setting.certificate()) as url:
+        return setting.error("copy", url + "/c4/index.json", setting.work / "out", "--patience", 0, SSL_CERT_FILE="/etc/ca-of-mine.pem")
 
 
 # Buckets and keys.
 @mistake("No such bucket")
-def _(here):
-    return here.s3(404, "NoSuchBucket", "The specified bucket does not exist")
+def _(setting):
+    return setting.s3(404, "NoSuchBucket", "The specified bucket does not exist")
 
 
 @mistake("No such object, or a dataset in another place")
-def _(here):
-    return here.s3(404, "NoSuchKey", "The specified key does not exist.")
+def _(setting):
+    return setting.s3(404, "NoSuchKey", "The specified key does not exist.")
 
 
 @mistake("A bucket in another region that does not say which")
-def _(here):
-    return here.s3(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.")
+def _(setting):
+    return setting.s3(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using the specified endpoint.")
 
 
 @mistake("Credentials without the right to read here")
-def _(here):
-    return here.s3(403, "AccessDenied", "Access Denied")
+def _(setting):
+    return setting.s3(403, "AccessDenied", "Access Denied")
 
 
 @mistake("No credentials at all")
-def _(here):
-    return here.s3(403, "AccessDenied", "Access Denied", variables={})
+def _(setting):
+    return setting.s3(403, "AccessDenied", "Access Denied", variables={})
 
 
 @mistake("Credentials that the service does not know")
-def _(here):
-    return here.s3(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
+def _(setting):
+    return setting.s3(403, "InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.")
 
 
 @mistake("A wrong secret")
-def _(here):
-    return here.s3(403, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided.")
+def _(setting):
+    return setting.s3(403, "SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided.")
 
 
 @mistake("An expired token")
-def _(here):
-    return here.s3(400, "ExpiredToken", "The provided token has expired.", variables=keys | {"AWS_SESSION_TOKEN": secret})
+def _(setting):
+    return setting.s3(400, "ExpiredToken", "The provided token has expired.", variables=keys | {"AWS_SESSION_TOKEN": secret})
 
 
 @mistake("This machine's clock is off, and the server's date does not help")
-def _(here):
-    return here.s3(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
+def _(setting):
+    return setting.s3(403, "RequestTimeTooSkewed", "The difference between the request time and the current time is too large.")
 
 
 @mistake("A profile that is not in ~/.aws")
-def _(here):
-    here.file(".aws/credentials", f"[default]\naws_access_key_id = a\naws_secret_access_key = {secret}\n")
-    return here.told("copy", "s3://bucket/c4/index.json", here.work / "out", "--patience", 0, AWS_PROFILE="trainnig")
+def _(setting):
+    setting.file(".aws/credentials", f"[default]\naws_access_key_id = a\naws_secret_access_key = {secret}\n")
+    return setting.error("copy", "s3://bucket/c4/index.json", setting.work / "out", "--patience", 0, AWS_PROFILE="trainnig")
 
 
 @mistake("A file of Google credentials that is something else")
-def _(here):
-    key = here.file("key.json", f"private_key: {secret}\n")
-    return here.told("copy", "gs://bucket/c4/index.json", here.work / "out", "--patience", 0, GOOGLE_APPLICATION_CREDENTIALS=str(key))
+def _(setting):
+    key = setting.file("key.json", f"private_key: {secret}\n")
+    return setting.error("copy", "gs://bucket/c4/index.json", setting.work / "out", "--patience", 0, GOOGLE_APPLICATION_CREDENTIALS=str(key))
 
 
 @mistake("A file of Google credentials that is not there")
-def _(here):
-    return here.told("copy", "gs://bucket/c4/index.json", here.work / "out", "--patience", 0,
+def _(setting):
+    return setting.error("copy", "gs://bucket/c4/index.json", setting.work / "out", "--patience", 0,
                      GOOGLE_APPLICATION_CREDENTIALS="/etc/google/key.json")
 
 
 @mistake("An Azure account key that was cut off when it was copied")
-def _(here):
-    return here.told("copy", "azure://account.blob.core.windows.net/box/c4/index.json", here.work / "out", "--patience", 0,
+def _(setting):
+    return setting.error("copy", "azure://account.blob.core.windows.net/box/c4/index.json", setting.work / "out", "--patience", 0,
                      AZURE_ACCOUNT_NAME="account", AZURE_ACCOUNT_ACCESS_KEY=secret + "!")
 
 
 @mistake("An Azure signed query that has expired")
-def _(here):
+def _(setting):
     body = "<Error><Code>AuthenticationFailed</Code><Message>Server failed to authenticate the request.</Message></Error>"
-    with here.server(403, body) as endpoint:
+    with setting.server(403, body) as endpoint:
         text = f"AccountName=account;BlobEndpoint={endpoint};SharedAccessSignature=sv=2020-08-04&se=2021-01-01&sig={secret}"
-        return here.told("copy", "azure://box/c4/index.json", here.work / "out", "--patience", 0, AZURE_STORAGE_CONNECTION_STRING=text)
+        return setting.error("copy", "azure://box/c4/index.json", setting.work / "out", "--patience", 0, AZURE_STORAGE_CONNECTION_STRING=text)
 
 
 @mistake("A private dataset of the Hub without a token")
-def _(here):
-    with here.server(401, '{"error":"Repository Not Found"}', X_Error_Code="RepoNotFound",
+def _(setting):
+    with setting.server(401, '{"error":"Repository Not Found"}', X_Error_Code="RepoNotFound",
                      X_Error_Message="Repository Not Found") as endpoint:
-        return here.told("copy", "hf://datasets/org/name/c4/index.json", here.work / "out", "--patience", 0, HF_ENDPOINT=endpoint)
+        return setting.error("copy", "hf://datasets/org/name/c4/index.json", setting.work / "out", "--patience", 0, HF_ENDPOINT=endpoint)
 
 
 @mistake("Databricks without a workspace")
-def _(here):
-    return here.told("copy", "dbfs:/Volumes/main/a/b/index.json", here.work / "out", "--patience", 0, DATABRICKS_TOKEN=secret)
+def _(setting):
+    return setting.error("copy", "dbfs:/Volumes/main/a/b/index.json", setting.work / "out", "--patience", 0, DATABRICKS_TOKEN=secret)
 
 
 @mistake("OCI without a region")
-def _(here):
-    return here.told("copy", "oci://bucket@namespace/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    return setting.error("copy", "oci://bucket@namespace/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 @mistake("A scheme that is not known")
-def _(here):
-    return here.told("copy", "gcs://bucket/c4/index.json", here.work / "out", "--patience", 0)
+def _(setting):
+    return setting.error("copy", "gcs://bucket/c4/index.json", setting.work / "out", "--patience", 0)
 
 
 # The dataset.
 @mistake("No such split")
-def _(here):
-    return here.streamed(local=str(here.work / "cache"), remote=str(here.dataset()), split="vaildation")
+def _(setting):
+    return setting.streamed(local=str(setting.work / "cache"), remote=str(setting.dataset()), split="vaildation")
 
 
 @mistake("A directory that is no dataset")
-def _(here):
-    (here.work / "papers").mkdir()
-    return here.streamed(local=str(here.work / "papers"))
+def _(setting):
+    (setting.work / "papers").mkdir()
+    return setting.streamed(local=str(setting.work / "papers"))
 
 
 @mistake("A shard that was damaged on its way or on the disk")
-def _(here):
-    data = here.dataset(of="all_hashes")
+def _(setting):
+    data = setting.dataset(of="all_hashes")
     shard = sorted(data.glob("shard.*"))[0]
     bytes_ = bytearray(shard.read_bytes())
     bytes_[len(bytes_) // 2] ^= 1
     shard.write_bytes(bytes_)
-    return here.streamed(local=str(here.work / "cache"), remote=str(data))
+    return setting.streamed(local=str(setting.work / "cache"), remote=str(data))
 
 
 # The cache.
 @mistake("A cache on a disk that may not be written")
-def _(here):
-    place = here.mounted("nvme", "size=1m,mode=755,ro")
-    return here.streamed(local=str(place / "cache"), remote=str(here.dataset()))
+def _(setting):
+    directory = setting.mounted("nvme", "size=1m,mode=755,ro")
+    return setting.streamed(local=str(directory / "cache"), remote=str(setting.dataset()))
 
 
 @mistake("A cache that holds another dataset")
-def _(here):
-    first, second = here.dataset("first"), here.dataset("second", "encodings_all")
-    config = {"local": str(here.work / "cache"), "remote": str(first), "batch_size": 4}
-    here.file("first.json", json.dumps(config))
-    subprocess.run([here.program, "stream", "--config", here.work / "first.json"], check=True, capture_output=True)
-    return here.streamed(local=str(here.work / "cache"), remote=str(second))
+def _(setting):
+    first, second = setting.dataset("first"), setting.dataset("second", "encodings_all")
+    config = {"local": str(setting.work / "cache"), "remote": str(first), "batch_size": 4}
+    setting.file("first.json", json.dumps(config))
+    subprocess.run([setting.program, "stream", "--config", setting.work / "first.json"], check=True, capture_output=True)
+    return setting.streamed(local=str(setting.work / "cache"), remote=str(second))
 
 
 @mistake("A full disk")
-def _(here):
-    place = here.mounted("nvme", "size=16k,mode=755")
-    return here.streamed(local=str(place / "cache"), remote=str(here.dataset()))
+def _(setting):
+    directory = setting.mounted("nvme", "size=16k,mode=755")
+    return setting.streamed(local=str(directory / "cache"), remote=str(setting.dataset()))
 
 
 @mistake("A cache limit below the largest shard")
-def _(here):
-    return here.streamed(local=str(here.work / "cache"), remote=str(here.dataset()), cache_limit=100)
+def _(setting):
+    return setting.streamed(local=str(setting.work / "cache"), remote=str(setting.dataset()), cache_limit=100)
 
 
 # The run.
 @mistake("A launcher that names a rank and no world")
-def _(here):
-    return here.streamed(local=str(here.dataset()), variables={"SLURM_PROCID": "3"})
+def _(setting):
+    return setting.streamed(local=str(setting.dataset()), variables={"SLURM_PROCID": "3"})
 
 
 @mistake("A world of nobody")
-def _(here):
-    return here.streamed(local=str(here.dataset()), variables={"WORLD_SIZE": "0", "RANK": "0"})
+def _(setting):
+    return setting.streamed(local=str(setting.dataset()), variables={"WORLD_SIZE": "0", "RANK": "0"})
 
 
 @mistake("A rank beyond the world")
-def _(here):
-    return here.streamed(local=str(here.dataset()), variables={"WORLD_SIZE": "4", "RANK": "4", "LOCAL_WORLD_SIZE": "4"})
+def _(setting):
+    return setting.streamed(local=str(setting.dataset()), variables={"WORLD_SIZE": "4", "RANK": "4", "LOCAL_WORLD_SIZE": "4"})
 
 
 @mistake("A global batch that the ranks cannot share")
-def _(here):
-    return here.streamed(local=str(here.dataset()), batch_size=None, global_batch_size=6,
+def _(setting):
+    return setting.streamed(local=str(setting.dataset()), batch_size=None, global_batch_size=6,
                          variables={"WORLD_SIZE": "4", "RANK": "0", "LOCAL_WORLD_SIZE": "4", "LOCAL_RANK": "0"})
 
 
 @mistake("A batch larger than memory")
-def _(here):
-    return here.streamed(local=str(here.dataset()), batch_size=10**15)
+def _(setting):
+    return setting.streamed(local=str(setting.dataset()), batch_size=10**15)
 
 
 @mistake("An option with a typing error")
-def _(here):
-    return here.streamed(status=2, local=str(here.dataset()), bach_size=8)
+def _(setting):
+    return setting.streamed(status=2, local=str(setting.dataset()), bach_size=8)
 
 
 @mistake("A state of another run")
-def _(here):
-    data = here.dataset()
+def _(setting):
+    data = setting.dataset()
     config = {"local": str(data), "batch_size": 4, "shuffle": True}
-    here.file("first.json", json.dumps(config))
-    subprocess.run([here.program, "stream", "--config", here.work / "first.json", "--batches", "1", "--save-state", here.work / "state"],
+    setting.file("first.json", json.dumps(config))
+    subprocess.run([setting.program, "stream", "--config", setting.work / "first.json", "--batches", "1", "--save-state", setting.work / "state"],
                    check=True, capture_output=True)
-    here.file("second.json", json.dumps(config | {"shuffle_seed": 1, "batch_size": 8}))
-    return here.told("stream", "--config", here.work / "second.json", "--state", here.work / "state")
+    setting.file("second.json", json.dumps(config | {"shuffle_seed": 1, "batch_size": 8}))
+    return setting.error("stream", "--config", setting.work / "second.json", "--state", setting.work / "state")
 
 
 def rows():
@@ -439,7 +439,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as work:
             try:
-                messages[title] = make(Here(given.mdstream, pathlib.Path(work)))
+                messages[title] = make(Setting(given.mdstream, pathlib.Path(work)))
             except AssertionError as e:
                 print(f"{title}:\n  {e}", file=sys.stderr)
                 failures += 1

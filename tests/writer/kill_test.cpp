@@ -66,22 +66,22 @@ TEST_CASE("a writer whose process was killed at any write goes on to the same fi
   using namespace writer_kill_test;
   const unsigned workers = GENERATE(0U, 3U);
   const bool before = GENERATE(false, true);
-  const scratch_directory::scratch whole_place;
-  const mds::store::local whole(whole_place.path());
+  const scratch_directory::scratch whole_directory;
+  const mds::store::local whole(whole_directory.path());
   REQUIRE(write_all(whole, 0) == 0);
   const auto objects = whole.list("");
   REQUIRE(objects.size() > 10);
   for (int writes = 1; writes <= static_cast<int>(objects.size()); ++writes) {
     CAPTURE(workers, before, writes);
-    const scratch_directory::scratch place;
+    const scratch_directory::scratch directory;
     const pid_t child = support::fork_child([&] {
-      (void)write_all(killing(place.path(), writes, before), workers);
+      (void)write_all(killing(directory.path(), writes, before), workers);
       return 0;
     });
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-    const mds::store::local left(place.path());
+    const mds::store::local left(directory.path());
     const bool has_index = mds::exists(left, "index.json");
     CHECK(has_index == (!before && writes == static_cast<int>(objects.size())));
     const std::uint64_t kept = write_all(left, workers);

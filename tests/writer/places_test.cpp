@@ -366,37 +366,37 @@ TEST_CASE("progress is told shard by shard, and what it throws ends the writer",
   auto opts = options(store);
   opts.max_workers = GENERATE(0U, 3U);
   opts.compression = GENERATE("", "zstd");
-  std::vector<mdstream::writer_progress> told;
-  opts.progress = [&](const mdstream::writer_progress& now) { told.push_back(now); };
+  std::vector<mdstream::writer_progress> reports;
+  opts.progress = [&](const mdstream::writer_progress& now) { reports.push_back(now); };
   {
     writer out(opts);
     write(out, 0, 100);
     out.finish();
-    REQUIRE(told.size() == out.shards());
+    REQUIRE(reports.size() == out.shards());
   }
   const auto index = mdstream::dataset_index::parse(text_of(store, "index.json"));
   std::uint64_t raw = 0, stored = 0;
   for (std::size_t i = 0; i < index.shards(); ++i) raw += index.raw(i).bytes;
   for (const auto& each : store.list("shard.")) stored += each.bytes;
-  CHECK(told.back().samples == 100);
-  CHECK(told.back().shards == index.shards());
-  CHECK(told.back().raw_bytes == raw);
-  CHECK(told.back().stored_bytes == stored);
-  for (std::size_t i = 1; i < told.size(); ++i) {
-    CHECK(told[i].shards == told[i - 1].shards + 1);
-    CHECK(told[i].samples > told[i - 1].samples);
+  CHECK(reports.back().samples == 100);
+  CHECK(reports.back().shards == index.shards());
+  CHECK(reports.back().raw_bytes == raw);
+  CHECK(reports.back().stored_bytes == stored);
+  for (std::size_t i = 1; i < reports.size(); ++i) {
+    CHECK(reports[i].shards == reports[i - 1].shards + 1);
+    CHECK(reports[i].samples > reports[i - 1].samples);
   }
   // What is kept counts from the first call on.
   store.remove("index.json");
   store.remove("shard.00002.mds");
   store.remove("shard.00002.mds.zstd");
-  told.clear();
+  reports.clear();
   opts.existing = existing_dataset::resume;
   write_all(opts, 0, 100);
-  REQUIRE(told.size() == index.shards() - 1);
-  CHECK(told.front().shards == 2);
-  CHECK(told.back().samples == 100);
-  CHECK(told.back().stored_bytes == stored);
+  REQUIRE(reports.size() == index.shards() - 1);
+  CHECK(reports.front().shards == 2);
+  CHECK(reports.back().samples == 100);
+  CHECK(reports.back().stored_bytes == stored);
 
   auto fails = options(memory());
   fails.progress = [](const mdstream::writer_progress&) { throw std::runtime_error("no more"); };
@@ -570,9 +570,9 @@ TEST_CASE("the copy lies elsewhere than the dataset", "[writer]") {
   const scratch files;
   auto opts = options(memory());
   opts.out = mdstream::store::local(files / "d");
-  for (const char* place : {"d", "d/", "x/../d", "./d"}) {
-    INFO(place);
-    opts.keep_local = files / place;
+  for (const char* name : {"d", "d/", "x/../d", "./d"}) {
+    INFO(name);
+    opts.keep_local = files / name;
     support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
                           {"keep_local is the directory", files / "d"});
   }

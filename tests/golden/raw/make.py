@@ -84,18 +84,18 @@ def tar_of(name, tar_format):
 
 tar_of("python-gnu.tar", tarfile.GNU_FORMAT)
 tar_of("python-pax.tar", tarfile.PAX_FORMAT)
-with tempfile.TemporaryDirectory() as place:
-    os.makedirs(os.path.join(place, long_directory))
+with tempfile.TemporaryDirectory() as directory:
+    os.makedirs(os.path.join(directory, long_directory))
     for key in ["a", long_directory + "b", "caf\u00e9"]:
         for field, data in [("txt", key.encode()), ("cls", b"12\n")]:
-            with open(os.path.join(place, f"{key}.{field}"), "wb") as out:
+            with open(os.path.join(directory, f"{key}.{field}"), "wb") as out:
                 out.write(data)
-    os.symlink("a.txt", os.path.join(place, "link.txt"))
+    os.symlink("a.txt", os.path.join(directory, "link.txt"))
     for tar_format in ["gnu", "pax", "ustar", "v7"]:
         names = "a.txt a.cls link.txt caf\u00e9.txt caf\u00e9.cls".split()
         if tar_format != "v7":
             names += [long_directory + "b.txt", long_directory + "b.cls"]
-        subprocess.run(["tar", "-C", place, f"--format={tar_format}", "--owner=u:1", "--group=g:1", "--mtime=@0",
+        subprocess.run(["tar", "-C", directory, f"--format={tar_format}", "--owner=u:1", "--group=g:1", "--mtime=@0",
                         "-cf", at(f"gnutar-{tar_format}.tar"), *names], check=True)
 
 for name in sorted(os.listdir(HERE)):
