@@ -146,6 +146,9 @@ MDSTREAM_INLINE session::session(connections& common, std::string_view key)
 }
 
 MDSTREAM_INLINE session::~session() {
+  // libcurl leaves the file open on the connection if it ends before what was asked for: with the
+  // connection the server closes it.
+  if (ended_ == CURLE_BAD_DOWNLOAD_RESUME) return;
   const std::lock_guard lock(common_.mutex);
   curl_easy_reset(easy_.get());
   common_.idle.push_back(std::move(easy_));
