@@ -256,6 +256,39 @@ TEST_CASE("where a refused range comes without a size, the server is asked for i
   expect_error([&] { (void)mds::store_read(store, "key", 10, into); }, errc::not_found, {"/key"});
 }
 
+TEST_CASE("calls cost as many requests as the page says", "[store]") {
+  bool answers_head = true;
+  scripted_server server([&](connection& to, const scripted_request& request) {
+    if (request.method == "HEAD") {
+      to.send(answers_head ? "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"
+                           : "HTTP/1.1 405 No\r\n\r\n");
+    } else {
+      to.send(partial("bytes " + request.header("range").substr(6) + "/5",
+                      request.header("range") == "bytes=0-0" ? "0" : "123"));
+    }
+  });
+  mds::runtime threads(1);
+  const http store(threads, server.url());
+  std::vector<std::string> seen;
+  const auto new_requests = [&] {
+    std::vector<std::string> out;
+    for (const scripted_request& each : server.requests())
+      out.push_back(each.method + " " + each.header("range"));
+    out.erase(out.begin(), out.begin() + std::ptrdiff_t(seen.size()));
+    seen.insert(seen.end(), out.begin(), out.end());
+    return out;
+  };
+  using list = std::vector<std::string>;
+  std::vector<std::byte> into(3);
+  CHECK(mds::store_read(store, "key", 1, into) == 3);
+  CHECK(new_requests() == list{"GET bytes=1-3"});
+  CHECK(mds::store_size(store, "key") == 5);
+  CHECK(new_requests() == list{"HEAD "});
+  answers_head = false;
+  CHECK(mds::store_size(store, "key") == 5);
+  CHECK(new_requests() == list{"HEAD ", "GET bytes=0-0"});
+}
+
 TEST_CASE("sizes come from a length, or are not told", "[store]") {
   CHECK(one_answer("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n").size() == 17);
   CHECK(one_answer(partial("bytes 0-0/18446744073709551615", "0", "")).size() == 1);
