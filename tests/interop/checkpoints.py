@@ -19,8 +19,10 @@ import safetensors.torch
 import torch
 import transformers
 
+from seed import fresh_seed
+
 program = sys.argv[1]
-seed = int(os.environ.get("MDSTREAM_TEST_SEED") or random.randrange(1 << 30))
+seed = fresh_seed()
 print(f"safetensors {safetensors.__version__}, transformers {transformers.__version__}, torch {torch.__version__}, seed {seed}")
 rng = random.Random(seed)
 torch.manual_seed(seed)

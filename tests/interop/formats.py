@@ -27,6 +27,8 @@ from streaming import CSVWriter, JSONWriter, MDSWriter, TSVWriter, XSVWriter
 from streaming.base.compression import decompress
 from streaming.base.format import reader_from_json
 
+from seed import fresh_seed
+
 b64 = lambda b: base64.b64encode(b).decode()
 DTYPES = 'uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64'.split()
 HASHES = ('blake2b blake2s md5 sha1 sha224 sha256 sha384 sha3_224 sha3_256 sha3_384 sha3_512 sha512 '
@@ -280,7 +282,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument('program')
     ap.add_argument('--cases', type=int, default=40)
-    ap.add_argument('--seed', type=int, default=int(os.environ.get('MDSTREAM_TEST_SEED', random.randrange(2**31))))
+    ap.add_argument('--seed', type=int, default=fresh_seed())
     a = ap.parse_args()
     seed = a.seed
     print('seed', seed, flush=True)

@@ -31,6 +31,7 @@ from streaming import Stream, StreamingDataLoader, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
 from alone import alone
+from seed import fresh_seed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'golden'))
 from reference import work_of, write_ids
@@ -313,7 +314,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument('mdstream')
     arguments.add_argument('--cases', type=int, default=10, help='runs of each kind that both read')
-    arguments.add_argument('--seed', type=int, default=int(os.environ.get('MDSTREAM_TEST_SEED', random.randrange(2**31))))
+    arguments.add_argument('--seed', type=int, default=fresh_seed())
     args = arguments.parse_args()
     print('seed', args.seed, flush=True)
     rng = random.Random(args.seed)

@@ -21,6 +21,7 @@ from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
 from alone import alone
+from seed import fresh_seed
 
 
 def write_dataset(folder, samples, shard_samples):
@@ -123,7 +124,7 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument('mdstream')
     arguments.add_argument('--cases', type=int, default=6)
-    arguments.add_argument('--seed', type=int, default=int(os.environ.get('MDSTREAM_TEST_SEED', random.randrange(2**31))))
+    arguments.add_argument('--seed', type=int, default=fresh_seed())
     args = arguments.parse_args()
     print('seed', args.seed, flush=True)
     rng = random.Random(args.seed)

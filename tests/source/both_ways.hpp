@@ -1,7 +1,7 @@
 #pragma once
 
 // A stream of foreign files beside the dataset that they convert to: the same samples in the same
-// order, in every world, killed and moved.
+// order, in every world, and in another world from a state on, with an empty cache.
 
 #include <mdstream/core/fnv.hpp>
 #include <mdstream/mdstream.hpp>
@@ -101,7 +101,7 @@ void check_both_ways(const mds::stream_options& files, const mds::stream_options
     REQUIRE(all.size() == world);
     REQUIRE(all == b.go_on(other, ~std::size_t{0}));
 
-    // killed after some batches, it goes on in another world, on a machine with an empty cache
+    // left after some batches, it goes on from its state in another world, with an empty cache
     std::string state, other_state;
     const std::size_t few = 1 + random() % 3;
     REQUIRE(a.go_on(state, few) == b.go_on(other_state, few));

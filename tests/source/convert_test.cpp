@@ -1,5 +1,5 @@
 // A stream of foreign files is the stream of the dataset that they convert to: the same samples in
-// the same order, in every world, killed and moved.
+// the same order, in every world, and in another world from a state on, with an empty cache.
 
 #include <atomic>
 

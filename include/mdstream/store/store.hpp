@@ -38,7 +38,8 @@ struct object_info {
 };
 
 /// One version of an object. Two reads of the same version read the same bytes. Versions are
-/// compared by size and tag: not every answer has the digest.
+/// compared by size and tag: not every answer has the digest. A version without a tag is any of
+/// that size.
 struct object_version {
   std::uint64_t bytes{};  ///< its size
   std::string tag{};      ///< changes with the bytes (an ETag, as it is sent); empty: not known
