@@ -26,6 +26,7 @@
 #include "cache/fixture.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/own_mounts.hpp"
 
 namespace faults_test {
 
@@ -52,54 +53,51 @@ int in_child(const std::function<int()>& body) {
 
 TEST_CASE("a full disk evicts before it refuses, and what is held stays", "[cache]") {
   const scratch root;
-  if (::mount("none", root.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
-    FAIL("no right to mount: run the tests as root, or within `unshare --map-root-user --mount`");
-  }
-  struct unmount {
-    const std::string& path;
-    ~unmount() { ::umount2(path.c_str(), MNT_DETACH); }
-  } guard{root.path()};
   const bool zipped = GENERATE(false, true);
-  const dataset data({.shards = 8, .bytes = 50'000, .zipped = zipped});
-  const fault_store::store remote;
-  data.put(remote);
-  mds::runtime threads(2);
-  std::vector<std::string> warnings;
-  auto options = options_of(root.path());
-  options.warn = [&](const std::string& text) { warnings.push_back(text); };
-  {
-    cache shards(threads, options, {stream_of(data, root.path(), remote)});
-    for (std::uint32_t round = 0; round < 2; ++round)
-      for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
-    CHECK(shards.counters().shards_evicted > 0);
-    // The disk is asked for room before the store for bytes.
-    CHECK(remote.reads() == shards.counters().shards_fetched);
-    REQUIRE(warnings.size() == 1);
-    CHECK(warnings[0].find("is full: shards are evicted") != std::string::npos);
-    CHECK(*shards.usage() == bytes_in(root.path()));
+  support::with_own_mounts([&] {
+    REQUIRE(::mount("none", root.path().c_str(), "tmpfs", 0, "size=256k") == 0);
+    const dataset data({.shards = 8, .bytes = 50'000, .zipped = zipped});
+    const fault_store::store remote;
+    data.put(remote);
+    mds::runtime threads(2);
+    std::vector<std::string> warnings;
+    auto options = options_of(root.path());
+    options.warn = [&](const std::string& text) { warnings.push_back(text); };
+    {
+      cache shards(threads, options, {stream_of(data, root.path(), remote)});
+      for (std::uint32_t round = 0; round < 2; ++round)
+        for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, shards.acquire(i).bytes()));
+      CHECK(shards.counters().shards_evicted > 0);
+      // The disk is asked for room before the store for bytes.
+      CHECK(remote.reads() == shards.counters().shards_fetched);
+      REQUIRE(warnings.size() == 1);
+      CHECK(warnings[0].find("is full: shards are evicted") != std::string::npos);
+      CHECK(*shards.usage() == bytes_in(root.path()));
 
-    std::vector<mds::detail::shard_ref> held;
-    for (std::uint32_t i = 0; i < 8; ++i) {
-      std::optional<mds::detail::shard_ref> got;
-      const auto failure = support::error_of([&] { got = shards.acquire(i); });
-      if (!failure) {
-        held.push_back(*std::move(got));
-        continue;
+      std::vector<mds::detail::shard_ref> held;
+      for (std::uint32_t i = 0; i < 8; ++i) {
+        std::optional<mds::detail::shard_ref> got;
+        const auto failure = support::error_of([&] { got = shards.acquire(i); });
+        if (!failure) {
+          held.push_back(*std::move(got));
+          continue;
+        }
+        CHECK(failure->code() == errc::no_space);
+        const std::string text = failure->what();
+        CHECK(text.find("shard " + std::to_string(i)) != std::string::npos);
+        CHECK(text.find("nothing that this library put there can go now") != std::string::npos);
+        break;
       }
-      CHECK(failure->code() == errc::no_space);
-      const std::string text = failure->what();
-      CHECK(text.find("shard " + std::to_string(i)) != std::string::npos);
-      CHECK(text.find("nothing that this library put there can go now") != std::string::npos);
-      break;
+      CHECK(held.size() > 1);
+      CHECK(held.size() < 8);
+      for (std::uint32_t i = 0; i < held.size(); ++i) CHECK(data.is_right(i, held[i].bytes()));
+      CHECK(fs::is_empty(root / ".mdstream/tmp"));
     }
-    CHECK(held.size() > 1);
-    CHECK(held.size() < 8);
-    for (std::uint32_t i = 0; i < held.size(); ++i) CHECK(data.is_right(i, held[i].bytes()));
-    CHECK(fs::is_empty(root / ".mdstream/tmp"));
-  }
-  // With a limit that the disk can hold, the same data can be read.
-  cache limited(threads, options_of(root.path(), 150'000), {stream_of(data, root.path(), remote)});
-  for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, limited.acquire(i).bytes()));
+    // With a limit that the disk can hold, the same data can be read.
+    cache limited(threads, options_of(root.path(), 150'000),
+                  {stream_of(data, root.path(), remote)});
+    for (std::uint32_t i = 0; i < 8; ++i) CHECK(data.is_right(i, limited.acquire(i).bytes()));
+  });
 }
 
 TEST_CASE("a file that may not grow is an error that leaves nothing", "[cache]") {
@@ -154,19 +152,15 @@ TEST_CASE("a directory that can not be written serves what is complete", "[cache
     const dataset data({.shards = 2});
     write_file(root / dataset::name(0, false), data.raw(0));
     auto stream = stream_of(data, root.path(), memory());
-    if (::mount(root.path().c_str(), root.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
-        ::mount(nullptr, root.path().c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) !=
-            0) {
-      FAIL("no right to mount: run the tests as root, or within `unshare --map-root-user --mount`");
-    }
-    struct unmount {
-      const std::string& path;
-      ~unmount() { ::umount2(path.c_str(), MNT_DETACH); }
-    } guard{root.path()};
-    mds::runtime threads(1);
-    cache shards(threads, options_of(root.path()), {stream});
-    CHECK(data.is_right(0, shards.acquire(0).bytes()));
-    expect_error([&] { (void)shards.acquire(1); }, errc::permission_denied, {"shard 1"});
+    support::with_own_mounts([&] {
+      const char* path = root.path().c_str();
+      REQUIRE(::mount(path, path, nullptr, MS_BIND, nullptr) == 0);
+      REQUIRE(::mount(nullptr, path, nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0);
+      mds::runtime threads(1);
+      cache shards(threads, options_of(root.path()), {stream});
+      CHECK(data.is_right(0, shards.acquire(0).bytes()));
+      expect_error([&] { (void)shards.acquire(1); }, errc::permission_denied, {"shard 1"});
+    });
     return;
   }
   const scratch root;

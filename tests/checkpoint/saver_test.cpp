@@ -32,6 +32,7 @@
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/own_mounts.hpp"
 #include "support/seed.hpp"
 
 namespace saver_test {
@@ -517,33 +518,30 @@ TEST_CASE("a store that fails for a while is waited for", "[checkpoint]") {
 
 TEST_CASE("a full disk fails the save, not the run", "[checkpoint]") {
   const scratch root;
-  if (::mount("none", root.path().c_str(), "tmpfs", 0, "size=4m") != 0)
-    FAIL("no right to mount: run the tests as root, or within `unshare --map-root-user --mount`");
-  struct unmount {
-    const std::string& path;
-    ~unmount() { ::umount2(path.c_str(), MNT_DETACH); }
-  } guard{root.path()};
-  const mds::opened_store run = mds::store::local(root.path());
-  mds::checkpoint_saver saver(options_on(run));
-  model mine(0, 1, cut::rows);
-  mine.set(1);
-  saver.save(1, mine.list());  // 1.3 MB
-  saver.finish();
-  run.write("other", std::vector<std::byte>(2'000'000));
-  mine.set(2);
-  saver.save(2, mine.list());
-  saver.wait_snapshot();
-  expect_error([&] { saver.finish(); }, errc::no_space, {root.path()});
-  CHECK(mds::checkpoint::open(run).step() == 1);
-  run.remove("other");
-  mine.set(3);
-  // What the failed save left is swept later; there is room for one more.
-  saver.save(3, mine.list());
-  saver.finish();
-  const auto last = mds::checkpoint::open(run);
-  CHECK(last.step() == 3);
-  last.load(mine.list());
-  CHECK(mine.difference(3) == "");
+  support::with_own_mounts([&] {
+    REQUIRE(::mount("none", root.path().c_str(), "tmpfs", 0, "size=4m") == 0);
+    const mds::opened_store run = mds::store::local(root.path());
+    mds::checkpoint_saver saver(options_on(run));
+    model mine(0, 1, cut::rows);
+    mine.set(1);
+    saver.save(1, mine.list());  // 1.3 MB
+    saver.finish();
+    run.write("other", std::vector<std::byte>(2'000'000));
+    mine.set(2);
+    saver.save(2, mine.list());
+    saver.wait_snapshot();
+    expect_error([&] { saver.finish(); }, errc::no_space, {root.path()});
+    CHECK(mds::checkpoint::open(run).step() == 1);
+    run.remove("other");
+    mine.set(3);
+    // What the failed save left is swept later; there is room for one more.
+    saver.save(3, mine.list());
+    saver.finish();
+    const auto last = mds::checkpoint::open(run);
+    CHECK(last.step() == 3);
+    last.load(mine.list());
+    CHECK(mine.difference(3) == "");
+  });
 }
 
 TEST_CASE("a rank that cannot save is named by rank 0, and the next step is saved",
