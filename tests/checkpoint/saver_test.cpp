@@ -362,13 +362,24 @@ TEST_CASE("where rank 0 cannot start, the broadcast tells the others", "[checkpo
 TEST_CASE("a rank that starts late goes on where the others do", "[checkpoint]") {
   const mds::opened_store run = mds::store::memory();
   CHECK(launch(run, "a", 2, cut::rows, {}, {1}) == "");
+  mds::runtime threads(2);
   for (const std::uint64_t late : {0, 2}) {
-    // The others have their checkpoint by then, or wait for rank 0's choice; their save is stored.
     const std::string token = "late " + std::to_string(late);
     const std::uint64_t from = mds::checkpoint::open(run).step();
+    // Each rank's, to count its calls.
+    const std::vector<mds::fault_injecting> runs(3, {threads, run.on(threads), {}});
+    // Without rank 0 the others ask for its choice again and again; with it they store their parts.
+    const auto is_waiting = [&](std::uint64_t rank) {
+      if (late == 0) return runs[rank].calls() >= 3;
+      return std::ranges::any_of(run.list("data/"), [&](const mds::object_info& each) {
+        const auto save = mds::detail::save_of_data(each.key);
+        return save && save->step == from + 1 && each.key == save->record(rank);
+      });
+    };
     CHECK(on_ranks(3, [&](std::uint64_t rank) {
-            if (rank == late) std::this_thread::sleep_for(2s);
-            mds::saver_options options = options_on(run);
+            for (std::uint64_t other = 0; rank == late && other < 3; ++other)
+              while (other != late && !is_waiting(other)) std::this_thread::sleep_for(1ms);
+            mds::saver_options options = options_on(runs[rank]);
             options.world = {.ranks_per_node = 3, .rank = rank};
             options.token = token;
             mds::checkpoint_saver saver(options);
