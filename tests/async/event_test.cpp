@@ -28,7 +28,7 @@ TEST_CASE("a wait that has an end tells whether the event came", "[async]") {
   using namespace std::chrono_literals;
   mdstream::detail::one_time_event event;
   CHECK_FALSE(event.wait_for(0ns));
-  CHECK_FALSE(event.wait_for(1ms));
+  CHECK_FALSE(event.wait_for(1ms));  // nobody sets it: only the time ends this
   std::thread setter([&] { event.set(); });
   CHECK(event.wait_for(1h));
   CHECK(event.wait_for(0ns));

@@ -135,7 +135,7 @@ TEST_CASE("requests for one shard share one fetch", "[cache]") {
   const dataset data({.shards = 1});
   const faulty remote;
   data.put(remote);
-  remote.control().delay = 20ms;
+  remote.control().delay = 20ms;  // most ask meanwhile; one that is late finds the shard
   const scratch root;
   mds::runtime threads(4);
   cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
@@ -407,7 +407,7 @@ TEST_CASE("a cache that ends cancels what is under way, and references outlive i
   {
     cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
     kept = shards.acquire(0);
-    remote.control().delay = 5ms;
+    remote.control().delay = 5ms;  // some are on their way at the end; none has to be
     for (std::uint32_t i = 1; i < 8; ++i) {
       asked.push_back(std::make_unique<answer>());
       shards.async_acquire(i, {}, asked.back()->where, asked.back()->handler());

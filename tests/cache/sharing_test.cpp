@@ -152,7 +152,7 @@ TEST_CASE("containers of one machine, with other names, share a cache") {
 
 TEST_CASE("a stopped process that holds the directory lock is named, and waited for no longer") {
   const setting fixture;
-  const auto ledger = fixture.join({.peer_timeout = 120ms});
+  const auto ledger = fixture.join({.peer_timeout = 120ms});  // only the time ends waits for it
   peer holder([&] {
     auto lock = mds::detail::open_lock(fixture.root / ".mdstream/lock");
     mds::detail::lock_file(lock.get(), "", 10s);
@@ -182,7 +182,7 @@ TEST_CASE("a shard that a stopped process was to fetch is fetched by another") {
   });
   holder.stop();
   auto options = options_of(fixture.root.path(), limit);
-  options.peer_timeout = 50ms;
+  options.peer_timeout = 50ms;  // only the time ends the wait for one that is stopped
   {
     mds::runtime threads(2);
     cache one(threads, options, {stream_of(fixture.data, fixture.directory, fixture.remote)});

@@ -280,6 +280,7 @@ TEST_CASE("processes that are killed while they save to a bucket lose nothing th
     const auto saves = random() % 3;
     for (std::uint64_t i = 0; i < saves; ++i)
       if (!process.wait_step(last)) break;
+    // Only where it is in its next save depends on this; what is checked holds at any point.
     ::usleep(static_cast<useconds_t>(random() % 60'000));
     process.kill();
     while (process.wait_step(last)) {

@@ -258,6 +258,7 @@ TEST_CASE("a pause that takes longer than it may ends it", "[launch]") {
 }
 
 TEST_CASE("a loop before its first step is left alone", "[launch]") {
+  // Five times what it allows a step; a watchdog that looks later than this would pass unseen.
   const ended got = run({.least = 10ms}, [](watchdog&) { std::this_thread::sleep_for(50ms); });
   CHECK(got.status == 0);
   CHECK(got.log.empty());

@@ -245,6 +245,8 @@ TEST_CASE("an end that takes its time is waited for, not sent again", "[s3]") {
   fake.afterwards = [&](const question& asked, answer&) {
     if (!is_end(asked)) return;
     ++ends;
+    // Beyond the window. A client that gives up later than this would pass, a right one never
+    // fails.
     std::this_thread::sleep_for(std::chrono::seconds(3));
   };
   s3_options options = in_parts(fake);

@@ -308,7 +308,7 @@ struct crowded : memory {
     int seen = most->load();
     while (count > seen && !most->compare_exchange_weak(seen, count)) {
     }
-    std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(1ms);  // others would come in, were they let
     --*now;
     return memory::read(key, offset, into);
   }

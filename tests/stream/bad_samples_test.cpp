@@ -502,7 +502,9 @@ TEST_CASE("a shard that another process fetches once more is waited for") {
     std::this_thread::yield();
   // This one comes to the bad sample while the other fetches the shard.
   auto second = std::async(std::launch::async, [&] { return ids_from(epoch, std::move(at)); });
-  static_cast<void>(second.wait_for(std::chrono::milliseconds(500)));
+  while (begun.waits_for().find("on their way") == std::string::npos &&
+         second.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready)
+    std::this_thread::yield();
   *store.closed = false;
   store.closed->notify_all();
   CHECK(first.get() == all_ids);
