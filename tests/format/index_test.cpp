@@ -163,6 +163,9 @@ TEST_CASE("what an index has to have", "[index]") {
   expect_corrupt(changed([](json& s) { s["raw_data"]["hashes"] = {{"md5", "00"}}; }), {"md5"});
   expect_corrupt(changed([](json& s) { s["raw_data"]["hashes"] = {{"xxh32", "0000000g"}}; }),
                  {"xxh32"});
+  json rows = format_golden::read_json(format_golden::root() + "mds/tsv/data/index.json");
+  rows["shards"][0].erase("raw_meta");
+  expect_corrupt(rows.dump(), {"\"raw_meta\" is missing", "shard 0"});
 }
 
 TEST_CASE("names that leave the directory are refused", "[index]") {
@@ -182,6 +185,7 @@ TEST_CASE("what an index may have", "[index]") {
   using namespace index_test;
   const auto parse = [](const std::string& text) { return mdstream::dataset_index::parse(text); };
   CHECK(parse("{\"shards\": [], \"version\": 2}").shards() == 0);
+  CHECK(parse("{\"more\": {\"x\": [1]}, \"shards\": [], \"version\": 2}").shards() == 0);
   CHECK_NOTHROW(parse(changed([](json& s) { s["compression"] = ""; })));
   CHECK_NOTHROW(parse(changed([](json& s) { s["zip_data"] = json::object(); })));
   CHECK_NOTHROW(parse(changed([](json& s) { s["size_limit"] = "64mb"; })));

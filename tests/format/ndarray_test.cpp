@@ -63,9 +63,11 @@ TEST_CASE("array bytes are parsed, and refused where they do not add up", "[ndar
   CHECK(array.values<std::uint8_t>()[1] == 0x0B);
   support::expect_error([&] { (void)array.values<std::int8_t>(); }, errc::schema_mismatch,
                         {"uint8", "int8"});
-  for (const char* hex : {"", "07", "0700", "08", "0804", "080403", "08040309", "0807010000",
-                          "08ff", "0805020001020304050607", "10040101", "0807ffffffffffffffff00",
-                          "420802020000000000000000"}) {
+  for (const char* hex :
+       {"", "07", "0700", "08", "0804", "080403", "08040309", "0807010000", "08ff",
+        "0805020001020304050607", "10040101", "0807ffffffffffffffff00", "420802020000000000000000",
+        // (2^32, 2^32, 2): the product of the first two wraps around to 0
+        "080f000000000100000000000000010000000200000000000000"}) {
     INFO(hex);
     const std::string bytes = from_hex(hex);
     support::expect_error([&] { (void)mdstream::parse_ndarray(any, mdstream::as_bytes(bytes)); },

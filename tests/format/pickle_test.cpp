@@ -183,6 +183,13 @@ TEST_CASE("an array whose shape wraps around to the size of its elements is refu
   support::expect_error([&] { (void)read(wraps); }, errc::unsupported, {"too few elements"});
 }
 
+TEST_CASE("an array whose shape is none is refused", "[pickle]") {
+  using namespace pickle_test;
+  std::string none(arr_pickle);
+  none.replace(none.find("4b024b0386"), 10, "4e4b0386");  // (None, 3)
+  support::expect_error([&] { (void)read(none); }, errc::unsupported, {"shape is none"});
+}
+
 TEST_CASE("pickles that are programs are refused, with what they ask for", "[pickle]") {
   using namespace pickle_test;
   for (const char* hex : {evil_pickle, evil2_pickle})
@@ -200,6 +207,19 @@ TEST_CASE("pickles that hold themselves or grow without end are refused", "[pick
   using namespace pickle_test;
   support::expect_error([] { (void)read(cycle_pickle); }, errc::unsupported, {"nests too deeply"});
   support::expect_error([] { (void)read(laugh_pickle); }, errc::unsupported, {"repeats itself"});
+  // Arrays that are all made of the same 4,000 bytes.
+  const auto arrays = [](int count) {
+    std::string hex(arr_pickle);
+    hex.replace(hex.find("4b024b0386"), 10, "4b024de80386");  // (2, 1000)
+    hex.replace(hex.find("430c"), 4 + 2 * 12, "42a00f0000" + std::string(2 * 4000, '0'));
+    hex.replace(4, 2 * 9, "28");  // the frame, whose length is another now; a tuple begins
+    hex.pop_back();
+    hex.pop_back();
+    for (int i = 1; i < count; ++i) hex += "6802680852681362";  // made, and its state set
+    return hex + "742e";
+  };
+  CHECK(read(arrays(2)).items.back().text.size() == 4000);
+  support::expect_error([&] { (void)read(arrays(300)); }, errc::unsupported, {"repeats itself"});
 }
 
 TEST_CASE("pickles that are cut short or changed are refused", "[pickle]") {

@@ -1,5 +1,6 @@
 #include <mdstream/format/detail/sample_encoder.hpp>
 
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -117,6 +118,32 @@ TEST_CASE("values are encoded as the reference encodes them", "[sample_encoder]"
   }
   CHECK(same > 300);
   CHECK(refused > 40);
+}
+
+TEST_CASE("of a number with a fraction the whole part goes into a column of integers, if it fits",
+          "[sample_encoder]") {
+  using sample_encoder_test::bytes_of;
+  struct bounds {
+    const char* encoding;
+    double below, first, last, beyond;  // what just fits lies between
+  };
+  for (const auto& each :
+       {bounds{"int8", -129.0, -128.5, 127.5, 128.0}, bounds{"uint8", -1.0, -0.5, 255.5, 256.0},
+        bounds{"int32", -2147483649.0, -2147483648.5, 2147483647.5, 2147483648.0},
+        bounds{"int64", -0x1.0000000000001p63, -0x1p63, 0x1.fffffffffffffp62, 0x1p63},
+        bounds{"uint64", -1.0, -0.5, 0x1.fffffffffffffp63, 0x1p64}}) {
+    INFO(each.encoding);
+    const auto type = mdstream::parse_encoding(each.encoding);
+    const auto encode = [&](double value) {
+      return bytes_of(mdstream::detail::encode_value(type, mdstream::column_value(value)));
+    };
+    CHECK(encode(each.first) == encode(std::trunc(each.first)));
+    CHECK(encode(each.last) == encode(std::trunc(each.last)));
+    CHECK(encode(each.first) != encode(each.last));
+    for (const double wrong : {each.below, each.beyond})
+      support::expect_error([&] { (void)encode(wrong); }, mdstream::errc::invalid_argument,
+                            {"does not fit into", each.encoding});
+  }
 }
 
 TEST_CASE("images and lists of them are encoded and read back", "[sample_encoder]") {
