@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Random mixes of streams, read by MosaicML Streaming and by mdstream's command line, which have to read the same batches.
 
-Live runs of one or two ranks and their DataLoader workers begin with one of the two, go on with the other in the middle of the epoch
-and end with the first, in one cache directory for both. Runs of more nodes than a machine has are held against the plan that the
-package makes for them, and go on in another world. What one of the two refuses, the other has to refuse, but for states of the end of
-an epoch, among the samples that canonical nodes repeat: there mdstream has to give the rest of the epoch that it reads as a whole.
+Live runs of one or two ranks and their DataLoader workers begin with one of the two, go on with the other in the middle of an epoch
+and end with the first, after one to three epochs, in one cache directory for both. Runs of more nodes than a machine has are held
+against the plan that the package makes for one of their epochs, and go on in another world. What one of the two refuses, the other has
+to refuse, but for states of the end of an epoch, among the samples that canonical nodes repeat: there mdstream has to give the rest of
+the epoch that it reads as a whole.
 Usage: mixes.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
 """
 import argparse
@@ -75,7 +76,7 @@ def random_case(rng):
         'block_size': rng.choice([None, 100, 300]),
         'epoch_size': rng.choice([None, 90]) if relative else None,
         'batching': rng.choice(['random', 'stratified', 'per_stream', 'device_per_stream']),
-        'world': [1, 1, 1], 'replication': None, 'epoch': 0, 'resume': None,
+        'world': [1, 1, 1], 'replication': None, 'epoch': 0, 'epochs': None, 'resume': None,
     }
 
 
@@ -100,7 +101,7 @@ def write_streams(case, folder, rng):
 
 
 def python_rank(pipe, folder, case, rank, batches, state):
-    """In a process of its own: the batches of a rank, and the state behind them."""
+    """In a process of its own: the batches of each epoch of a rank, and the state behind them."""
     os.setsid()  # so that its DataLoader's workers end with it
     ranks, workers = case['world'][1:]
     os.environ.update(WORLD_SIZE=str(ranks), LOCAL_WORLD_SIZE=str(ranks), RANK=str(rank), LOCAL_RANK=str(rank))
@@ -112,11 +113,14 @@ def python_rank(pipe, folder, case, rank, batches, state):
         loader = StreamingDataLoader(dataset, batch_size=case['batch_size'], num_workers=0 if workers == 1 else workers)
         if state is not None:
             loader.load_state_dict(json.loads(state))
-        out = []
-        for batch in loader:
-            out.append(batch['id'].tolist())
-            if len(out) == batches:
-                break
+        out, left = [], batches
+        while left != 0 and dataset.next_epoch < case['epochs']:
+            out.append([])
+            for batch in loader:
+                out[-1].append(batch['id'].tolist())
+                left = left and left - 1
+                if left == 0:
+                    break
         pipe.send((out, json.dumps(loader.state_dict())))
     except Exception as error:
         pipe.send(f'{type(error).__name__}: {error}')
@@ -125,7 +129,7 @@ def python_rank(pipe, folder, case, rank, batches, state):
 
 
 def by_python(case, folder, batches, state):
-    """The batches of each rank, at most so many, and the state behind them."""
+    """The batches of each epoch of each rank, at most so many of a rank, and the state behind them."""
     clean_stale_shared_memory()
     pathlib.Path(folder, 'meeting').unlink(missing_ok=True)
     context, ranks = multiprocessing.get_context('fork'), case['world'][1]
@@ -160,7 +164,8 @@ def by_mdstream(program, case, folder, batches, state):
     nodes, ranks, workers = case['world']
     config, saved, given = (os.path.join(folder, name) for name in ('config.json', 'saved.json', 'given.json'))
     with open(config, 'w') as f:
-        json.dump({'streams': stream_arguments(case, folder), 'num_workers': workers, **options_of(case)}, f)
+        json.dump({'streams': stream_arguments(case, folder), 'num_workers': workers, 'epochs': case['epochs'],
+                   **options_of(case)}, f)
     command = [program, 'stream', '--config', config, '--save-state', saved]
     if batches is not None:
         command += ['--batches', str(batches)]
@@ -191,6 +196,12 @@ def check(what, got, expected):
                                  f'{ours[first:first + 1]} instead of {theirs[first:first + 1]}')
 
 
+def state_of(case, samples):
+    """Behind so many samples of the epoch of a case that has canonical nodes."""
+    return json.dumps({'epoch': case['epoch'], 'sample_in_epoch': samples, 'num_canonical_nodes': case['ncn'],
+                       'shuffle_seed': case['seed'], 'initial_physical_nodes': case['resume']['ipn']})
+
+
 def is_among_repeated(refusal, state, dealt):
     """Whether the package refuses a state behind the samples of an epoch, in which so many are dealt because some are repeated."""
     return 'Resuming further into the dataset' in refusal and json.loads(state)['sample_in_epoch'] <= dealt
@@ -200,7 +211,7 @@ def check_rest(program, case, folder, rest):
     """Holds the rest of an epoch against what one rank reads of all of it; the last global batch may repeat more, to fill the ranks.
     Returns how many are dealt at most."""
     had, rest = case['resume']['sample_in_epoch'], rest[::case['replication'] or 1]
-    whole = sum(by_mdstream(program, {**case, 'world': [1, 1, 1], 'replication': None}, folder, None, None)[0][0], [])
+    whole = sum(by_mdstream(program, {**case, 'world': [1, 1, 1], 'replication': None}, folder, None, state_of(case, 0))[0][0], [])
     size = case['batch_size'] * len(rest)
     for t in range(max(-(-(len(whole) - had) // size), *map(len, rest))):
         got = Counter(i for batches in rest for i in sum(batches[t:t + 1], []))
@@ -230,29 +241,41 @@ def joined(*parts):
     return [sum(batches, []) for batches in zip(*parts)]
 
 
+def flat(ranks):
+    """The batches of each rank, without their epochs."""
+    return [sum(epochs, []) for epochs in ranks]
+
+
 def run_live(program, case, rng, folder):
-    """Returns whether both read the epoch."""
+    """Returns whether both read the epochs."""
     case['world'] = [1, rng.choice([1, 2]), rng.choice([1, 1, 2, 3])]
     write_streams(case, folder, rng)
+    case['epochs'] = rng.choice([1, 2, 3])
     answers = whole_epochs(case, lambda: by_python(case, folder, None, None)[0],
                            lambda: by_mdstream(program, case, folder, None, None)[0])
     if answers is None:
         return False
-    whole, ours = answers
-    check('whole epoch', ours, whole)
-    common = min(map(len, whole))
-    if common < 4:
+    epochs, ours = answers
+    whole = flat(epochs)
+    check('all epochs', ours, whole)
+    dealt = sum(len(batch) for rank in epochs for batch in rank[0])
+    cuts, begin = [], 0
+    for lengths in zip(*(map(len, rank) for rank in epochs)):
+        cuts += range(begin + 1, begin + min(lengths) - 1)  # two are left: of one, ranks may repeat other samples
+        if min(lengths) != max(lengths):
+            break  # the same number of batches leads ranks to other places of the next epoch
+        begin += lengths[0]
+    if len(cuts) < 2:
         return True
-    first = rng.randrange(1, common - 2)
-    second = rng.randrange(1, common - first - 1)  # two are left: of one, ranks may repeat other samples
-    dealt = sum(len(batch) for batches in whole for batch in batches)
+    first, second = sorted(rng.sample(cuts, 2))
 
     def ours_reads(batches, state):
         return by_mdstream(program, case, folder, batches, state)
 
     def theirs_reads(batches, state):
         try:
-            return by_python(case, folder, batches, state)
+            read, behind = by_python(case, folder, batches, state)
+            return flat(read), behind
         except Refused as error:
             if state is None or not is_among_repeated(str(error), state, dealt):
                 raise
@@ -262,7 +285,7 @@ def run_live(program, case, rng, folder):
         programs.reverse()
     begin, go_on = programs
     a, state = begin(first, None)
-    b, state = go_on(second, state)
+    b, state = go_on(second - first, state)
     c, _ = begin(None, state)
     check('begun, continued, ended', joined(a, b, c), whole)
     return True
@@ -288,16 +311,15 @@ def run_planned(program, case, rng, folder):
     write_streams(case, folder, rng)
     ipn = rng.choice([1, 2, 3])
     case['ncn'] = case['ncn'] or ipn
+    case['epoch'] = rng.randrange(3)
     read = 0
     for step in range(2):
         case['world'] = [rng.choice([1, 2, 3]), rng.choice([1, 2]), rng.choice([1, 2])]
         case['replication'] = rng.choice([None, None, 2])
-        if step:
+        if step or case['epoch']:
             case['resume'] = {'ncn': case['ncn'], 'seed': case['seed'], 'ipn': ipn,
-                              'sample_in_epoch': 12 * case['batch_size'] * rng.randrange(1, 3)}
-        state = case['resume'] and json.dumps({
-            'epoch': 0, 'sample_in_epoch': case['resume']['sample_in_epoch'], 'num_canonical_nodes': case['ncn'],
-            'shuffle_seed': case['seed'], 'initial_physical_nodes': ipn})
+                              'sample_in_epoch': 12 * case['batch_size'] * rng.randrange(1, 3) if step else 0}
+        state = case['resume'] and state_of(case, case['resume']['sample_in_epoch'])
         try:
             answers = whole_epochs(case, lambda: plan(case), lambda: by_mdstream(program, case, folder, None, state)[0])
         except OnlyTheirsRefuses as error:
