@@ -17,9 +17,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <functional>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cache/fault_store.hpp"
