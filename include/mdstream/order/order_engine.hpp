@@ -81,8 +81,9 @@ class order_engine {
   }
 
   /// Full global batches that an epoch has in any world: what fills none of its method, or only
-  /// together with repeated samples, does not count. Throws `errc::invalid_argument` where a stream
-  /// has no share in a batch. O(streams).
+  /// together with repeated samples, does not count. With `batching_method::device_per_stream` a
+  /// world of one rank has the fewest, and one of more ranks may have more. Throws
+  /// `errc::invalid_argument` where a stream has no share in a batch. O(streams).
   [[nodiscard]] std::uint64_t least_batches(std::uint64_t global_batch_size) const {
     return detail::count_least_batches(request({}, global_batch_size, {}, nullptr), opener());
   }
