@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
-# tests/fuzz/run.sh [SECONDS [NAME...]]: builds the fuzzer with clang, under the address and undefined-behaviour sanitizers, in
+# tests/fuzz/run.sh [--keep] [SECONDS [NAME...]]: builds the fuzzer with clang, under the address and undefined-behaviour sanitizers, in
 # build/fuzz, and runs it for that long (30 s) on each target, as many at a time as there are cores. It begins with the inputs that every
 # run of the tests replays (inputs.cpp) and with those in build/fuzz/found/NAME, where it keeps what reaches new code. With
 # MDSTREAM_TEST_SEED it draws the same inputs each time.
 # A finding is in build/fuzz/findings: mend it, and add it to the corpus, which every run of the tests replays.
+# With --keep, the fewest inputs found that reach code which the corpus does not are added to it, those of up to 4 KiB.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
+keep=
+if [ "${1:-}" = --keep ]; then
+  keep=yes
+  shift
+fi
 seconds=${1:-30}
 shift || true
 build=build/fuzz
@@ -40,6 +46,18 @@ fuzz() {
     return 1
   fi
 }
-export -f fuzz
+# keep NAME: of the inputs that `fuzz` began with the names are numbers, of those that are added here hashes.
+keep() {
+  local begin=$build/begin/$1 each count=0
+  MDSTREAM_FUZZ_TARGET=$1 "$program" -merge=1 -use_counters=0 -timeout=300 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$1-" "$begin" "$build/found/$1" >"$build/logs/$1-merge.txt" 2>&1
+  for each in $(find "$begin" -type f -size -4097c -name '????????*' -printf '%f\n'); do
+    cp "$begin/$each" "tests/fuzz/corpus/$1/${each:0:8}"
+    count=$((count + 1))
+  done
+  echo "fuzz: $1: $count inputs added to the corpus"
+}
+export -f fuzz keep
 export build seconds
-printf '%s\n' "${names[@]}" | xargs -P "${MDSTREAM_JOBS:-$(nproc)}" -I{} bash -c 'fuzz {}'
+for step in fuzz ${keep:+keep}; do
+  printf '%s\n' "${names[@]}" | xargs -P "${MDSTREAM_JOBS:-$(nproc)}" -I{} bash -c "set -e; $step {}"
+done
