@@ -2,6 +2,7 @@
 
 #include <mdstream/net/aws_key_texts.hpp>
 #include <mdstream/net/aws_sso.hpp>
+#include <mdstream/net/detail/google_files.hpp>
 #include <mdstream/net/detail/program_access.hpp>
 #include <mdstream/net/http_url.hpp>
 #include <mdstream/net/ini.hpp>
@@ -14,18 +15,26 @@
 #include <mdstream/store/azure/options.hpp>
 #include <mdstream/store/detail/azure/api.hpp>
 #include <mdstream/store/detail/cloud/settings.hpp>
+#include <mdstream/store/detail/dbfs/files.hpp>
+#include <mdstream/store/detail/dbfs/volumes.hpp>
+#include <mdstream/store/detail/gs/api.hpp>
+#include <mdstream/store/detail/hf/api.hpp>
 #include <mdstream/store/detail/hf/messages.hpp>
 #include <mdstream/store/detail/hf/signed_urls.hpp>
+#include <mdstream/store/detail/oci/api.hpp>
 #include <mdstream/store/detail/s3/messages.hpp>
 #include <mdstream/store/detail/sftp/key_file.hpp>
 #include <mdstream/store/detail/sftp/listing.hpp>
 #include <mdstream/store/s3/options.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 
+#include "fuzz/answer_text.hpp"
 #include "fuzz/refusal.hpp"
+#include "fuzz/scratch_file.hpp"
 #include "fuzz/targets.hpp"
 
 namespace fuzz {
@@ -35,7 +44,67 @@ namespace detail = mdstream::detail;
 
 namespace {
 
+const detail::upload_plan plan;
 constexpr net::wall_clock::time_point now{std::chrono::seconds(1'800'000'000)};
+
+/// The API of that name; null where there is none.
+std::unique_ptr<const detail::cloud_api> api_of(std::string_view name) {
+  namespace store = mdstream::store;
+  if (name == "gs") return std::make_unique<detail::gs_api>(detail::gs_settings{}, plan);
+  if (name == "azure")
+    return std::make_unique<detail::azure_api>(store::azure_settings{.endpoint = "https://a"},
+                                               plan);
+  if (name == "oci") {
+    return std::make_unique<detail::oci_api>(
+        store::oci_settings{.bucket = "b", .namespace_name = "n", .endpoint = "https://o"}, plan);
+  }
+  if (name == "hf")
+    return std::make_unique<detail::hf_api>(detail::hf_settings{.repo = "o/n"}, plan);
+  if (name == "dbfs")
+    return std::make_unique<detail::dbfs_api>(store::dbfs_settings{.host = "https://d"},
+                                              plan.retry);
+  if (name == "volumes") {
+    return std::make_unique<detail::volumes_api>(
+        store::dbfs_settings{.host = "https://d", .volume = "/Volumes/c/s/v"}, plan);
+  }
+  return nullptr;
+}
+
+/// All that an answer of a store may be read for.
+void read_answer(const detail::cloud_api& api, const net::http_response& answer) {
+  (void)api.refusal(answer);
+  (void)api.lists_nothing(answer);
+  (void)api.was_absent(answer);
+  (void)api.was_there(answer);
+  allow_refusal([&] {
+    const mdstream::object_version version = api.version(answer);
+    require(!api.get("key", &version).url.empty());
+  });
+  allow_refusal([&] {
+    if (const auto check = api.check(answer)) {
+      check->put(mdstream::as_bytes(answer.text));
+      check->finish();
+    }
+  });
+  allow_refusal([&] {
+    const detail::cloud_call asked = api.list("a/b");
+    const detail::cloud_page page = api.page(asked, answer);
+    for (const auto& object : page.objects) require(object.key.size() <= answer.text.size());
+    const auto here = net::parse_http_url(asked.url);
+    for (const detail::cloud_call& each : page.more) {  // it gets credentials, too
+      const auto there = net::parse_http_url(each.url);
+      require(there && net::same_origin(*here, *there));
+    }
+  });
+}
+
+/// A login of AWS's command line, whose token is read from that file.
+const net::sso_login& login_of(std::string_view token) {
+  static const scratch_file file(net::detail::sso_token_file({.cached_as = "s", .cache = "."}));
+  static const net::sso_login login{.cached_as = "s", .cache = file.directory()};
+  (void)file.write(token);
+  return login;
+}
 
 }  // namespace
 
@@ -101,6 +170,18 @@ void cloud_answer(std::string_view input) {
       require(!net::detail::parse_printed_token(input, "program", now).secrets.empty());
     } else if (kind == "sso keys") {
       require(!net::detail::parse_sso_keys(input, "service").anonymous());
+    } else if (kind == "sso token") {
+      const auto token = net::detail::read_sso_token(login_of(input), "login");
+      require(token.access.size() + token.refresh.size() <= input.size());
+      require(net::detail::parse_refreshed(input, token, now).expires >= now);
+    } else if (kind == "google file") {
+      require(!net::detail::parse_google_file("file", input).kind.empty());
+    } else if (const auto api = api_of(kind)) {
+      const auto answer = answer_of(input);
+      if (!answer) return;
+      read_answer(*api, *answer);
+      allow_refusal([&] { (void)detail::oci_api::read_namespace(*answer); });
+      require(detail::dbfs_api::read_block(*answer, 100).size() <= 100);
     }
   });
 }

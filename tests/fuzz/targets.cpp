@@ -1,6 +1,7 @@
 #include "fuzz/targets.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <mdstream/checkpoint/detail/layout_text.hpp>
@@ -22,17 +23,22 @@
 #include <mdstream/format/mds_shard.hpp>
 #include <mdstream/format/pickle.hpp>
 #include <mdstream/format/row_values.hpp>
+#include <mdstream/launch/loss_guard.hpp>
 #include <mdstream/net/http_message.hpp>
 #include <mdstream/net/percent.hpp>
 #include <mdstream/net/uri.hpp>
 #include <mdstream/net/xml.hpp>
 #include <mdstream/store/detail/http_range.hpp>
 #include <mdstream/stream/state.hpp>
+#include <mdstream/writer/detail/index_text.hpp>
+#include <mdstream/writer/detail/stored_shards.hpp>
+#include <mdstream/writer/merge_index.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/input_sample.hpp"
+#include "fuzz/answer_text.hpp"
 #include "fuzz/refusal.hpp"
 
 namespace fuzz {
@@ -67,6 +73,38 @@ void collate_shard(const mdstream::sample_layout& layout, const mdstream::mds_sh
                    slab.data());
 }
 
+/// The index of two datasets that both have the index `text`.
+void merge(std::string_view text, std::size_t shards) {
+  std::string merged;
+  allow_refusal([&] {
+    const mdstream::index_part parts[]{{"0", std::string(text)}, {"1/2", std::string(text)}};
+    merged = mdstream::merge_indexes(parts);
+  });
+  if (merged.empty()) return;
+  const auto index = mdstream::dataset_index::parse(merged, {.allow_unsafe_types = true});
+  require(index.shards() == 2 * shards);
+  require(mdstream::detail::split_index_entries(merged, {}).size() == 2 * shards);
+}
+
+/// A shard that a killed writer stored, and that embeds the options of the one that resumes.
+void check_stored(const mdstream::sample_layout& layout, mdstream::bytes_view bytes,
+                  const mdstream::mds_shard_view& shard) {
+  const std::uint64_t begin = 8 + 4 * shard.size(), end = shard.offset(0);
+  if (end < begin || end > bytes.size()) return;
+  allow_refusal([&] {
+    const auto options = mdstream::json::parse(as_text(bytes.subspan(begin, end - begin)));
+    const auto& config = options.as<mdstream::json::object>();
+    require(mdstream::detail::check_stored_mds(bytes, config, layout) == shard.size());
+  });
+}
+void check_stored(mdstream::bytes_view data, mdstream::bytes_view meta, std::uint64_t rows) {
+  allow_refusal([&] {
+    const auto options = mdstream::json::parse(as_text(meta.subspan(8 + 4 * rows)));
+    const auto& config = options.as<mdstream::json::object>();
+    require(mdstream::detail::check_stored_rows(data, meta, "", config) == rows);
+  });
+}
+
 const mdstream::sample_layout& every_encoding() {
   static const mdstream::sample_layout layout = [] {
     std::vector<mdstream::column_spec> columns;
@@ -90,6 +128,7 @@ void index(std::string_view input) {
         if (const auto file = index.file(i, static_cast<mdstream::file_role>(r)))
           require(!mdstream::unsafe_file_name(file->name));
     (void)index.samples();
+    merge(input, index.shards());
   });
 }
 
@@ -124,6 +163,7 @@ void row_shard(std::string_view input) {
   allow_refusal([&] {
     const std::uint64_t rows = meta.size() < 4 ? 0 : mdstream::load<std::uint32_t>(meta.data());
     const mdstream::detail::row_shard_view shard(data, meta, rows);
+    check_stored(data, meta, rows);
     for (std::uint64_t i = 0; i < shard.size() && i < 40; ++i)
       for (const mdstream::shard_config& config : configs)
         for (std::size_t c = 0; c < config.layout.size(); ++c)
@@ -172,10 +212,23 @@ void pickle(std::string_view input) {
   allow_refusal([&] { (void)mdstream::read_pickle(as_bytes(input)); });
 }
 
+/// A shard whose size no index tells yet.
+void unpack_stored(const mdstream::full_codec& codec, std::string_view name,
+                   mdstream::bytes_view packed) {
+  allow_refusal([&] {
+    const auto opened = mdstream::detail::codec_set::of<mdstream::full_codec>().open(name);
+    const std::vector<std::byte> plain = mdstream::detail::decompress_stored(*opened, packed);
+    std::vector<std::byte> again(plain.size());
+    mdstream::diagnostics where;
+    require(!codec.decompress(packed, again, where) && again == plain);
+  });
+}
+
 void codec(std::string_view input) {
   const std::string_view name = take_line(input);
   allow_refusal([&] {
     const auto codec = mdstream::full_codec::open(name);
+    if (input.size() <= 4096) unpack_stored(codec, name, as_bytes(input));
     for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{65'536}}) {
       std::vector<std::byte> raw(size);
       mdstream::diagnostics where;
@@ -236,6 +289,25 @@ void entries(std::string_view input) {
   }
 }
 
+/// The state that a loss guard left in a checkpoint.
+void guard_state(std::string_view text) {
+  const mdstream::launch::loss_guard_options options{.window = 4, .batches = 3};
+  allow_refusal([&] {
+    mdstream::launch::loss_guard guard(options), again(options);
+    (void)guard.load_state(text);
+    require(guard.accepts(text));
+    const std::string state = guard.state();
+    require(!again.load_state(state) && again.state() == state);
+    for (int i = 0; i < 10; ++i)
+      if (guard.take()) (void)guard.judge(i == 7 ? std::nan("") : i);
+    std::uint64_t end = 0;
+    for (const auto& range : guard.left_out()) {
+      require(range.begin < range.end && (end == 0 || range.begin > end));
+      end = range.end;
+    }
+  });
+}
+
 /// Every second column is picked of the samples, which are then whole samples of these columns.
 void pick_columns(const mdstream::sample_layout& layout, const mdstream::mds_shard_view& shard) {
   std::vector<mdstream::column_layout> columns;
@@ -269,6 +341,7 @@ void collate(std::string_view input) {
         const auto& layout = index.layout(i);
         const mdstream::mds_shard_view shard(as_bytes(input), index.shard_samples(i));
         pick_columns(layout, shard);
+        check_stored(layout, as_bytes(input), shard);
         try {
           collate_shard(layout, shard);
         } catch (const mdstream::collate::detail::bad_sample&) {
@@ -330,17 +403,9 @@ void xml(std::string_view input) {
 void answer(std::string_view input) {
   allow_refusal([&] {
     namespace net = mdstream::net;
-    net::http_response head;
-    for (bool first = true; !input.empty(); first = false) {
-      const std::size_t end = input.find('\n');
-      std::string_view line = input.substr(0, end);
-      input.remove_prefix(end == std::string_view::npos ? input.size() : end + 1);
-      if (first) {
-        head.status = net::detail::whole_number<int>(line).value_or(0);
-      } else if (!head.headers.add_line(line)) {
-        return;
-      }
-    }
+    const auto told = answer_of(input);
+    if (!told) return;
+    const net::http_response& head = *told;
     const mdstream::detail::range_question asked{10, 100, mdstream::object_version{1000, "\"a\""}};
     mdstream::detail::range_promise promise;
     mdstream::diagnostics about;
@@ -383,6 +448,7 @@ void safetensors(std::string_view input) {
 void run_text(std::string_view input) {
   using namespace mdstream::detail;
   const std::string_view kind = take_line(input);
+  if (kind == "guard") return guard_state(input);
   // With a right checksum, or nothing would come past it.
   std::string text = begin_sealed(kind);
   text += input;

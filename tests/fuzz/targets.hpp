@@ -28,7 +28,7 @@ void typed_json(
     std::string_view input);       ///< a line of `mdstream write`, for a column of every encoding
 void uri(std::string_view input);  ///< a URL
 void xml(std::string_view input);  ///< an XML document
-void answer(std::string_view input);       ///< the head of an answer to a ranged GET, status first
+void answer(std::string_view input);       ///< an answer to a ranged GET, status first
 void safetensors(std::string_view input);  ///< a safetensors file
 void row_index(std::string_view input);    ///< the text of a row index
 void raw_jsonl(std::string_view input);    ///< JSON lines
@@ -38,13 +38,14 @@ void raw_tar(std::string_view input);      ///< a WebDataset archive
 void raw_tokens(
     std::string_view input);  ///< u32 size of a Megatron index (or 0), index, token file
 void raw_parquet(std::string_view input);  ///< a Parquet file; where Arrow is
-void run_text(
-    std::string_view input);  ///< "layout", "record", "manifest" or "start", then its members
+void run_text(std::string_view input);     ///< "layout", "record", "manifest" or "start", then its
+                                        ///< members; "guard", then the state of a loss guard
 void scan_records(std::string_view input);  ///< what a killed scan left, behind its first line
 void npy(std::string_view input);           ///< a file of NumPy's
 void journal(std::string_view input);       ///< the journal of a cache directory
 void member(std::string_view input);        ///< the file of a live process of a cache directory
 void origin(std::string_view input);        ///< whose shards a directory has
+void cache_file(std::string_view input);    ///< "plan", "facts", "seal" or "streams", then a file
 void ini(std::string_view input);           ///< settings of AWS's and OCI's tools
 void pem(std::string_view input);           ///< a key or a certificate
 void cloud_answer(std::string_view input);  ///< a line with the kind of answer, then its text
@@ -88,6 +89,7 @@ inline constexpr target targets[] = {{"index", &index},
                                      {"journal", &journal},
                                      {"member", &member},
                                      {"origin", &origin},
+                                     {"cache_file", &cache_file},
                                      {"ini", &ini},
                                      {"pem", &pem},
                                      {"cloud_answer", &cloud_answer},
