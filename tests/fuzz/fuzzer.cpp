@@ -2,15 +2,25 @@
 // would link everything. With MDSTREAM_FUZZ_INPUTS it writes the target's inputs into that
 // directory, and does no more.
 
+#include <mdstream/codec/detail/codec_set.hpp>
+#include <mdstream/codec/full.hpp>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <numeric>
+#include <random>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "fuzz/refusal.hpp"
 #include "fuzz/targets.hpp"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
 namespace {
 
@@ -42,15 +52,95 @@ void repair_tar(std::uint8_t* data, std::size_t size) {
   }
 }
 
+/// A blind change, which adds no more than `most` bytes.
+void change(std::string& text, std::size_t most) {
+  const std::size_t size = text.size();
+  text.resize(size + std::max<std::size_t>(most, 1));
+  text.resize(LLVMFuzzerMutate(reinterpret_cast<std::uint8_t*>(text.data()), size, text.size()));
+}
+
+void append_part(std::string& out, std::string_view part) {
+  const auto size = static_cast<std::uint32_t>(part.size());
+  out.append(reinterpret_cast<const char*>(&size), 4).append(part);
+}
+
+/// Changes the meta file or the data of rows. Then the offsets ascend to the data's end, or one of
+/// them is wrong by one.
+std::string change_rows(std::string_view input, std::size_t most, std::minstd_rand& draw) {
+  std::string meta(fuzz::take_part(input)), rows(input), out;
+  change(draw() % 2 == 0 ? meta : rows, most);
+  if (meta.size() >= 8) {
+    const std::size_t room = meta.size() / 4 - 1;
+    std::size_t count = mdstream::load<std::uint32_t>(mdstream::as_bytes(meta).data());
+    if (count >= room) count = draw() % room;
+    std::vector<std::uint32_t> offsets(count + 1);
+    std::memcpy(offsets.data(), meta.data() + 4, 4 * offsets.size());
+    const auto end = static_cast<std::uint32_t>(rows.size());
+    for (std::uint32_t& each : offsets) each = std::min(each, end);
+    std::sort(offsets.begin(), offsets.end());
+    offsets.back() = end;
+    if (draw() % 4 == 0) offsets[draw() % offsets.size()] += draw() % 2 == 0 ? 1U : ~0U;
+    const auto number = static_cast<std::uint32_t>(count);
+    std::memcpy(meta.data(), &number, 4);
+    std::memcpy(meta.data() + 4, offsets.data(), 4 * offsets.size());
+  }
+  append_part(out, meta);
+  return out + rows;
+}
+
+/// Changes what was compressed, and compresses it again as several members or frames.
+void change_packed(std::string& packed, std::string_view codec, std::size_t most,
+                   std::minstd_rand& draw) {
+  bool unpacked = false;
+  fuzz::allow_refusal([&] {
+    const auto opened = mdstream::detail::codec_set::of<mdstream::full_codec>().open(codec);
+    const auto decoder = opened->open_stream();
+    if (decoder == nullptr) return;
+    std::string plain(std::size_t{1} << 16, '\0');
+    mdstream::bytes_view in = mdstream::as_bytes(packed);
+    plain.resize(decoder->decode(in, std::as_writable_bytes(std::span(plain))));
+    unpacked = true;
+    change(plain, most);
+    packed.clear();
+    while (!plain.empty()) {
+      const std::size_t piece = draw() % 2 == 0 ? plain.size() : 1 + draw() % plain.size();
+      packed += mdstream::as_text(opened->compress(mdstream::as_bytes(plain).first(piece)));
+      plain.erase(0, piece);
+    }
+  });
+  if (!unpacked) change(packed, most);
+}
+
+/// `codec`, `entries`: the line and the state in front of compressed bytes stay.
+std::string change_compressed(std::string_view input, bool has_state, std::size_t most,
+                              std::minstd_rand& draw) {
+  const std::string_view name = fuzz::take_line(input);
+  std::string out = std::string(name) + '\n';
+  if (has_state) append_part(out, fuzz::take_part(input));
+  std::string packed(input);
+  change_packed(packed, name == ".gz" ? "gz" : name == ".zst" ? "zstd" : name, most, draw);
+  return out + packed;
+}
+
 }  // namespace
 
-extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
-
-/// A blind change, after which three times in four a checksum is made right.
+/// A blind change, or three times in four one after which offsets and checksums are right where an
+/// input would be refused for these alone.
 extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
                                                std::size_t most, unsigned seed) {
+  static const fuzz::target& target = chosen();
+  const bool packed = target.run == &fuzz::codec || target.run == &fuzz::entries;
+  std::minstd_rand draw(seed);
+  if (draw() % 4 != 0 && (packed || target.run == &fuzz::row_shard)) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    const std::size_t more = most - std::min(most, size);
+    const std::string changed =
+        packed ? change_compressed(input, target.run == &fuzz::entries, more, draw)
+               : change_rows(input, more, draw);
+    return changed.copy(reinterpret_cast<char*>(data), most);
+  }
   size = LLVMFuzzerMutate(data, size, most);
-  if (chosen().run == &fuzz::raw_tar && seed % 4 != 0) repair_tar(data, size);
+  if (target.run == &fuzz::raw_tar && seed % 4 != 0) repair_tar(data, size);
   return size;
 }
 

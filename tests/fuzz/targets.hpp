@@ -37,9 +37,9 @@ void raw_csv(std::string_view input);      ///< CSV with a header
 void raw_tar(std::string_view input);      ///< a WebDataset archive
 void raw_tokens(
     std::string_view input);  ///< u32 size of a Megatron index (or 0), index, token file
-void raw_parquet(std::string_view input);  ///< a Parquet file; where Arrow is
-void run_text(std::string_view input);     ///< "layout", "record", "manifest" or "start", then its
-                                        ///< members; "guard", then the state of a loss guard
+void raw_parquet(std::string_view input);   ///< a Parquet file; where Arrow is
+void run_text(std::string_view input);      ///< "layout", "record", "manifest" or "start", then its
+                                            ///< members; "guard", then the state of a loss guard
 void scan_records(std::string_view input);  ///< what a killed scan left, behind its first line
 void npy(std::string_view input);           ///< a file of NumPy's
 void journal(std::string_view input);       ///< the journal of a cache directory
