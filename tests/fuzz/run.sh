@@ -50,10 +50,10 @@ fuzz() {
 keep() {
   local begin=$build/begin/$1 each count=0
   MDSTREAM_FUZZ_TARGET=$1 "$program" -set_cover_merge=1 -use_counters=0 -timeout=300 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$1-" "$begin" "$build/found/$1" >"$build/logs/$1-merge.txt" 2>&1
-  for each in $(find "$begin" -type f -size -1025c -name '????????*' -printf '%f\n'); do
+  while read -r each; do
     cp "$begin/$each" "tests/fuzz/corpus/$1/${each:0:8}"
     count=$((count + 1))
-  done
+  done < <(find "$begin" -type f -size -1025c -name '????????*' -printf '%f\n')
   echo "fuzz: $1: $count inputs added to the corpus"
 }
 export -f fuzz keep
