@@ -1,7 +1,9 @@
 // The calls on files of a program whose tests let them fail.
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,7 +59,9 @@ int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = va_arg(rest, mode_t);
   va_end(rest);
-  const bool is_new = ::access(path, F_OK) != 0;
+  struct stat info{};
+  static const auto real_stat = disk::next<int(const char*, struct stat*)>("stat");
+  const bool is_new = real_stat(path, &info) != 0;
   const bool fails = disk::fails("open", path, is_new ? disk::needs::room : disk::needs::nothing);
   return fails ? -1 : real(path, flags, mode);
 }
@@ -120,6 +124,41 @@ int link(const char* from, const char* to) noexcept {
 int unlink(const char* path) noexcept {
   static const auto real = disk::next<int(const char*)>("unlink");
   return disk::fails("unlink", path, disk::needs::nothing) ? -1 : real(path);
+}
+
+int rmdir(const char* path) noexcept {
+  static const auto real = disk::next<int(const char*)>("rmdir");
+  return disk::fails("rmdir", path, disk::needs::nothing) ? -1 : real(path);
+}
+
+int stat(const char* path, struct stat* into) noexcept {
+  static const auto real = disk::next<int(const char*, struct stat*)>("stat");
+  return disk::fails("stat", path, disk::needs::nothing) ? -1 : real(path, into);
+}
+
+int fstat(int fd, struct stat* into) noexcept {
+  static const auto real = disk::next<int(int, struct stat*)>("fstat");
+  return disk::fails("fstat", fd, disk::needs::nothing) ? -1 : real(fd, into);
+}
+
+int access(const char* path, int mode) noexcept {
+  static const auto real = disk::next<int(const char*, int)>("access");
+  return disk::fails("access", path, disk::needs::nothing) ? -1 : real(path, mode);
+}
+
+int flock(int fd, int how) noexcept {
+  static const auto real = disk::next<int(int, int)>("flock");
+  return disk::fails("flock", fd, disk::needs::nothing) ? -1 : real(fd, how);
+}
+
+DIR* opendir(const char* path) {
+  static const auto real = disk::next<DIR*(const char*)>("opendir");
+  return disk::fails("opendir", path, disk::needs::nothing) ? nullptr : real(path);
+}
+
+dirent* readdir(DIR* of) {
+  static const auto real = disk::next<dirent*(DIR*)>("readdir");
+  return disk::fails("readdir", ::dirfd(of), disk::needs::nothing) ? nullptr : real(of);
 }
 
 }  // extern "C"

@@ -123,6 +123,7 @@ inline void read_rows(const std::string& directory,
   mds::store::local(files).write("a.jsonl", mds::as_bytes("{\"a\": 1}\n{\"a\": 2}\n"));
   const mds::dataset<policies> rows(
       {.streams = {{.remote = files, .local = directory, .raw = {.format = "jsonl"}}},
+       .download_retry = patience.count() == 0 ? 1U : 2U,
        .patience = patience,
        .warn = [](const std::string&) {}});
   for (std::uint64_t i = 0; i < 2; ++i)

@@ -223,7 +223,8 @@ MDSTREAM_INLINE void make_directory_durable(const std::string& path) {
 
 MDSTREAM_INLINE bool is_linked(int fd) noexcept {
   struct stat info{};
-  return ::fstat(fd, &info) == 0 && info.st_nlink > 0;
+  // ESTALE: another machine deleted it. All else, such as a failing disk, says nothing of its name.
+  return ::fstat(fd, &info) == 0 ? info.st_nlink > 0 : errno != ESTALE;
 }
 
 MDSTREAM_INLINE void replacement_file::reserve(std::uint64_t bytes) const {
@@ -260,7 +261,12 @@ MDSTREAM_INLINE bool replacement_file::create() {
       throw system_failure(errno, "cannot link a temporary file to", path_);
     throw error(errc::unsupported, {.what = "the file system has no hard links", .url = path_});
   }
-  make_directory_durable(directory_);
+  try {
+    make_directory_durable(directory_);
+  } catch (...) {
+    ::unlink(path_.c_str());  // who finds it takes it for created
+    throw;
+  }
   return true;
 }
 

@@ -71,12 +71,10 @@ MDSTREAM_INLINE void local::publish(std::string_view key, bytes_view bytes) cons
 
 MDSTREAM_INLINE bool local::create(std::string_view key, bytes_view bytes) const {
   const std::string path = path_of(key);
-  flush();
   detail::replacement_file file(path, [this](const std::string& made) { will_flush(made); });
   file.append(bytes);
-  const bool made = file.create();
-  flush();
-  return made;
+  flush();  // what it names, and the directories that were made for it
+  return file.create();
 }
 
 MDSTREAM_INLINE std::vector<object_info> local::list(std::string_view prefix,
