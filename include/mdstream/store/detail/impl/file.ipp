@@ -264,7 +264,7 @@ MDSTREAM_INLINE bool replacement_file::create() {
   try {
     make_directory_durable(directory_);
   } catch (...) {
-    ::unlink(path_.c_str());  // who finds it takes it for created
+    ::unlink(path_.c_str());  // a process that finds it takes it for created
     throw;
   }
   return true;
