@@ -1,10 +1,12 @@
 // A disk that fails (EIO) or is full (ENOSPC) at any call of a run, once or from then on.
 
+#include <mdstream/cache/detail/cache_directory.hpp>
 #include <mdstream/checkpoint/saver.hpp>
 #include <mdstream/codec/zstd.hpp>
 #include <mdstream/hash/xxhash.hpp>
 #include <mdstream/mdstream.hpp>
 #include <mdstream/store/local.hpp>
+#include <mdstream/store/memory.hpp>
 
 #include <unistd.h>
 
@@ -19,8 +21,10 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "cache/fixture.hpp"
 #include "faults/scenes.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
@@ -200,20 +204,49 @@ TEST_CASE("an epoch is read through a cache on a disk that fails or is full", "[
     bool is_warm;
     std::uint64_t limit;
   };
-  const auto [compression, is_warm, limit] =
-      GENERATE(kind{"zstd", false, 100000}, kind{"", true, 0});
-  const action read = [limit = limit](const std::string& directory) {
-    check_epoch(directory + "/remote", directory + "/cache", limit);
+  const kind of = GENERATE(kind{"zstd", false, 100000}, kind{"", true, 0});
+  const action read = [&](const std::string& directory) {
+    check_epoch(directory + "/remote", directory + "/cache", of.limit);
   };
   fail_each_call({.before =
                       [&](const std::string& directory) {
-                        write(directory + "/remote", compression);
-                        if (is_warm) read(directory);
+                        write(directory + "/remote", of.compression);
+                        if (of.is_warm) read(directory);
                       },
                   .run = read,
                   .then = [&](const std::string& directory, bool) { read(directory); },
                   .calls = 100,
                   .calls_for_room = 20});
+}
+
+TEST_CASE("room that was reserved is free after a claim that a failed write ended", "[faults]") {
+  using namespace disk_test;
+  const cache_test::dataset data({.shards = 2});
+  std::size_t faults = 0, writes = 0;
+  for (bool some_fail = true; some_fail;) {
+    const scratch_directory::scratch root = fast_scratch();
+    const mds::detail::shard_catalog catalog(
+        root.path(),
+        cache_test::described({cache_test::stream_of(data, root.path(), mds::store::memory())}));
+    mds::detail::cache_directory directory(root.path(), 20'000, catalog, {});
+    const std::uint64_t before = directory.usage();
+    support::failing_disk disk(root.path(), EIO, faults + 1, false);
+    const auto error = support::error_of([&] {
+      mds::detail::shard_claim claim;
+      (void)directory.claim(1, catalog.footprint(1), mds::detail::urgency::now, claim);
+      directory.abandon(1, std::move(claim));
+    });
+    const std::vector<std::string> failed = disk.end();
+    some_fail = !failed.empty();
+    if (!some_fail) break;
+    ++faults;
+    INFO(faults << ": " << failed.front() << ": " << (error ? error->what() : "no error"));
+    if (failed.front().starts_with("pwrite")) {
+      CHECK(directory.usage() == before);
+      ++writes;
+    }
+  }
+  CHECK(writes >= 6);
 }
 
 TEST_CASE("a dataset is written to a disk that fails or is full", "[faults]") {

@@ -6,6 +6,7 @@
 #include <mdstream/version.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace mdstream::inline v0::detail {
 
@@ -55,7 +56,12 @@ MDSTREAM_INLINE claim_result cache_directory::claim(std::uint32_t shard, std::ui
                                                     urgency why, shard_claim& out) {
   cache_ledger::transaction change(ledger_);
   const claim_result result = try_claim(shard, bytes, why, change, out);
-  change.finish();
+  try {
+    change.finish();
+  } catch (...) {
+    change.unreserve(std::exchange(out, {}).reserved);
+    throw;
+  }
   return result;
 }
 

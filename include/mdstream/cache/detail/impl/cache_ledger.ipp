@@ -299,7 +299,6 @@ MDSTREAM_INLINE void cache_ledger::set_reserved(std::uint64_t bytes) {
   std::uint64_t& sum = journal_->head.reserved;
   sum = sum - std::min(sum, facts_.reserved) + bytes;
   facts_.reserved = bytes;
-  members_->update(facts_);
 }
 
 MDSTREAM_INLINE std::vector<std::string> cache_ledger::indexed_files(

@@ -23,12 +23,19 @@ MDSTREAM_INLINE void cache_ledger::transaction::finish() {
 
 MDSTREAM_INLINE void cache_ledger::transaction::reserve(std::uint64_t bytes) {
   modify();
-  of_.set_reserved(of_.facts_.reserved + bytes);
+  member_facts facts = of_.facts_;
+  facts.reserved += bytes;
+  of_.members_->update(facts);  // what cannot be written is not reserved
+  of_.set_reserved(facts.reserved);
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::unreserve(std::uint64_t bytes) {
+  bytes = std::min(of_.facts_.reserved, bytes);
+  of_.facts_.reserved -= bytes;  // free in any case: the next change counts anew if this one fails
   modify();
-  of_.set_reserved(of_.facts_.reserved - std::min(of_.facts_.reserved, bytes));
+  std::uint64_t& sum = of_.journal_->head.reserved;
+  sum -= std::min(sum, bytes);
+  of_.members_->update(of_.facts_);
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::remove_file(const std::string& path) {
