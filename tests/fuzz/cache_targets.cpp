@@ -10,6 +10,7 @@
 #include <mdstream/order/detail/keyed_permutation.hpp>
 #include <mdstream/order/detail/resample.hpp>
 #include <mdstream/order/shuffle/py1e.hpp>
+#include <mdstream/store/store.hpp>
 
 #include <algorithm>
 #include <cstdint>
