@@ -160,8 +160,8 @@ with tempfile.TemporaryDirectory() as name, socketserver.ThreadingTCPServer(("12
             assert any("Authorization: Bearer hush" in head for _, head in requests), requests
     said = look(work, "s3://box/x", {"https_proxy": proxy_url, **stores["s3://box/x"][1]}, AWS_CA_BUNDLE=str(work / "ca.pem"))[0]
     assert "404" in said, said
-    there = f"http://127.0.0.1:{direct.server_address[1]}"
-    check_which(work, proxy_url, there)
-    check_metadata(work, proxy_url, there)
+    direct_url = f"http://127.0.0.1:{direct.server_address[1]}"
+    check_which(work, proxy_url, direct_url)
+    check_metadata(work, proxy_url, direct_url)
     server.shutdown()
     direct.shutdown()

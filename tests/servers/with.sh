@@ -14,8 +14,8 @@
 #   hub         scripted_hub.py, the Hugging Face Hub, which takes one token
 #   oci         scripted_oci.py, which checks signatures and whose clock is ten minutes ahead
 #
-# With MDSTREAM_TEST_RECORD set, recorder.py stands before azurite, testbench and seaweedfs and notes in $MDSTREAM_TEST_REQUESTS what
-# comes, as the scripted servers do.
+# With MDSTREAM_TEST_RECORD set, recorder.py stands before azurite, testbench and seaweedfs and notes in
+# $MDSTREAM_TEST_REQUESTS what comes, as the scripted servers do.
 #
 # MDSTREAM_TEST_SERVER is its name, MDSTREAM_TEST_URL a place where tests write, MDSTREAM_TEST_ABSENT_URL one that
 # is not there. S3's have S3_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION besides, and a
