@@ -37,13 +37,6 @@
 #include "fuzz/scratch_file.hpp"
 #include "fuzz/targets.hpp"
 
-// What no header declares.
-namespace mdstream::inline v0::net::detail {
-std::string sso_token_file(const sso_login& login);
-sso_token read_sso_token(const sso_login& login, const std::string& source);
-sso_token parse_refreshed(std::string_view text, sso_token before, wall_clock::time_point now);
-}  // namespace mdstream::inline v0::net::detail
-
 namespace fuzz {
 
 namespace net = mdstream::net;

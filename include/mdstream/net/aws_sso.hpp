@@ -60,6 +60,16 @@ struct sso_login {
 
 namespace detail {
 
+/// Tokens lie in files that are called after the SHA-1 of what was logged in to.
+[[nodiscard]] std::string sso_token_file(const sso_login& login);
+
+/// The token in a login's file, good or not. Throws `errc::permission_denied` where there is none.
+[[nodiscard]] sso_token read_sso_token(const sso_login& login, const std::string& source);
+
+/// `{"accessToken": …, "expiresIn": seconds, "refreshToken": …}`: what `before` is followed by.
+[[nodiscard]] sso_token parse_refreshed(std::string_view text, sso_token before,
+                                        wall_clock::time_point now);
+
 /// `{"roleCredentials": {"accessKeyId": …, "expiration": milliseconds}}`
 [[nodiscard]] aws_credentials parse_sso_keys(std::string_view text, const std::string& source);
 

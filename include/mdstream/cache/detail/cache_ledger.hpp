@@ -31,6 +31,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace mdstream::inline v0::detail {
@@ -40,6 +41,31 @@ struct ledger_rules {
   /// stopped, before calls fail with `errc::unavailable`.
   std::chrono::nanoseconds peer_timeout = std::chrono::seconds(60);
   std::optional<detail::machine> here{};  ///< for tests; defaults to what the system says
+};
+
+/// Room that is reserved for a shard. It is free when this goes, whatever calls fail then: the next
+/// change of this process tells the others. The ledger lives longer.
+class reserved_room {
+ public:
+  reserved_room() = default;
+  reserved_room(std::atomic<std::uint64_t>& given_back, std::uint64_t bytes) noexcept
+      : given_back_(&given_back), bytes_(bytes) {}
+  reserved_room(reserved_room&& other) noexcept
+      : given_back_(other.given_back_), bytes_(std::exchange(other.bytes_, 0)) {}
+  reserved_room& operator=(reserved_room&& other) noexcept {
+    std::swap(given_back_, other.given_back_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~reserved_room() {
+    if (bytes_ != 0) given_back_->fetch_add(bytes_, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::atomic<std::uint64_t>* given_back_ = nullptr;
+  std::uint64_t bytes_ = 0;
 };
 
 /// One process's part in a cache directory. All calls are thread-safe; changes are made in a
@@ -153,6 +179,9 @@ class cache_ledger {
 
   void take(const member_sums& sums);
 
+  /// Tells the others of room that was given back.
+  void settle_given_back();
+
   /// Removes what dead processes left, and takes over what the live ones say.
   member_sums survey_members();
 
@@ -166,8 +195,6 @@ class cache_ledger {
 
   /// Whether a file made in `tmp` can be renamed into the directory.
   [[nodiscard]] bool same_file_system(const std::string& directory) const;
-
-  void set_reserved(std::uint64_t bytes);
 
   /// The files of a directory that its own index names.
   [[nodiscard]] std::vector<std::string> indexed_files(const std::string& directory) const;
@@ -186,6 +213,7 @@ class cache_ledger {
   std::optional<cache_members> members_;
   std::unordered_map<std::uint64_t, const catalog_stream*> keys_;  // own streams with a remote
   member_facts facts_;
+  std::atomic<std::uint64_t> given_back_{0};  // bytes that `facts_` and the journal still reserve
   std::uint64_t temporaries_ = 0;
   std::uint64_t others_need_ = 0;
   std::uint64_t others_largest_ = 0;

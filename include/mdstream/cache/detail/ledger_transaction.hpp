@@ -43,9 +43,10 @@ class cache_ledger::transaction {
   /// Adds to the sum of complete files.
   void add_used(std::uint64_t bytes) { of_.journal_->head.used += bytes; }
 
-  /// Reserves room, or gives it back.
-  void reserve(std::uint64_t bytes);
-  void unreserve(std::uint64_t bytes);
+  /// Reserves room.
+  [[nodiscard]] reserved_room reserve(std::uint64_t bytes);
+  /// Gives it back in this change.
+  void unreserve(reserved_room room);
 
   /// Deletes a file and takes its size off the sum; nothing when there is none.
   void remove_file(const std::string& path);

@@ -56,12 +56,7 @@ MDSTREAM_INLINE claim_result cache_directory::claim(std::uint32_t shard, std::ui
                                                     urgency why, shard_claim& out) {
   cache_ledger::transaction change(ledger_);
   const claim_result result = try_claim(shard, bytes, why, change, out);
-  try {
-    change.finish();
-  } catch (...) {
-    change.unreserve(std::exchange(out, {}).reserved);
-    throw;
-  }
+  change.finish();
   return result;
 }
 
@@ -69,10 +64,11 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
                                                                             shard_claim claim,
                                                                             fetched_shard fetched) {
   cache_ledger::transaction change(ledger_);
-  change.unreserve(claim.reserved);
+  const std::uint64_t reserved = claim.room.bytes();
+  change.unreserve(std::move(claim.room));
   try {
     // What was reserved for a shard that is made here was an estimate.
-    if (fetched.raw.size() > claim.reserved && claim.lock)
+    if (fetched.raw.size() > reserved && claim.lock)
       (void)make_room(shard, urgency::now, change,
                       [&, bytes = fetched.raw.size()] { return change.fits(bytes); });
     const detail::shard_facts facts = catalog_.facts(catalog_.stream_of(shard));
@@ -89,7 +85,7 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
 
 MDSTREAM_INLINE void cache_directory::abandon(std::uint32_t shard, shard_claim claim) {
   cache_ledger::transaction change(ledger_);
-  change.unreserve(claim.reserved);
+  change.unreserve(std::move(claim.room));
   if (claim.lock) ::unlink(ledger_.lock_path(shard).c_str());
   change.finish();
 }
@@ -262,8 +258,7 @@ MDSTREAM_INLINE claim_result cache_directory::try_claim(std::uint32_t shard, std
     ::unlink(ledger_.lock_path(shard).c_str());
     return claim_result::no_room;
   }
-  change.reserve(bytes);
-  out = {.lock = std::move(lock), .reserved = bytes};
+  out = {.lock = std::move(lock), .room = change.reserve(bytes)};
   return claim_result::claimed;
 }
 

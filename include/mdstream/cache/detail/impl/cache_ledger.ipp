@@ -258,6 +258,19 @@ MDSTREAM_INLINE void cache_ledger::take(const member_sums& sums) {
   others_largest_ = sums.largest;
 }
 
+MDSTREAM_INLINE void cache_ledger::settle_given_back() {
+  const std::uint64_t bytes = given_back_.load(std::memory_order_relaxed);
+  if (bytes == 0) return;
+  journal_->begin_change();
+  member_facts facts = facts_;
+  facts.reserved -= bytes;
+  members_->update(facts);  // what cannot be written is given back by the next change
+  std::uint64_t& sum = journal_->head.reserved;
+  sum -= std::min(sum, bytes);
+  facts_ = facts;
+  given_back_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
 MDSTREAM_INLINE member_sums cache_ledger::survey_members() {
   const member_sums sums = members_->survey([this](std::string_view id) { forget(id); });
   take(sums);
@@ -293,12 +306,6 @@ MDSTREAM_INLINE bool cache_ledger::same_file_system(const std::string& directory
   struct stat ours{}, theirs{};
   return ::stat(directory.c_str(), &theirs) != 0 ||
          (::stat(own_.c_str(), &ours) == 0 && ours.st_dev == theirs.st_dev);
-}
-
-MDSTREAM_INLINE void cache_ledger::set_reserved(std::uint64_t bytes) {
-  std::uint64_t& sum = journal_->head.reserved;
-  sum = sum - std::min(sum, facts_.reserved) + bytes;
-  facts_.reserved = bytes;
 }
 
 MDSTREAM_INLINE std::vector<std::string> cache_ledger::indexed_files(

@@ -19,7 +19,6 @@ MDSTREAM_INLINE bool cache_journal::read() {
   const std::size_t got =
       detail::read_at(file_.get(), 0, std::as_writable_bytes(std::span(&found, 1)), path_);
   if (got != sizeof found || found.magic != magic || found.changing != 0) return false;
-  if (head.changing != 0) return false;  // a change of this process did not end
   // The header may have reached the disk before a loss of power, and its records not.
   const std::uint64_t bytes = detail::file_size(file_.get(), path_) - sizeof found;
   if (found.records > bytes / sizeof(journal_record)) return false;

@@ -13,6 +13,7 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE cache_ledger::transaction::transaction(cache_ledger& of)
     : of_(of), guard_(of.mutex_), lock_(of.reopened_if_deleted()) {
   of_.catch_up();
+  of_.settle_given_back();
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::finish() {
@@ -21,21 +22,21 @@ MDSTREAM_INLINE void cache_ledger::transaction::finish() {
   guard_.unlock();
 }
 
-MDSTREAM_INLINE void cache_ledger::transaction::reserve(std::uint64_t bytes) {
+MDSTREAM_INLINE reserved_room cache_ledger::transaction::reserve(std::uint64_t bytes) {
   modify();
   member_facts facts = of_.facts_;
   facts.reserved += bytes;
   of_.members_->update(facts);  // what cannot be written is not reserved
-  of_.set_reserved(facts.reserved);
+  of_.facts_ = facts;
+  of_.journal_->head.reserved += bytes;
+  return {of_.given_back_, bytes};
 }
 
-MDSTREAM_INLINE void cache_ledger::transaction::unreserve(std::uint64_t bytes) {
-  bytes = std::min(of_.facts_.reserved, bytes);
-  of_.facts_.reserved -= bytes;  // free in any case: the next change counts anew if this one fails
-  modify();
-  std::uint64_t& sum = of_.journal_->head.reserved;
-  sum -= std::min(sum, bytes);
-  of_.members_->update(of_.facts_);
+MDSTREAM_INLINE void cache_ledger::transaction::unreserve(reserved_room room) {
+  {
+    const reserved_room gone = std::move(room);
+  }
+  of_.settle_given_back();
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::remove_file(const std::string& path) {

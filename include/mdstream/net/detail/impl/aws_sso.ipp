@@ -45,7 +45,6 @@ MDSTREAM_INLINE void sso_memory::keep(const std::string& file, const detail::sso
 
 namespace mdstream::inline v0::net::detail {
 
-/// Tokens lie in files that are called after the SHA-1 of what was logged in to.
 MDSTREAM_INLINE std::string sso_token_file(const sso_login& login) {
   std::array<std::byte, 20> digest{};
   unsigned size = 0;
@@ -62,7 +61,6 @@ MDSTREAM_INLINE error login_is_over(const sso_login& login, const std::string& s
   return keys_refused(source, why + "; log in with aws sso login --profile " + login.profile);
 }
 
-/// The token in a login's file, good or not. Throws `errc::permission_denied` where there is none.
 MDSTREAM_INLINE sso_token read_sso_token(const sso_login& login, const std::string& source) {
   const std::string file = sso_token_file(login);
   const auto text = read_secret(file, login.warn);
@@ -95,7 +93,6 @@ MDSTREAM_INLINE sso_token read_sso_token(const sso_login& login, const std::stri
   return out;
 }
 
-/// `{"accessToken": …, "expiresIn": seconds, "refreshToken": …}`: what `before` is followed by.
 MDSTREAM_INLINE sso_token parse_refreshed(std::string_view text, sso_token before,
                                           wall_clock::time_point now) {
   const json::value said = json::parse(text);
