@@ -298,6 +298,15 @@ TEST_CASE("text that is no state is refused and changes nothing", "[launch]") {
   CHECK(guard.returns() == 9);
 }
 
+TEST_CASE("a loss before the first batch is refused and leaves a state that can be loaded",
+          "[launch]") {
+  loss_guard guard;
+  support::expect_error([&] { (void)guard.judge(nan); }, errc::invalid_argument, {"take()"});
+  CHECK(guard.left_out().empty());
+  loss_guard again;
+  CHECK_FALSE(again.load_state(guard.state()));
+}
+
 TEST_CASE("options of a guard that can not be right are refused", "[launch]") {
   for (const loss_guard_options& options :
        {loss_guard_options{.window = 1}, loss_guard_options{.deviations = nan},

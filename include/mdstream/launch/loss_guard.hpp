@@ -77,7 +77,8 @@ class loss_guard {
   /// in its place.
   [[nodiscard]] bool take();
 
-  /// Judges the loss of the batch that was taken last.
+  /// Judges the loss of the batch that was taken last. Throws `errc::invalid_argument` before the
+  /// first `take`.
   [[nodiscard]] loss_verdict judge(double loss);
 
   /// Whether a checkpoint with this state of the guard has learnt nothing that is left out by now.

@@ -42,6 +42,9 @@ MDSTREAM_INLINE bool loss_guard::take() {
 }
 
 MDSTREAM_INLINE loss_verdict loss_guard::judge(double loss) {
+  if (batches_ == 0)
+    throw error(errc::invalid_argument,
+                "cannot judge a loss: take() was not called for the batch that it is of");
   if (!is_bad(loss)) {
     losses_.push_back(loss);
     if (losses_.size() > options_.window) losses_.pop_front();
