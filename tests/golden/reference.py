@@ -9,6 +9,8 @@ vector never follows a new version silently. README.md beside this file says wha
 """
 import argparse
 import base64
+import collections.abc
+import contextlib
 import decimal
 import json
 import logging
@@ -121,6 +123,28 @@ def raw(case, file):
             'pool': [f'{int(x):08x}' for x in np.random.SeedSequence(seed).pool]}
 
 
+class Draws(collections.abc.MutableSequence):
+    """A list too large for any memory, which notes the places that shuffling it draws and ends it after so many."""
+
+    def __init__(self, pop, most):
+        self.pop, self.most, self.drawn = pop, most, []
+
+    def __len__(self):
+        return self.pop
+
+    def __getitem__(self, i):
+        self.drawn.append(i)
+
+    def __setitem__(self, i, value):
+        if len(self.drawn) == 2 * self.most:
+            raise StopIteration
+
+    def __delitem__(self, i):
+        raise NotImplementedError
+
+    insert = __delitem__
+
+
 def perform(rng, op):
     name, n = op['op'], op.get('n')
     low, high = op.get('low'), op.get('high')
@@ -141,6 +165,11 @@ def perform(rng, op):
         out = {'list': array.tolist(), 'int64': array, 'rows': np.stack([array, array], axis=1)}[op['kind']]
         rng.shuffle(out)
         return np.array(out)[:, 0] if op['kind'] == 'rows' else np.array(out, np.int64)
+    if name == 'shuffle_begins':
+        items = Draws(int(op['pop']), n)
+        with contextlib.suppress(StopIteration):
+            rng.shuffle(items)
+        return np.array(items.drawn[::2], np.int64)  # each item is swapped with the one drawn: that is read first
     raise ValueError(f'no operation {name}')
 
 

@@ -66,11 +66,43 @@ TEST_CASE("every sample once, wherever one begins to read", "[order][property]")
 }
 
 TEST_CASE("more shards than a group holds are read once, too", "[order]") {
-  const auto task = task_of(table_of(std::vector<std::uint64_t>(40000, 3)), 3, 1, 5000);
+  // The last row of groups is full with 40,000 shards, and has 7 of 20 with 39,987.
+  const auto [shards, hash] = GENERATE(table<std::size_t, std::string>(
+      {{40'000, "928c554c8f0d1e95"}, {39'987, "d58b4b7a24ccbee4"}}));
+  const auto task = task_of(table_of(std::vector<std::uint64_t>(shards, 3)), 3, 1, 5000);
   ids all = order_of<mdstream::shuffle::bijection>(task);
-  CHECK(golden::hash<std::int64_t>(all) == "928c554c8f0d1e95");
+  CHECK(golden::hash<std::int64_t>(all) == hash);
   std::sort(all.begin(), all.end());
   for (std::size_t k = 0; k < all.size(); ++k) REQUIRE(all[k] == static_cast<std::int64_t>(k));
+}
+
+TEST_CASE("groups of shards are counted alike for all and for some", "[order]") {
+  std::vector<std::uint64_t> sizes(5000);
+  std::iota(sizes.begin(), sizes.end(), 1);
+  const auto table = table_of(sizes);
+  for (const auto& [first, last] : {std::pair(0, 5000), std::pair(0, 4999), std::pair(0, 2049),
+                                    std::pair(1, 5000), std::pair(17, 31)}) {
+    const auto begin = static_cast<std::size_t>(first);
+    const auto units = static_cast<std::size_t>(last) - begin;
+    std::vector<std::uint64_t> sums;
+    for (std::size_t g = 0; g < table->groups(units); ++g) {
+      sums.push_back(0);
+      for (std::size_t i = 0; i < table->group_size(units, g); ++i)
+        sums.back() += sizes[begin + table->group_member(units, g, i)];
+    }
+    CHECK(table->group_sums(begin, begin + units) == sums);
+  }
+}
+
+TEST_CASE("a sequence takes the place of another", "[order]") {
+  const auto one = task_of(table_of({4, 1, 7}), 1, 0, 6), other = task_of(table_of({9}), 1, 0, 6);
+  auto sequence = mdstream::shuffle::bijection{}.open(one);
+  ids out(2);
+  sequence.read(0, out);
+  sequence = mdstream::shuffle::bijection{}.open(other);
+  out.resize(sequence.size());
+  sequence.read(0, out);
+  CHECK(out == order_of<mdstream::shuffle::bijection>(other));
 }
 
 TEST_CASE("bijection gives these orders for ever", "[order][golden]") {

@@ -93,6 +93,13 @@ bool perform(numpy::generator& random, const json& op) {
     random.shuffle(got);
     return same_as(got, op);
   }
+  if (name == "shuffle_begins") {
+    const std::uint64_t last = golden::number(op["pop"]) - 1;
+    std::vector<std::int64_t> got(n);
+    for (std::uint64_t i = 0; i < n; ++i)
+      got[i] = static_cast<std::int64_t>(random.interval(last - i));
+    return same_as(got, op);
+  }
   if (name == "permutation") return same_as(random.permutation(n), op);
   if (name == "choice")
     return same_as(signed_values(random.choice(golden::number(op["pop"]), n)), op);

@@ -202,11 +202,28 @@ TEST_CASE("a state keeps the ranks to which streams are dealt, wherever it goes"
   }
 }
 
+TEST_CASE("a state of a finished epoch begins the next one", "[order]") {
+  const mdstream::order_options defaults;
+  for (const bool finished : {false, true}) {
+    mdstream::progress run(defaults);
+    run.load({.epoch = 4, .sample_in_epoch = 7, .num_canonical_nodes = 2, .shuffle_seed = 1},
+             finished);
+    const auto start = run.begin_epoch({});
+    CHECK(start.epoch == (finished ? 5 : 4));
+    CHECK(start.sample_in_epoch == (finished ? 0 : 7));
+    CHECK(start.shuffle_seed == 1);
+    CHECK(run.begin_epoch({}).epoch == start.epoch + 1);
+  }
+}
+
 TEST_CASE("epochs beyond all counting are refused", "[order]") {
   const mdstream::order_options defaults;
   mdstream::progress run(defaults);
-  run.load({.epoch = std::numeric_limits<std::int64_t>::max(), .num_canonical_nodes = 1});
-  support::expect_error([&] { run.begin_epoch({}); }, mdstream::errc::invalid_argument);
+  for (const bool finished : {false, true}) {
+    run.load({.epoch = std::numeric_limits<std::int64_t>::max(), .num_canonical_nodes = 1},
+             finished);
+    support::expect_error([&] { run.begin_epoch({}); }, mdstream::errc::invalid_argument);
+  }
 }
 
 }  // namespace progress_test

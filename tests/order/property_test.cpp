@@ -124,7 +124,12 @@ TEST_CASE("reading anywhere equals the table of the epoch", "[order][property]")
     REQUIRE(order.positions() == expected->size());
     const ids got = read_in_pieces(order, random);
     REQUIRE(got == *expected);
-    REQUIRE(read_in_pieces(mdstream::epoch_order(order), random) == *expected);
+    mdstream::epoch_order copy;
+    copy = order;
+    REQUIRE(read_in_pieces(copy, random) == *expected);
+    REQUIRE(mdstream::detail::count_batches(request, open) == order.filled_batches());
+    REQUIRE(mdstream::detail::count_full_batches(request, open) ==
+            mdstream::detail::full_batches(order));
   }
   CHECK(compared > 1000);
   CHECK(refused > 50);

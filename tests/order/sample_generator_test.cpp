@@ -38,6 +38,11 @@ TEST_CASE("a sample's numbers depend on seed, epoch and place, and are pinned") 
   CHECK(pinned() == 0x9e6da830efe98cdaU);
 }
 
+TEST_CASE("a bound of a power of two takes each draw") {
+  mds::sample_generator bounded(9176, 3, 7), raw(9176, 3, 7);
+  for (int i = 0; i < 100; ++i) CHECK(bounded.below(std::uint64_t{1} << 63) == raw() >> 1);
+}
+
 TEST_CASE("integers below a bound are even, doubles lie in [0, 1)") {
   mds::sample_generator random(1, 2, 3);
   std::array<int, 6> count{};

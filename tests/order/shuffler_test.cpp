@@ -1,6 +1,7 @@
 #include <mdstream/order/shuffler.hpp>
 
 #include <mdstream/order/order_engine.hpp>
+#include <mdstream/order/shuffle.hpp>
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
@@ -46,6 +47,23 @@ TEST_CASE("a program's own shuffler is used as the built-in ones", "[order]") {
   CHECK(epoch_of(backwards{}) == std::vector<std::int64_t>{4, 3, 2, 1, 0, -1});
   CHECK(epoch_of(mdstream::any_shuffler<backwards>("backwards")) == epoch_of(backwards{}));
   CHECK(mdstream::canonical_nodes_factor(backwards{}) == 1);
+}
+
+TEST_CASE("no canonical nodes are refused, and more than there can be", "[order]") {
+  const auto table = std::make_shared<mdstream::detail::shard_table>(
+      std::vector<mdstream::stream_shards>{{.samples = {4, 1}}});
+  for (const char* const name : {"py1e", "py1br", "py1s", "py2s", "bijection"})
+    for (const std::uint64_t nodes : {std::uint64_t{0}, std::uint64_t{1} << 32}) {
+      INFO(name << ", " << nodes);
+      const mdstream::shuffle::any shuffler(name);
+      support::expect_error(
+          [&] {
+            static_cast<void>(shuffler.open({.units = {table, 0, table->shards()},
+                                             .num_canonical_nodes = nodes,
+                                             .block_size = 4}));
+          },
+          mdstream::errc::invalid_argument, {std::to_string(nodes)});
+    }
 }
 
 TEST_CASE("an order refuses positions beyond its end", "[order]") {

@@ -135,16 +135,15 @@ class py1e_cursor {
     while (place >= ready_begin_ + ready_.size()) next_bucket(work);
   }
 
-  /// Makes the bucket ready with which a place may begin, or one before it.
+  /// Goes to the bucket with which a place may begin, or to one before it.
   void seek(std::uint64_t place, py1e_workspace& work) {
     open_ = true;
     // Bucket borders lie some hundred places off what they would be without moves.
     std::uint64_t target = (place - std::min(place, width / 2)) >> width_bits;
     for (;; --target) {
       start_at(target, work);
-      if (ready_begin_ <= place) break;
+      if (ready_begin_ <= place) return;
     }
-    next_bucket(work);
   }
 
   /// Empties the window and goes to the first span that may reach a bucket, or a later one.
