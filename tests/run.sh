@@ -45,6 +45,7 @@ options=(-DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DMDSTREAM_TES
          -DMDSTREAM_WERROR="${MDSTREAM_WERROR:-OFF}")
 if command -v ccache >/dev/null; then
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # clones share what they compile
+  export CCACHE_SLOPPINESS=pch_defines,time_macros  # also what has a precompiled header
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia.sh

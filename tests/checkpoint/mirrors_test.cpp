@@ -155,6 +155,14 @@ TEST_CASE("what is saved lies in all stores, each of which is a run of its own",
   CHECK(launch({gs}, "d", 1, 40, {}) == "");
 }
 
+// Damage to every object takes over a minute under TSan. Threads meet at one of five as they meet
+// at each.
+#if defined(__SANITIZE_THREAD__)
+constexpr std::size_t objects_apart = 5;
+#else
+constexpr std::size_t objects_apart = 1;
+#endif
+
 TEST_CASE("any object of the newest checkpoint may be damaged in one of two stores",
           "[checkpoint]") {
   const cloud s3("s3"), azure("azure");
@@ -162,7 +170,9 @@ TEST_CASE("any object of the newest checkpoint may be damaged in one of two stor
   const memory whole;
   copy(s3.objects(), whole);
   std::size_t harmed = 0;
-  for (const auto& each : whole.list("")) {
+  const std::vector<mds::object_info> objects = whole.list("");
+  for (std::size_t i = 0; i < objects.size(); i += objects_apart) {
+    const mds::object_info& each = objects[i];
     for (const bool is_first : {true, false}) {
       const memory& store = is_first ? s3.objects() : azure.objects();
       const auto bytes = mds::read_all(whole, each.key);
@@ -189,7 +199,7 @@ TEST_CASE("any object of the newest checkpoint may be damaged in one of two stor
       }
     }
   }
-  CHECK(harmed > 60);
+  CHECK(harmed > 60 / objects_apart);
 }
 
 TEST_CASE("a checkpoint that is damaged in all stores is passed over", "[checkpoint]") {

@@ -33,7 +33,7 @@ std::string sample_of(const sample_layout& layout, const Parts&... values) {
 }
 
 template <class T>
-std::string raw(T value) {
+std::string bytes_of(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
@@ -57,11 +57,11 @@ TEST_CASE("a schema knows its storage order and sizes while compiling", "[schema
 TEST_CASE("columns of a sample are read by name", "[schema]") {
   using namespace schema_test;
   std::string tokens;
-  for (std::uint16_t i = 0; i < 6; ++i) tokens += raw(static_cast<std::uint16_t>(1000 + i));
+  for (std::uint16_t i = 0; i < 6; ++i) tokens += bytes_of(static_cast<std::uint16_t>(1000 + i));
   const std::string any = std::string("\x08\x04\x02", 3) + "\x0A\x0B";
-  const std::string f = std::string("\x08\x01\x02", 3) + raw(1.5F) + raw(-2.0F);
-  const std::string sample = sample_of(rows::layout(), any, f, raw(float16(0.5).bits),
-                                       raw(std::int64_t{-7}), std::string("\xFF\x00", 2),
+  const std::string f = std::string("\x08\x01\x02", 3) + bytes_of(1.5F) + bytes_of(-2.0F);
+  const std::string sample = sample_of(rows::layout(), any, f, bytes_of(float16(0.5).bits),
+                                       bytes_of(std::int64_t{-7}), std::string("\xFF\x00", 2),
                                        std::string("t\xC3\xA9xt"), tokens, std::string("\xC8"));
   const auto bytes = as_bytes(sample);
   CHECK(rows::get<"tokens">(bytes)[5] == 1005);
@@ -134,9 +134,9 @@ TEST_CASE("typed values are encoded, or refused", "[schema]") {
     return out;
   };
   CHECK(bytes_as(std::type_identity<std::uint8_t>(), 255) == "\xFF");
-  CHECK(bytes_as(std::type_identity<int_>(), true) == raw(std::int64_t{1}));
-  CHECK(bytes_as(std::type_identity<float>(), 0.1) == raw(0.1F));
-  CHECK(bytes_as(std::type_identity<float16>(), 1) == raw(float16(1.0).bits));
+  CHECK(bytes_as(std::type_identity<int_>(), true) == bytes_of(std::int64_t{1}));
+  CHECK(bytes_as(std::type_identity<float>(), 0.1) == bytes_of(0.1F));
+  CHECK(bytes_as(std::type_identity<float16>(), 1) == bytes_of(float16(1.0).bits));
   CHECK(bytes_as(std::type_identity<str>(), std::string("abc")) == "abc");
   const std::vector<std::uint16_t> six{1, 2, 3, 4, 5, 6};
   CHECK(bytes_as(std::type_identity<ndarray<std::uint16_t, 2, 3>>(), six).size() == 12);

@@ -8,4 +8,8 @@ until [ "$1" = "$other" ]; do
   words+=("$1")
   shift
 done
+# CMake writes a precompiled header by a command that includes it: clang would read the one of the build before.
+for word in "$@"; do
+  case $word in *.gch) rm -f "$word" ;; esac
+done
 exec "${words[@]}" "${@:2}"
