@@ -8,6 +8,7 @@
 #include <mdstream/cache/detail/ledger_transaction.hpp>
 #include <mdstream/store/memory.hpp>
 
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -139,12 +140,14 @@ TEST_CASE("what may be held is set aside, and a process that leaves takes its ow
       CHECK(one->may_hold(9'000));
       auto three = join(indexes + 4'112);  // enough for each by itself
       three->check_limit();
+      CHECK(one->limit_to_hold(1, 1) == indexes + 3 * 4'112);
       one->ledger().notice_members();
       CHECK_FALSE(one->may_hold(9'000));  // what was allowed counts no more
       CHECK(one->may_hold(1'000));
       CHECK_THROWS_AS(join(indexes + 4'111)->check_limit(), mds::error);
     }
     one->ledger().notice_members();
+    CHECK(one->limit_to_hold(1, 1) == indexes + 4'112);
     CHECK(one->may_hold(12'000));
     CHECK(one->limit_to_hold(1, 2) == indexes + 2 * 4'112);
     CHECK(one->limit_to_hold(1'000, 1) == indexes + fixture.catalog.bytes());
@@ -206,6 +209,105 @@ TEST_CASE("a change that was not finished is made good by the next process", "[c
   CHECK(usage(*survivor) == right + fixture.data.raw(2).size());
   CHECK(residency(*survivor, 2) == mds::detail::raw_there);
   CHECK(usage(*survivor) == bytes_in(fixture.root.path()));
+}
+
+TEST_CASE("processes see what happens after a new count", "[cache]") {
+  const setting fixture;
+  fixture.put(0);
+  const auto one = fixture.join(), two = fixture.join();
+  for (const unsigned there : {mds::detail::raw_there, mds::detail::absent}) {
+    mds::detail::cache_ledger::transaction change(*one);
+    change.note(3, there);
+    change.finish();
+    CHECK(residency(*two, 3) == there);
+  }
+  {
+    mds::detail::cache_ledger::transaction change(*one);
+    change.modify();
+    fs::remove(fixture.directory + '/' + dataset::name(0, false));
+  }  // not finished
+  CHECK(residency(*two, 0) == mds::detail::absent);  // counted anew, without records
+  CHECK(residency(*one, 0) == mds::detail::absent);
+  {
+    mds::detail::cache_ledger::transaction change(*two);
+    change.note(5, mds::detail::raw_there);
+    change.finish();
+  }
+  CHECK(residency(*one, 5) == mds::detail::raw_there);
+}
+
+TEST_CASE("a limit is held against the largest shard of all processes", "[cache]") {
+  const setting fixture;
+  const dataset larger({.shards = 1, .bytes = 9'000});
+  const auto limit = fixture.data.text().size() + larger.text().size() + 8'000;
+  mds::detail::cache_directory one(fixture.root.path(), limit, fixture.catalog, {});
+  one.check_limit();
+  const mds::detail::shard_catalog catalog(
+      fixture.root.path(), described({stream_of(larger, fixture.root / "larger", memory())}));
+  {
+    const mds::detail::cache_directory two(fixture.root.path(), 0, catalog, {});
+    support::expect_error([&] { one.check_limit(); }, errc::cache_too_small);
+  }
+  one.check_limit();
+}
+
+TEST_CASE("a directory flushes the shards that are due, each once", "[cache]") {
+  using namespace std::chrono_literals;
+  const setting fixture;
+  mds::detail::cache_directory directory(fixture.root.path(), 0, fixture.catalog, {});
+  const mds::detail::catalog_stream& stream = fixture.catalog.stream_of(0);
+  const auto is_flushed = [&](std::uint32_t shard) {
+    const mds::detail::shard_files files = fixture.catalog.files(shard);
+    const auto stamp = mds::detail::cache_directory::stamp_of(stream, files);
+    REQUIRE(stamp);
+    const auto known = fixture.catalog.facts(stream).find(shard, *stamp, files.can_check());
+    return known && known->flags == mds::detail::flushed;
+  };
+  for (const std::uint32_t shard : {1U, 4U}) {
+    fixture.put(shard);
+    directory.flush_later(shard);
+    CHECK_FALSE(is_flushed(shard));
+  }
+  CHECK_FALSE(directory.has_due(1h));
+  directory.flush_due(0ns);
+  CHECK(is_flushed(1));
+  CHECK_FALSE(is_flushed(4));
+  CHECK(directory.has_due(0ns));
+  directory.flush_due(0ns);
+  CHECK(is_flushed(4));
+  CHECK_FALSE(directory.has_due(0ns));
+}
+
+TEST_CASE("a shard that is being checked is busy for others", "[cache]") {
+  const setting fixture;
+  fixture.put(1);
+  mds::detail::cache_directory one(fixture.root.path(), 0, fixture.catalog, {}),
+      two(fixture.root.path(), 0, fixture.catalog, {});
+  const auto claim = [](mds::detail::cache_directory& by, mds::detail::shard_claim& out) {
+    return by.claim(1, 4'100, mds::detail::urgency::now, out);
+  };
+  mds::detail::shard_claim first, second;
+  REQUIRE(claim(one, first) == mds::detail::claim_result::check);
+  CHECK(claim(two, second) == mds::detail::claim_result::busy);
+  const auto stamp = mds::detail::cache_directory::stamp_of(fixture.catalog.stream_of(1),
+                                                            fixture.catalog.files(1));
+  REQUIRE(stamp);
+  one.checked(1, std::move(first), *stamp, true);
+  CHECK(claim(two, second) == mds::detail::claim_result::there);
+}
+
+TEST_CASE("what makes room or deletes leaves no change open", "[cache]") {
+  const setting fixture;
+  for (const std::uint32_t shard : {1U, 4U}) fixture.put(shard);
+  mds::detail::cache_directory directory(fixture.root.path(), 0, fixture.catalog, {});
+  mds::detail::cache_journal journal(fixture.root / ".mdstream/journal");
+  directory.discard(fixture.directory + '/' + dataset::name(1, false));
+  CHECK(journal.read());
+  CHECK(directory.make_room_on_disk(0, 1, mds::detail::urgency::now));
+  CHECK(journal.read());
+  CHECK(directory.usage() == fixture.data.text().size());
+  CHECK_FALSE(directory.make_room_on_disk(0, 1, mds::detail::urgency::now));  // nothing is left
+  CHECK(journal.read());
 }
 
 TEST_CASE("torn and foreign files in the directory do no harm", "[cache]") {
