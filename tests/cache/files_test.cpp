@@ -4,6 +4,7 @@
 #include <mdstream/cache/detail/file_lock.hpp>
 #include <mdstream/cache/detail/mapping.hpp>
 #include <mdstream/cache/detail/temporary_file.hpp>
+#include <mdstream/core/detail/mapped_files.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -34,6 +35,27 @@ TEST_CASE("a mapping stays valid when its file is unlinked", "[cache]") {
   CHECK(mapping.bytes().empty());
   CHECK(mds::detail::file_mapping::of(-1, 0, "empty").bytes().empty());
   expect_error([] { (void)mds::detail::file_mapping::of(-1, 5, "bad"); }, errc::io_error, {"bad"});
+}
+
+TEST_CASE("a mapping begins anywhere, and one of a file that is cut is read with an error",
+          "[cache]") {
+  const scratch root;
+  const std::vector<std::byte> bytes = shard_bytes(1, 1, 20'000);
+  write_file(root / "x", bytes);
+  const mds::detail::unique_fd fd = mds::detail::open_file(root / "x", O_RDONLY);
+  const auto whole = mds::detail::file_mapping::of(fd.get(), bytes.size(), root / "x");
+  const auto part = mds::detail::file_mapping::of_range(fd.get(), 4'999, 15'001, root / "x");
+  CHECK(mds::detail::file_mapping::of_range(fd.get(), 5, 0, root / "x").bytes().empty());
+  REQUIRE(part.bytes().size() == 15'001);
+  CHECK(std::equal(part.bytes().begin(), part.bytes().end(), bytes.begin() + 4'999));
+  const auto copy = [](const mds::detail::file_mapping& of) {
+    return mds::detail::read_mapped(
+        [&] { return std::vector<std::byte>(of.bytes().begin(), of.bytes().end()); });
+  };
+  CHECK(copy(whole) == bytes);
+  fs::resize_file(root / "x", 4'096);
+  expect_error([&] { (void)copy(whole); }, errc::io_error, {root / "x", "cut short"});
+  expect_error([&] { (void)copy(part); }, errc::io_error, {root / "x", "cut short"});
 }
 
 TEST_CASE("a temporary file is published whole or vanishes", "[cache]") {
