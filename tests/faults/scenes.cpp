@@ -1,6 +1,7 @@
 // scenes SCENE DIRECTORY: plays a scene, for tests/faults/flushes.py and power_loss.py.
 // scenes check SCENE: reads lines "PROMISES DIRECTORY" and answers each with a line: "whole", or
 // what is wrong in a directory that a loss of power left after so many promises.
+// scenes all: plays each scene and judges what it left, for tests/faults/interrupt.cpp.
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <string_view>
 
 #include "faults/scenes.hpp"
+#include "support/seed.hpp"
 
 namespace {
 
@@ -35,6 +37,20 @@ void answer(const check& judge) {
   }
 }
 
+/// Plays each scene and judges what it left: throws unless it is whole. The seed is that of the
+/// library that interrupts.
+void play_all(const std::map<std::string_view, scene>& scenes,
+              const std::map<std::string_view, check>& checks) {
+  std::printf("MDSTREAM_TEST_SEED=%u\n", support::test_seed());
+  std::fflush(stdout);
+  for (const auto& [name, play] : scenes) {
+    const scratch_directory::scratch there;
+    faults::promised = 0;
+    play(there / "data");
+    if (checks.contains(name)) checks.at(name)(there / "data", faults::promised);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -42,7 +58,7 @@ int main(int count, char** arguments) try {
   const std::map<std::string_view, scene> scenes{
       {"write", write_dataset}, {"merge", merge_datasets},     {"save", save_checkpoints},
       {"rows", index_rows},     {"cache", read_through_cache}, {"plan", keep_plan},
-      {"broken", break_order},
+      {"broken", break_order},  {"rewrite", rewrite_dataset},
   };
   // Plans and row indexes are made again where they were lost.
   const auto again = [](const scene& played) {
@@ -52,7 +68,8 @@ int main(int count, char** arguments) try {
       {"write", check_write},      {"merge", check_merge},     {"save", check_save},
       {"rows", again(index_rows)}, {"plan", again(keep_plan)}, {"broken", check_write},
   };
-  if (count != 3) throw std::runtime_error("usage: scenes SCENE DIRECTORY | check SCENE");
+  if (count == 2 && arguments[1] == std::string_view("all")) return play_all(scenes, checks), 0;
+  if (count != 3) throw std::runtime_error("usage: scenes SCENE DIRECTORY | check SCENE | all");
   if (arguments[1] == std::string_view("check"))
     answer(checks.at(arguments[2]));
   else

@@ -4,6 +4,7 @@
 // end.
 
 #include <mdstream/checkpoint/saver.hpp>
+#include <mdstream/codec/zstd.hpp>
 #include <mdstream/collate/none.hpp>
 #include <mdstream/order/order_engine.hpp>
 #include <mdstream/order/shuffle.hpp>
@@ -37,22 +38,31 @@ namespace mds = mdstream;
 using scratch_directory::scratch;
 using namespace std::chrono_literals;
 
-using numbers = mds::policies<mds::store::local, mds::schema<mds::column<"number", std::int64_t>>>;
+using numbers = mds::policies<mds::store::local, mds::schema<mds::column<"number", std::int64_t>>,
+                              mds::codec::zstd>;
 
 constexpr std::uint64_t samples = 200;
+
+/// How many promises this process made.
+inline std::uint64_t promised = 0;
 
 /// Writes down, where tests/faults/record.cpp does, that what was made up to here has to outlast a
 /// loss of power.
 inline void promise() {
+  ++promised;
   if (const char* const record = std::getenv("MDSTREAM_RECORD"))
     std::ofstream(record, std::ios::app) << "promised\n";
 }
 
 inline void write_numbers(const std::string& directory,
-                          mds::existing_dataset existing = mds::existing_dataset::error) {
-  mds::writer<numbers> out(
-      {.out = mds::store::local(directory), .size_limit = 1024, .existing = existing});
-  for (std::uint64_t i = out.kept_samples(); i < samples; ++i)
+                          mds::existing_dataset existing = mds::existing_dataset::error,
+                          const std::string& compression = "") {
+  mds::writer<numbers> out({.out = mds::store::local(directory),
+                            .compression = compression,
+                            .size_limit = 1024,
+                            .existing = existing});
+  const bool resumes = existing == mds::existing_dataset::resume;
+  for (std::uint64_t i = resumes ? out.kept_samples() : 0; i < samples; ++i)
     out.write(static_cast<std::int64_t>(i));
   out.finish();
 }
@@ -179,6 +189,19 @@ inline void check_dataset(const std::string& directory, std::uint64_t times = 1)
 
 inline bool has_index(const std::string& directory) {
   return mds::exists(mds::store::local(directory), "index.json");
+}
+
+/// A compressed dataset that gets as many samples again, and is then replaced.
+inline void rewrite_dataset(const std::string& directory) {
+  using mds::existing_dataset;
+  const auto write_and_check = [&](existing_dataset existing, std::uint64_t times) {
+    write_numbers(directory, existing, "zstd");
+    check_dataset(directory, times);
+  };
+  write_and_check(existing_dataset::error, 1);
+  write_and_check(existing_dataset::append, 2);
+  write_and_check(existing_dataset::replace, 1);
+  promise();
 }
 
 /// A dataset is whole or absent, and a writer goes on with what there is.
