@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""check_run.py BUILD [--configured] [--whole|--part|--all|--update|--times]: whether a green run of ctest in BUILD means that everything ran.
+"""check_run.py BUILD [--configured] [--whole|--part NAMES|--all|--update|--times]: whether a green run of ctest in BUILD means that everything ran.
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
-needs it; that is printed. --all, of CI: only a device may be missing, and what the long form has more. --part, of a
-selection of tests: only what was skipped counts. --configured: before anything is built, only what the configuration shows.
+needs it; that is printed. By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has
+more. --all, of CI: a CUDA toolkit has to be there as well. --part, of the listed tests whose names match: whatever the machine lacks
+excuses. --configured: before anything is built, only what the configuration shows.
 --update writes the list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
 """
 
@@ -12,6 +13,7 @@ import collections
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -36,6 +38,10 @@ needs = {
     "long": (lambda: "MDSTREAM_LONG_TESTS" in os.environ, "the long form (--long)"),
     "ray": (lambda: (peers / "ray" / "bin" / "python").exists(), "tools/install-ray.sh"),
 }
+# What tests/run.sh cannot install; MosaicML Streaming and torchrun need Debian's torch.
+by_hand = {"device", "nvcc", "long", "ray"}
+if platform.freedesktop_os_release()["ID"] != "debian":
+    by_hand |= {"torch", "launchers", "mosaic"}
 
 
 def needed_by(name):
@@ -65,7 +71,7 @@ def needed_by(name):
 
 def tests_of(build):
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
-    return sorted({test["name"] for test in json.loads(shown.stdout)["tests"]})
+    return {test["name"] for test in json.loads(shown.stdout)["tests"]}
 
 
 def listed():
@@ -83,10 +89,11 @@ def write_list(names):
     list_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def skipped_in(build):
-    """name -> why, of the last run."""
+def results_of(build):
+    """name -> why it was skipped, or None, of the last run."""
     out = {}
     for test in tree.parse(build / "results.xml").iter("testcase"):
+        out[test.get("name")] = None
         if test.get("status") in ("notrun", "disabled"):
             lines = (test.findtext("system-out") or "").strip().splitlines() or ["no reason was given"]
             reasons = [line for line in lines if "skipped" in line.lower()] or lines[-1:]
@@ -146,21 +153,23 @@ def finish(failures, summary):
     print(f"mdstream: {summary}")
 
 
-def missing(name, why, everything):
-    """The failure of a test that did not run; none, where the machine lacks what the test needs: that is printed."""
+def missing(name, why, excuses):
+    """The failure of a test that did not run; none, where the machine lacks what the test needs, and that excuses it: that is printed."""
     lacking = [need for need in listed().get(name, []) if not needs[need][0]()]
-    if not lacking or (everything and lacking != ["device"] and "long" not in lacking):
-        return [f"{name} {why}"]
+    if not excuses.intersection(lacking):
+        return [f"{name} {why}" + (f"; it needs {needs[lacking[0]][1]}" if lacking else "")]
     print(f"mdstream: {name} did not run, it needs {needs[lacking[0]][1]}")
     return []
 
 
-def wrong_in_configuration(build, names, everything):
-    """What is wrong before anything runs."""
-    expected = listed()
-    for name in sorted(expected.keys() - set(names)):
-        yield from missing(name, "is in tests/list.txt, but the build has no such test", everything)
-    for name in sorted(set(names) - expected.keys()):
+def absent(selected, names, why, excuses):
+    for name in sorted(selected - names):
+        yield from missing(name, f"is in tests/list.txt, but {why}", excuses)
+
+
+def wrong_in_configuration(build, names):
+    """What is wrong before anything runs, besides tests that are absent."""
+    for name in sorted(names - listed().keys()):
         yield f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it"
     yield from passes_by_words(build)
     for file in sorted([*tests.rglob("*_test.cpp"), *tests.rglob("*.hpp")]):
@@ -170,8 +179,8 @@ def wrong_in_configuration(build, names, everything):
 
 def not_compiled(build):
     compiled = compiled_in(build)
-    conditional = ("cuda/", "image/nvjpeg", "rmm/") if not needs["nvcc"][0]() or not needs["nvidia"][0]() else ()
-    conditional += () if needs["arrow"][0]() else ("parquet/",)
+    folders = {"nvcc": ("cuda/", "image/nvjpeg", "rmm/"), "nvidia": ("image/nvjpeg", "rmm/"), "arrow": ("parquet/",)}
+    conditional = sum((names for need, names in folders.items() if not needs[need][0]()), ())
     for file in sorted(tests.rglob("*_test.cpp")):
         name = file.relative_to(tests).as_posix()
         if file not in compiled and not name.startswith(conditional):
@@ -180,19 +189,27 @@ def not_compiled(build):
 
 def main():
     build, options = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
-    names, everything = tests_of(build), "--all" in options
     if "--times" in options:
         return times(build)
     if "--update" in options:
-        return write_list(sorted({*names, *(name for name, words in listed().items() if "long" in words)}))
+        return write_list(sorted({*tests_of(build), *(name for name, words in listed().items() if "long" in words)}))
+    excuses, selected = by_hand, listed().keys()
+    if "--all" in options:
+        excuses = {"device", "long"}
     if "--configured" in options:
-        return finish([*wrong_in_configuration(build, names, everything)], f"{len(names)} tests are configured")
-    skipped = skipped_in(build)
-    failures = [failure for name, why in sorted(skipped.items()) for failure in missing(name, f"was skipped: {why}", everything)]
+        names = tests_of(build)
+        failures = [*absent(selected, names, "the build has no such test", excuses), *wrong_in_configuration(build, names)]
+        return finish(failures, f"{len(names)} tests are configured")
     if "--part" in options:
-        return finish(failures, f"of {len(listed())} tests a part ran")
-    failures += [*wrong_in_configuration(build, names, everything), *not_compiled(build)]
-    finish(failures, f"{len(names) - len(skipped)} of {len(listed())} tests ran")
+        pattern = options[options.index("--part") + 1]
+        excuses, selected = set(needs), {name for name in selected if re.search(pattern, name)}
+    results = results_of(build)
+    skipped = {name: why for name, why in results.items() if why}
+    failures = [failure for name, why in sorted(skipped.items()) for failure in missing(name, f"was skipped: {why}", excuses)]
+    failures += absent(selected, results.keys(), "did not run", excuses)
+    if "--part" not in options:
+        failures += [*wrong_in_configuration(build, results.keys()), *not_compiled(build)]
+    finish(failures, f"{len(results) - len(skipped)} of {len(selected)} tests ran")
 
 
 if __name__ == "__main__":

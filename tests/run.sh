@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # tests/run.sh [--long] [--repeat N] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
-# only those, and installs what they need. Needs no argument and asks nothing. --long: tests that draw by chance go on for longer, the soak
+# only those, and installs the packages they need; those that need what tools/install-mosaic.sh, -nvidia.sh or -arrow.sh installs
+# in $PEERS (/opt/peers) run if that is there. Without names it is installed. Asks nothing. --long: tests that draw by chance go on for longer, the soak
 # for 100,000 faults (hours), and tests/aarch64.sh runs; with names only those. --repeat: each test N times, on a machine that is busy with something else; the
 # first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the
 # number of compilers and tests at a time, by default that of the cores.
@@ -28,7 +29,8 @@ done
 needed=(build test)
 for name in "${@:-all}"; do
   case $name in
-    async* | collate* | core* | json* | order* | schedule*) continue ;;  # no component, no server
+    order*) needed+=(clang) && continue ;;
+    async* | collate* | core* | json* | schedule*) continue ;;  # no component, no server
     format* | hash*) needed+=(formats) && continue ;;
     all) needed+=(mpi launchers torch sound) ;;
     launch* | moving_day | own_data | quickstart*) needed+=(mpi launchers) ;;
@@ -37,6 +39,11 @@ for name in "${@:-all}"; do
   needed+=(formats stores servers cli gpu clang)
 done
 tools/install-deps.sh "${needed[@]}"
+if [ $# -eq 0 ]; then
+  for peer in mosaic nvidia arrow; do
+    tools/install-$peer.sh || echo "mdstream: tools/install-$peer.sh has failed, the tests that need it cannot run" >&2
+  done
+fi
 jobs=${MDSTREAM_JOBS:-$(nproc)}
 build=build/tests
 
@@ -56,9 +63,9 @@ if [ -e "${PEERS:-/opt/peers}/arrow/complete-1" ]; then  # tools/install-arrow.s
 fi
 cmake -S . -B "$build" -G Ninja "${options[@]}"
 
-# run_tests CHECK WORD...: ctest with these words; then whether all that has to run did (tests/check_run.py).
+# run_tests CHECK [PATTERN]: ctest of all or of these; then whether all that has to run did (tests/check_run.py).
 run_tests() {
-  local status=0 check=$1 busy=() i && shift
+  local status=0 busy=() i
   rm -f "$build/results.xml"
   if [ ${#repeat[@]} -gt 0 ]; then
     for ((i = 0; i < $(nproc); ++i)); do
@@ -68,10 +75,10 @@ run_tests() {
     # shellcheck disable=SC2064 # the processes of now
     trap "kill ${busy[*]}" EXIT
   fi
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "${repeat[@]}" "$@" || status=$?
-  [ -e "$build/results.xml" ] || exit $status
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "${repeat[@]}" ${2:+-R "$2"} || status=$?
+  [ -e "$build/results.xml" ] || exit $((status ? status : 1))
   tests/check_run.py "$build" --times
-  tests/check_run.py "$build" "$check" || status=1
+  tests/check_run.py "$build" "$@" || status=1
   exit $status
 }
 
@@ -98,4 +105,4 @@ if [ -n "$targets" ]; then
   # shellcheck disable=SC2086 # one word for each target
   cmake --build "$build" -j "$jobs" --target $targets
 fi
-run_tests --part -R "$pattern"
+run_tests --part "$pattern"
