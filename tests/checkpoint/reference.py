@@ -4,12 +4,16 @@ with the same tensors, and the other way round but for what no writer does; file
 reference.py CHECKPOINT_HEADS; MDSTREAM_TEST_SEED repeats a run
 """
 
-import json
 import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "interop"))
+from seed import seed  # first: it prints the seed
+
+import json
 import random
 import struct
 import subprocess
-import sys
 import tempfile
 
 import numpy
@@ -17,8 +21,7 @@ import safetensors
 import safetensors.numpy
 
 heads = sys.argv[1]
-seed = int(os.environ.get("MDSTREAM_TEST_SEED") or random.randrange(1 << 30))
-print(f"safetensors {safetensors.__version__}, seed {seed}")
+print(f"safetensors {safetensors.__version__}")
 rng = random.Random(seed)
 
 BITS = {"BOOL": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8,

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Models of safetensors and transformers become checkpoints of mdstream, and the other way round; casts are torch's.
 
-Usage: checkpoints.py MDSTREAM, the command line; MDSTREAM_TEST_SEED repeats a run. Prints the seed.
+Usage: checkpoints.py MDSTREAM, the command line; MDSTREAM_TEST_SEED repeats a run.
 """
+from seed import seed  # first: it prints the seed
+
 import glob
 import json
 import os
@@ -19,11 +21,8 @@ import safetensors.torch
 import torch
 import transformers
 
-from seed import fresh_seed
-
 program = sys.argv[1]
-seed = fresh_seed()
-print(f"safetensors {safetensors.__version__}, transformers {transformers.__version__}, torch {torch.__version__}, seed {seed}")
+print(f"safetensors {safetensors.__version__}, transformers {transformers.__version__}, torch {torch.__version__}")
 rng = random.Random(seed)
 torch.manual_seed(seed)
 transformers.logging.set_verbosity_error()

@@ -2,8 +2,10 @@
 """Writes random datasets with MosaicML Streaming and with mdstream's command line, reads each with the other.
 
 Both have to write the same index and, before compression, the same bytes, and read the same values.
-Usage: formats.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
+Usage: formats.py MDSTREAM [--cases N], MDSTREAM being the command line; MDSTREAM_TEST_SEED repeats a run.
 """
+from seed import seed  # first: it prints the seed
+
 import argparse
 import base64
 import decimal
@@ -26,8 +28,6 @@ from PIL import Image
 from streaming import CSVWriter, JSONWriter, MDSWriter, TSVWriter, XSVWriter
 from streaming.base.compression import decompress
 from streaming.base.format import reader_from_json
-
-from seed import fresh_seed
 
 b64 = lambda b: base64.b64encode(b).decode()
 DTYPES = 'uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64'.split()
@@ -282,10 +282,7 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument('program')
     ap.add_argument('--cases', type=int, default=40)
-    ap.add_argument('--seed', type=int, default=fresh_seed())
     a = ap.parse_args()
-    seed = a.seed
-    print('seed', seed, flush=True)
     counts = {}
     for i in range(a.cases):
         rng = random.Random(seed + i)
@@ -310,7 +307,7 @@ def main():
                 write_ours(a.program, about, got, again, 1)
                 check_written(ours, again)
             except (AssertionError, subprocess.CalledProcessError):
-                print('failed: --seed', seed + i, '--cases 1', json.dumps(about), flush=True)
+                print(f'failed: MDSTREAM_TEST_SEED={seed + i} --cases 1', json.dumps(about), flush=True)
                 raise
         counts[about['format']] = counts.get(about['format'], 0) + 1
     print('agree:', counts)

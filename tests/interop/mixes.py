@@ -6,8 +6,10 @@ and end with the first, after one to three epochs, in one cache directory for bo
 against the plan that the package makes for one of their epochs, and go on in another world. What one of the two refuses, the other has
 to refuse, but for states of the end of an epoch, among the samples that canonical nodes repeat: there mdstream has to give the rest of
 the epoch that it reads as a whole.
-Usage: mixes.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
+Usage: mixes.py MDSTREAM [--cases N], MDSTREAM being the command line; MDSTREAM_TEST_SEED repeats a run.
 """
+from seed import seed  # first: it prints the seed
+
 import argparse
 import json
 import logging
@@ -32,7 +34,6 @@ from streaming import Stream, StreamingDataLoader, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
 from alone import alone
-from seed import fresh_seed
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'golden'))
 from reference import work_of, write_ids
@@ -336,23 +337,21 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument('mdstream')
     arguments.add_argument('--cases', type=int, default=10, help='runs of each kind that both read')
-    arguments.add_argument('--seed', type=int, default=fresh_seed())
     args = arguments.parse_args()
-    print('seed', args.seed, flush=True)
-    rng = random.Random(args.seed)
+    rng = random.Random(seed)
     with alone():
         for run in (run_live, run_planned):
             agreed = draws = 0
             while agreed < args.cases:
                 if draws == TRIES * args.cases:
-                    sys.exit(f'{run.__name__}: only {agreed} of {draws} draws are read, seed {args.seed}')
+                    sys.exit(f'{run.__name__}: only {agreed} of {draws} draws are read, seed {seed}')
                 draws += 1
                 case = random_case(rng)
                 with tempfile.TemporaryDirectory() as folder:
                     try:
                         agreed += run(args.mdstream, case, rng, folder)
                     except (AssertionError, Refused) as error:
-                        sys.exit(f'{run.__name__}, draw {draws} of seed {args.seed}: {case}: {type(error).__name__}: {error}')
+                        sys.exit(f'{run.__name__}, draw {draws} of seed {seed}: {case}: {type(error).__name__}: {error}')
             print(f'{run.__name__}: {agreed} agree, {draws - agreed} are refused by both', flush=True)
 
 

@@ -2,8 +2,10 @@
 """Runs that begin with MosaicML Streaming and go on with mdstream's command line, and the other way round.
 
 Both have to read the same samples in the same order as a run that was never stopped, from each other's saved states.
-Usage: runs.py MDSTREAM [--cases N] [--seed S], MDSTREAM being the command line.
+Usage: runs.py MDSTREAM [--cases N], MDSTREAM being the command line; MDSTREAM_TEST_SEED repeats a run.
 """
+from seed import seed  # first: it prints the seed
+
 import argparse
 import json
 import logging
@@ -21,7 +23,6 @@ from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
 from alone import alone
-from seed import fresh_seed
 
 
 def write_dataset(folder, samples, shard_samples):
@@ -124,10 +125,8 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument('mdstream')
     arguments.add_argument('--cases', type=int, default=6)
-    arguments.add_argument('--seed', type=int, default=fresh_seed())
     args = arguments.parse_args()
-    print('seed', args.seed, flush=True)
-    rng = random.Random(args.seed)
+    rng = random.Random(seed)
     with alone():
         for number in range(args.cases):
             case = random_case(rng)
@@ -135,7 +134,7 @@ def main():
                 try:
                     run(args.mdstream, case, rng, folder)
                 except AssertionError as e:
-                    sys.exit(f'case {number} of seed {args.seed}: {case}: {e}')
+                    sys.exit(f'case {number} of seed {seed}: {case}: {e}')
     print(f'{args.cases} runs agree')
 
 

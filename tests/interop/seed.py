@@ -1,8 +1,7 @@
-"""The seed of what a test draws."""
+"""The seed of what a test draws: MDSTREAM_TEST_SEED if set, otherwise another each time. It is printed when this is imported, which has to
+be before all that is slow: a test that a time limit ends loses what it has not flushed."""
 import os
 import random
 
-
-def fresh_seed():
-    """MDSTREAM_TEST_SEED if set, otherwise another each time. For the caller to print."""
-    return int(os.environ.get('MDSTREAM_TEST_SEED') or random.randrange(2**31))
+seed = int(os.environ.setdefault('MDSTREAM_TEST_SEED', str(random.randrange(2**31))))
+print(f'MDSTREAM_TEST_SEED={seed}', flush=True)
