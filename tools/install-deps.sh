@@ -19,13 +19,13 @@ packages_of() {
     build) echo g++ cmake ninja-build ca-certificates libasio-dev libzstd-dev libxxhash-dev ;;
     formats) echo zlib1g-dev libbz2-dev libbrotli-dev libsnappy-dev libssl-dev libjpeg-dev libpng-dev ;;
     stores) echo libcurl4-openssl-dev libssl-dev ;;
-    test) echo make catch2 nlohmann-json3-dev git pkg-config python3 ;;
+    test) echo make catch2 nlohmann-json3-dev libdlpack-dev git pkg-config python3 ;;
     servers) echo nginx-light openssl curl python3-venv openssh-server openssh-client ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
     launchers) echo openmpi-bin mpich slurm-wlm munge $(! is_debian || echo python3-torch) ;;
     gpu)
-      echo libtbb-dev libdlpack-dev
+      echo libtbb-dev
       has_cuda_toolkit || echo libthrust-dev
       ! lacks_cuobjdump || echo python3-venv
       ;;
