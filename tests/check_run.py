@@ -3,7 +3,7 @@
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
-needs it; that is printed. By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has
+needs it; that is printed. A case that is left out by SUCCEED has to run in another test of the same program. By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has
 more. --all, of CI: a CUDA toolkit has to be there as well. --part, of the listed tests whose names match: whatever the machine lacks
 excuses. --configured: before anything is built, only what the configuration shows.
 --update writes the list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
@@ -44,6 +44,14 @@ if platform.freedesktop_os_release()["ID"] != "debian":
     by_hand |= {"torch", "launchers", "mosaic"}
 
 
+# Why a case may be left out in every run of a program.
+reasons = {
+    "there is a device": lambda program: needs["device"][0](),
+    "only root becomes others": lambda program: os.geteuid() != 0,
+    "the thread sanitizer has no such fence": lambda program: program.endswith("_tsan"),
+}
+
+
 def needed_by(name):
     """What a test needs that a machine may lack, by its name."""
     if name == "moving_day":
@@ -69,9 +77,14 @@ def needed_by(name):
     return []
 
 
-def tests_of(build):
+def shown_by(build):
+    """What ctest knows of each test."""
     shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
-    return {test["name"] for test in json.loads(shown.stdout)["tests"]}
+    return json.loads(shown.stdout)["tests"]
+
+
+def tests_of(build):
+    return {test["name"] for test in shown_by(build)}
 
 
 def listed():
@@ -101,6 +114,27 @@ def results_of(build):
     return out
 
 
+def left_out(build):
+    """Cases that no run of their program did without leaving them out (tests/support/main.cpp prints these), as the failure of each."""
+    commands = {test["name"]: test.get("command", []) for test in shown_by(build)}
+    runs = collections.Counter()  # of a program with these arguments: they may select cases
+    lines = collections.defaultdict(dict)
+    for test in tree.parse(build / "results.xml").iter("testcase"):
+        command = commands.get(test.get("name"), [])
+        start = next((i for i, word in enumerate(command) if pathlib.Path(word).name.startswith("test_")), None)
+        if start is None or test.get("status") in ("notrun", "disabled"):
+            continue
+        program = (pathlib.Path(command[start]).name, *command[start + 1:])
+        runs[program] += 1
+        for case, why in re.findall(r'^left out: "(.*?)": (.*)$', test.findtext("system-out") or "", re.MULTILINE):
+            lines[program, case].setdefault(test.get("name"), why)
+    for (program, case), tests_without in lines.items():
+        whys = sorted(set(tests_without.values()))
+        excused = any(why in reasons and reasons[why](program[0]) for why in whys)
+        if len(tests_without) == runs[program] and not excused:
+            yield f"{' '.join(program)} ran \"{case}\" nowhere: {', '.join(whys)}"
+
+
 def compiled_in(build):
     """The files *_test.cpp that ninja has compiled."""
     deps = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, capture_output=True, text=True).stdout
@@ -113,8 +147,7 @@ def compiled_in(build):
 
 def passes_by_words(build):
     """Tests that ctest passes or skips for what they print, whatever their exit status."""
-    shown = subprocess.run(["ctest", "--test-dir", build, "--show-only=json-v1"], check=True, capture_output=True, text=True)
-    for test in json.loads(shown.stdout)["tests"]:
+    for test in shown_by(build):
         for each in test.get("properties", []):
             if each["name"] in ("PASS_REGULAR_EXPRESSION", "SKIP_REGULAR_EXPRESSION"):
                 yield f"{test['name']} has {each['name']}, which forgets the exit status: tests/support/says.sh checks both"
@@ -207,8 +240,11 @@ def main():
     skipped = {name: why for name, why in results.items() if why}
     failures = [failure for name, why in sorted(skipped.items()) for failure in missing(name, f"was skipped: {why}", excuses)]
     failures += absent(selected, results.keys(), "did not run", excuses)
-    if "--part" not in options:
-        failures += [*wrong_in_configuration(build, results.keys()), *not_compiled(build)]
+    if "--part" in options:
+        for line in left_out(build):
+            print(f"mdstream: {line}")
+    else:
+        failures += [*left_out(build), *wrong_in_configuration(build, results.keys()), *not_compiled(build)]
     finish(failures, f"{len(results) - len(skipped)} of {len(selected)} tests ran")
 
 

@@ -75,7 +75,7 @@ run_tests() {
     # shellcheck disable=SC2064 # the processes of now
     trap "kill ${busy[*]}" EXIT
   fi
-  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml -j $((jobs + 1)) "${repeat[@]}" ${2:+-R "$2"} || status=$?
+  ctest --test-dir "$build" --output-on-failure --no-tests=error --output-junit results.xml --test-output-size-passed 1000000 -j $((jobs + 1)) "${repeat[@]}" ${2:+-R "$2"} || status=$?
   [ -e "$build/results.xml" ] || exit $((status ? status : 1))
   tests/check_run.py "$build" --times
   tests/check_run.py "$build" "$@" || status=1

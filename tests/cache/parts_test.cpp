@@ -263,7 +263,7 @@ TEST_CASE("counters are drained where they are asked for, and once", "[cache]") 
 
 TEST_CASE("of two threads that write and then look, one sees the other", "[cache]") {
   if (!mds::detail::has_asymmetric_fence()) {
-    SUCCEED("the thread sanitizer and some sandboxes have no such fence");
+    SUCCEED("the thread sanitizer has no such fence");
     return;
   }
   std::atomic<int> often{0}, rare{0};

@@ -229,7 +229,7 @@ long faults() {
 
 TEST_CASE("a thread that ends looks only at counters that it can have used", "[cache]") {
   if (!mds::detail::has_asymmetric_fence()) {
-    SUCCEED("without such a fence there are no counters");
+    SUCCEED("the thread sanitizer has no such fence");
     return;
   }
   constexpr std::size_t shards = std::size_t{64} << 20;  // 64 Ki pages of counters
