@@ -5,6 +5,7 @@
 #include <mdstream/codec/detail/codec_set.hpp>
 #include <mdstream/codec/full.hpp>
 
+#include <zlib.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -122,6 +123,54 @@ std::string change_compressed(std::string_view input, bool has_state, std::size_
   return out + packed;
 }
 
+std::string big_endian(std::size_t number) {
+  std::string out;
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift);
+  return out;
+}
+
+/// Changes the rows of an image before they are compressed; their checksum is in the stream.
+void change_pixels(std::string& packed, std::size_t most, std::minstd_rand& draw) {
+  const auto bytes = [](std::string& text) { return reinterpret_cast<Bytef*>(text.data()); };
+  std::string rows(std::size_t{1} << 16, '\0');
+  uLongf size = rows.size();
+  if (::uncompress(bytes(rows), &size, bytes(packed), packed.size()) != Z_OK)
+    return change(packed, most);
+  rows.resize(size);
+  change(rows, most);
+  packed.resize(size = ::compressBound(rows.size()));
+  ::compress2(bytes(packed), &size, bytes(rows), rows.size(), static_cast<int>(draw() % 10));
+  packed.resize(size);
+}
+
+/// Changes one chunk of a PNG file. Then all have the length and the checksum of what they hold.
+std::string change_png(std::string_view input, std::size_t most, std::minstd_rand& draw) {
+  std::string out(input.substr(0, 8));
+  std::vector<std::string> chunks;  // type, data
+  for (input.remove_prefix(out.size()); input.size() >= 12;) {
+    std::size_t size = 0;
+    for (const char each : input.substr(0, 4)) size = size << 8 | static_cast<unsigned char>(each);
+    size = std::min(size, input.size() - 12);
+    chunks.emplace_back(input.substr(4, 4 + size));
+    input.remove_prefix(12 + size);
+  }
+  if (chunks.empty()) chunks.emplace_back("IHDR");
+  std::string& changed = chunks[draw() % chunks.size()];
+  if (changed.starts_with("IDAT") && draw() % 4 != 0) {
+    std::string packed = changed.substr(4);
+    change_pixels(packed, most, draw);
+    changed.replace(4, changed.npos, packed);
+  } else {
+    change(changed, most);
+    changed.resize(std::max<std::size_t>(changed.size(), 4));
+  }
+  for (const std::string& each : chunks) {
+    const auto* const data = reinterpret_cast<const Bytef*>(each.data());
+    out += big_endian(each.size() - 4) + each + big_endian(::crc32_z(0, data, each.size()));
+  }
+  return out;
+}
+
 }  // namespace
 
 /// A blind change, or three times in four one after which offsets and checksums are right where an
@@ -131,12 +180,14 @@ extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t s
   static const fuzz::target& target = chosen();
   const bool packed = target.run == &fuzz::codec || target.run == &fuzz::entries;
   std::minstd_rand draw(seed);
-  if (draw() % 4 != 0 && (packed || target.run == &fuzz::row_shard)) {
+  const bool image = target.run == &fuzz::png;
+  if (draw() % 4 != 0 && (packed || image || target.run == &fuzz::row_shard)) {
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     const std::size_t more = most - std::min(most, size);
     const std::string changed =
-        packed ? change_compressed(input, target.run == &fuzz::entries, more, draw)
-               : change_rows(input, more, draw);
+        packed  ? change_compressed(input, target.run == &fuzz::entries, more, draw)
+        : image ? change_png(input, more, draw)
+                : change_rows(input, more, draw);
     return changed.copy(reinterpret_cast<char*>(data), most);
   }
   size = LLVMFuzzerMutate(data, size, most);
