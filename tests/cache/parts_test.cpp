@@ -134,7 +134,7 @@ TEST_CASE("a journal that a change was left in, or that is torn, is of no use", 
   }
 }
 
-TEST_CASE("members see each other, and the dead are told from the living", "[cache]") {
+TEST_CASE("members see each other, and which of them are dead", "[cache]") {
   const scratch root;
   const std::vector<std::uint64_t> keys{5, 3};
   const mds::detail::cache_members one(root.path(), {.limit = 50, .need = 2, .reserved = 1}, {});

@@ -146,19 +146,19 @@ class script {
  private:
   void before(std::string_view verb, std::string_view key) {
     if (dead_) throw mds::error(errc::canceled, "the process is dead");
-    here_ = count_++ == at_;
+    is_faulty_ = count_++ == at_;
     {
       const std::lock_guard lock(mutex_);
       ++asked_[name_of(verb, key)];
-      if (here_) hit_ = name_of(verb, key);
+      if (is_faulty_) hit_ = name_of(verb, key);
     }
-    if (!here_) return;
+    if (!is_faulty_) return;
     if (kind_ == fault::fails) throw mds::error(errc::permission_denied, "HTTP 403");
     if (kind_ == fault::dies_before) die();
   }
   void after() {
     if (dead_) throw mds::error(errc::canceled, "the process is dead");
-    if (!here_) return;
+    if (!is_faulty_) return;
     if (kind_ == fault::lost) throw mds::error(errc::unavailable, "the answer was lost");
     if (kind_ == fault::dies_after) die();
   }
@@ -174,9 +174,9 @@ class script {
   std::mutex mutex_;
   std::map<std::string, std::size_t> asked_;
   std::string hit_;
-  static thread_local bool here_;
+  static thread_local bool is_faulty_;
 };
-thread_local bool script::here_ = false;
+thread_local bool script::is_faulty_ = false;
 
 /// Values of a step, and what lists them.
 struct tensors {

@@ -226,7 +226,7 @@ TEST_CASE("a store that comes back with old contents changes nothing", "[checkpo
   CHECK(launch({s3}, "d", 2, 40, {}) == "");
 }
 
-TEST_CASE("a store that fails while training goes on is done without, and told once",
+TEST_CASE("a store that fails while training goes on is done without, with one warning",
           "[checkpoint]") {
   const cloud s3("s3"), azure("azure");
   const listener warnings;

@@ -18,7 +18,7 @@ using cli::copy_end;
 using cli::file_has;
 using scratch_directory::scratch;
 
-TEST_CASE("two ends are compared by what is told, and read where that tells more", "[cli]") {
+TEST_CASE("two ends are compared by what listings say, and read where that shows more", "[cli]") {
   const copy_end file{.bytes = 7, .is_file = true}, mute{.bytes = 7}, one{7, "md5:1"},
       other{7, "md5:2"}, crc{7, "crc32c:1"};
   struct {

@@ -69,7 +69,7 @@ TEST_CASE("files larger than memory shall hold go up out of the page cache", "[c
   CHECK(nlohmann::json::parse(again.out)["skipped"] == count + 1);
 }
 
-TEST_CASE("a large object whose size nobody told goes from a web server to S3", "[cli]") {
+TEST_CASE("a large object of unknown size goes from a web server to S3", "[cli]") {
   fake_s3::server fake;
   const scratch from, state, lists;
   const std::string large = noise(40 * mib + 12'348, 7);

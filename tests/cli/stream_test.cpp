@@ -140,8 +140,7 @@ inline std::vector<json> killed(const std::string& arguments, std::size_t after)
 
 }  // namespace cli_test
 
-TEST_CASE("a configuration that is none, and a cache that cannot be written, are told as such",
-          "[cli]") {
+TEST_CASE("errors name a bad configuration and a cache that cannot be written", "[cli]") {
   const folder files;
   write_rows(files / "a", 0, 5);
   check_error(run("stream --config " + files.path()), 1, {"it is a directory", files.path()});

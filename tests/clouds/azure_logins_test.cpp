@@ -175,7 +175,7 @@ TEST_CASE("a service principal's chain of certificates is sent where that is ask
                                                             base64(fixture.other.certificate)}));
 }
 
-TEST_CASE("a certificate's file that cannot be used is told by its name", "[clouds]") {
+TEST_CASE("an error about a certificate that cannot be used names its file", "[clouds]") {
   const principal fixture;
   const auto refused = [&](const std::string& text, const char* why,
                            std::map<std::string, std::string> more = {}) {
@@ -268,7 +268,7 @@ TEST_CASE("nobody has logged in where Azure's command line says so, or is not th
   CHECK(fixture.ask({{"AZURE_CONFIG_DIR", "/nonexistent"}}).nobody());
 }
 
-TEST_CASE("failures of Azure's command line are told without its words", "[clouds]") {
+TEST_CASE("errors about Azure's command line do not repeat its words", "[clouds]") {
   command_line("echo \"AADSTS700082: hush. Please run az login\" >&2; exit 1")
       .check_refused({"status 1", "az account get-access-token"});
   command_line("echo hush; exit 3").check_refused({"status 3"});

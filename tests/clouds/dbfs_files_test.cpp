@@ -226,7 +226,7 @@ TEST_CASE("who is overtaken again and again gives up, and leaves nothing of its 
   CHECK(fixture.files == std::map<std::string, std::string>{{"/c4/x", "of another"}});
 }
 
-TEST_CASE("where the old file is gone and the new one is not moved, it is told where it is",
+TEST_CASE("if the old file is gone and the new one is not moved, the error says where it is",
           "[clouds][dbfs]") {
   workspace fixture(
       [moves = 0](workspace&, const std::string& action, const json&, connection& to) mutable {

@@ -120,7 +120,7 @@ TEST_CASE("a session's token that tells no end is not used for ever", "[clouds][
   CHECK(*said.keys->expires <= net::wall_clock::now() + net::unsaid_lifetime);
 }
 
-TEST_CASE("a cluster that gives a pod no token is told in words", "[clouds][oci]") {
+TEST_CASE("a cluster gives a pod no token: the error says so in words", "[clouds][oci]") {
   const auto refused = [](const reply& said, const char* why) {
     pod fixture([&](const scripted_request&) { return said; });
     fixture.check_refused({why});

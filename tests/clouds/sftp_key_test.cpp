@@ -24,7 +24,7 @@ std::string openssh_file(const std::string& begin) {
 const std::string by_aes = "b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAA";
 const std::string by_none = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAA";
 
-TEST_CASE("keys with a passphrase are told from others", "[clouds]") {
+TEST_CASE("keys with a passphrase are recognised", "[clouds]") {
   CHECK(is_encrypted_key(openssh_file(by_aes)));
   CHECK(is_encrypted_key("-----BEGIN ENCRYPTED PRIVATE KEY-----\nMII="));
   CHECK(

@@ -18,7 +18,7 @@ struct of_something_else {
 
 }  // namespace observe_test
 
-TEST_CASE("an observer is what can be told of a step", "[observe]") {
+TEST_CASE("an observer is what takes a step", "[observe]") {
   namespace observe = mdstream::observe;
   STATIC_REQUIRE(observe::observer<observe_test::counting>);
   STATIC_REQUIRE(observe::observer_policy<observe_test::counting>);

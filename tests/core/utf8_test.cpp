@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-TEST_CASE("valid UTF-8 is told from invalid, at the byte", "[utf8]") {
+TEST_CASE("invalid UTF-8 is found, at the byte", "[utf8]") {
   using mdstream::detail::first_invalid_utf8;
   const std::string ascii(100, 'x');
   for (const std::string& good :

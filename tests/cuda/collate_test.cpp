@@ -134,7 +134,7 @@ TEST_CASE("a pool leaves the bytes of one thread", "[cuda]") {
   compare_pool<collate::none>(mixed, 100);
 }
 
-TEST_CASE("samples that contradict themselves give zeros, and the first is told", "[cuda]") {
+TEST_CASE("samples that contradict themselves give zeros, and the first is reported", "[cuda]") {
   for (std::uint32_t seed = 0; seed < 400; ++seed) {
     INFO("seed " << seed);
     std::mt19937 random(seed);

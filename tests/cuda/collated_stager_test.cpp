@@ -117,7 +117,7 @@ TEST_CASE("samples that are wanted as they are need no kernel", "[cuda]") {
   CHECK(m->calls_of["collate"] == 0);
 }
 
-TEST_CASE("kernels that can not be launched are told with their place", "[cuda]") {
+TEST_CASE("an error about kernels that cannot be launched names their place", "[cuda]") {
   const auto m = std::make_shared<scripted::machine>(1);
   late_kernels::on = m.get();
   stager s{scripted::api(m), scripted::memory(m)};

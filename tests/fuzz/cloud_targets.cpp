@@ -90,10 +90,10 @@ void read_answer(const detail::cloud_api& api, const net::http_response& answer)
     const detail::cloud_call asked = api.list("a/b");
     const detail::cloud_page page = api.page(asked, answer);
     for (const auto& object : page.objects) require(object.key.size() <= answer.text.size());
-    const auto here = net::parse_http_url(asked.url);
+    const auto url = net::parse_http_url(asked.url);
     for (const detail::cloud_call& each : page.more) {  // it gets credentials, too
-      const auto there = net::parse_http_url(each.url);
-      require(there && net::same_origin(*here, *there));
+      const auto next = net::parse_http_url(each.url);
+      require(next && net::same_origin(*url, *next));
     }
   });
 }

@@ -410,9 +410,9 @@ void xml(std::string_view input) {
 void answer(std::string_view input) {
   allow_refusal([&] {
     namespace net = mdstream::net;
-    const auto told = answer_of(input);
-    if (!told) return;
-    const net::http_response& head = *told;
+    const auto parsed = answer_of(input);
+    if (!parsed) return;
+    const net::http_response& head = *parsed;
     const mdstream::detail::range_question asked{10, 100, mdstream::object_version{1000, "\"a\""}};
     mdstream::detail::range_promise promise;
     mdstream::diagnostics about;

@@ -57,7 +57,7 @@ TEST_CASE("the files may lie elsewhere, or nowhere", "[net][aws]") {
   CHECK(load_aws_config(home.with({{"AWS_CONFIG_FILE", "~/mine"}})).get("region") == "here");
 }
 
-TEST_CASE("credentials that everybody may read are told of, and used", "[net][aws]") {
+TEST_CASE("credentials that everybody may read are used, with a warning", "[net][aws]") {
   const keys::home home("[default]\nregion = r\n");
   std::vector<std::string> warnings;
   const auto load = [&](unsigned mode) {

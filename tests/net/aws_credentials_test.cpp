@@ -30,7 +30,7 @@ TEST_CASE("keys of the program, of nobody, of the environment", "[net][aws]") {
   CHECK_FALSE(ask(environment_aws_credentials(variables({}))).keys);
 }
 
-TEST_CASE("half a pair of keys is a mistake that is told", "[net][aws]") {
+TEST_CASE("half a pair of keys is an error", "[net][aws]") {
   for (const char* one : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}) {
     const auto said = ask(environment_aws_credentials(variables({{one, "hush"}})));
     CHECK(said.code == errc::permission_denied);

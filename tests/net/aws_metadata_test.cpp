@@ -56,7 +56,7 @@ TEST_CASE("an EC2 instance gives its role's keys for a token", "[net][aws]") {
   }
 }
 
-TEST_CASE("an EC2 instance's service that is busy is asked again, and its failure told",
+TEST_CASE("an EC2 instance's service that is busy is asked again, and its failure is returned",
           "[net][aws]") {
   mds::runtime threads(1);
   const auto of = [&](const server& ec2) {

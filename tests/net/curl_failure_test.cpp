@@ -40,7 +40,7 @@ TEST_CASE("what is wrong with certificates passes by no waiting", "[net]") {
         std::string::npos);
 }
 
-TEST_CASE("an alert about certificates is told from a broken connection by its text", "[net]") {
+TEST_CASE("an alert about certificates is no broken connection, which its text shows", "[net]") {
   for (const char* text :
        {"OpenSSL/3.0.19: error:0A000418:SSL routines::tlsv1 alert unknown ca",
         "OpenSSL SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0",

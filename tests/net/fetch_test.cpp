@@ -105,7 +105,7 @@ TEST_CASE("a request that says when it was made is made again by the service's c
   CHECK(end_with(there, 404) == std::pair{1ul, 404});
 }
 
-TEST_CASE("what makes a request may throw what is told", "[net][fetch]") {
+TEST_CASE("what makes a request may throw, which is its failure", "[net][fetch]") {
   mds::runtime threads(1);
   mds::diagnostics where;
   std::error_code code;

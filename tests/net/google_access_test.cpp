@@ -39,7 +39,7 @@ struct google_home {
   std::vector<std::string> warnings{};
 };
 
-TEST_CASE("a file of Google that is none is told by its name", "[net]") {
+TEST_CASE("an error about a damaged file of Google names the file", "[net]") {
   const auto refused = [](const std::string& text, const char* why) {
     INFO(text);
     google_home fixture(text);
@@ -92,7 +92,7 @@ TEST_CASE("a file of Google that is none is told by its name", "[net]") {
           "\"private_key\" of ");
 }
 
-TEST_CASE("a login that everybody may read is told of once, and used", "[net]") {
+TEST_CASE("a login that everybody may read is used, with one warning", "[net]") {
   const server service([](const scripted_request&) {
     return reply{200, R"({"access_token": "hush", "expires_in": 3600})"};
   });
@@ -173,7 +173,7 @@ TEST_CASE("a login that impersonates a service account gets its token", "[net]")
     CHECK(*delegates == mds::json::value(mds::json::array{"projects/-/serviceAccounts/a", "b"}));
 }
 
-TEST_CASE("who may not impersonate an account is told which role is missing", "[net]") {
+TEST_CASE("an account may not be impersonated: the error names the missing role", "[net]") {
   const server service([](const scripted_request& asked) {
     if (asked.target == "/token" || asked.target == "/sts")
       return reply{200, R"({"access_token": "hush", "expires_in": 3600})"};

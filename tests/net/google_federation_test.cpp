@@ -178,7 +178,7 @@ TEST_CASE("a zone that is none does not become the host of a signed request", "[
   fixture.check_refused(fixture.ask(), {"region"});
 }
 
-TEST_CASE("answers of AWS's metadata that are cut or refusals are told in words", "[net]") {
+TEST_CASE("errors say in words that an answer of AWS's metadata is cut or a refusal", "[net]") {
   const auto refused = [](const std::string& target, const reply& answer, const char* why) {
     INFO(target);
     workload fixture(on_aws, "", [&](const scripted_request& asked) {

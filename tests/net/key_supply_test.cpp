@@ -314,7 +314,7 @@ TEST_CASE("a stop ends the waiting of one, not the question", "[net][aws]") {
   CHECK(script.asked() == 1);
 }
 
-TEST_CASE("stops race with answers, and each who waits is told once", "[net][aws]") {
+TEST_CASE("stops race with answers, and each waiting call completes once", "[net][aws]") {
   for (int round = 0; round < 200; ++round) {
     const scripted script;
     const cached_aws_credentials cache(script);

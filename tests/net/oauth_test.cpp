@@ -25,7 +25,8 @@ access_answer of_machine(const std::string& url, bool required = false) {
 
 const char* const token_text = R"({"access_token": "hush", "expires_in": 3600})";
 
-TEST_CASE("a machine's service is asked again while it is busy, and its failure told", "[net]") {
+TEST_CASE("a machine's service is asked again while it is busy, and its failure returned",
+          "[net]") {
   for (const int status : {429, 500, 503}) {
     INFO(status);
     std::atomic<int> left{1};

@@ -15,7 +15,7 @@ using namespace mdstream::net;
 using mdstream::errc;
 using support::expect_error;
 
-TEST_CASE("a file's token is one word, and what is none is told by its line", "[net]") {
+TEST_CASE("a file's token is one word; else the error names the line", "[net]") {
   CHECK(detail::token_of_file("hush\n", "/t") == "hush");
   CHECK(detail::token_of_file("\n  a.b-c_d=\r\n", "/t") == "a.b-c_d=");
   const auto refused = [](const std::string& text, const char* line) {
@@ -38,7 +38,7 @@ TEST_CASE("settings that cannot be opened for want of descriptors are not missin
                {"/proc/self/status", "Too many open files"});
 }
 
-TEST_CASE("a file of JSON that is broken is told by its line", "[net]") {
+TEST_CASE("an error about broken JSON names the file's line", "[net]") {
   CHECK(detail::parse_json_file("{\"a\": 1}", "/j").get<int>("a") == 1);
   expect_error([] { (void)detail::parse_json_file("{\"hush\": 1,\n \"b\" 2}", "/j"); },
                errc::invalid_argument, {"/j", "line 2"});
@@ -48,7 +48,7 @@ TEST_CASE("a file of JSON that is broken is told by its line", "[net]") {
                {"/j", "line 3"});
 }
 
-TEST_CASE("damaged PEM is told by its line", "[net]") {
+TEST_CASE("an error about damaged PEM names its line", "[net]") {
   const std::string begin = "-----BEGIN PRIVATE KEY-----\n", end = "-----END PRIVATE KEY-----\n";
   CHECK_FALSE(pem_fault(begin + "QUJD\r\nQQ==\n" + end));
   CHECK_FALSE(pem_fault("a comment: hush\n" + begin +
@@ -64,7 +64,7 @@ TEST_CASE("damaged PEM is told by its line", "[net]") {
   CHECK(fault(begin + "QUJD\n-----END X-----\n") == "line 3 ends another than has begun");
 }
 
-TEST_CASE("a warning is told once", "[net]") {
+TEST_CASE("a warning is given once", "[net]") {
   std::string warnings;
   const auto warn = detail::each_once([&](const std::string& text) { warnings += text; });
   const auto copy = warn;

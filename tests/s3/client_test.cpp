@@ -231,7 +231,7 @@ TEST_CASE("a clock that is wrong is set by the server's, once", "[s3]") {
   }
 }
 
-TEST_CASE("who stops while keys are renewed is told of the stop", "[s3]") {
+TEST_CASE("a stop while credentials are renewed is what the call ends with", "[s3]") {
   struct stopping {
     void async_find(std::stop_token, mds::diagnostics& where,
                     mds::net::aws_credentials_handler done) const {
@@ -254,7 +254,7 @@ TEST_CASE("who stops while keys are renewed is told of the stop", "[s3]") {
                errc::canceled);
 }
 
-TEST_CASE("keys that expired are asked for again, and told of when they stay the same", "[s3]") {
+TEST_CASE("expired credentials are asked for again; the same ones are an error", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   fake.expired_tokens = {"old"};
@@ -277,8 +277,7 @@ TEST_CASE("keys that expired are asked for again, and told of when they stay the
   CHECK(fake.requests().size() == before + 2);
 }
 
-TEST_CASE("keys that expired and cannot be renewed are told of with the reason, which may pass",
-          "[s3]") {
+TEST_CASE("expired credentials that cannot be renewed are an error with the reason", "[s3]") {
   struct failing {
     errc later;
     std::shared_ptr<bool> asked = std::make_shared<bool>(false);
@@ -313,7 +312,7 @@ TEST_CASE("keys that expired and cannot be renewed are told of with the reason, 
   CHECK(code_after(errc::invalid_argument) == errc::permission_denied);
 }
 
-TEST_CASE("wrong keys are told of after one round trip", "[s3]") {
+TEST_CASE("wrong credentials are an error after one round trip", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   s3_options options = options_for(fake);
@@ -329,7 +328,7 @@ TEST_CASE("wrong keys are told of after one round trip", "[s3]") {
   CHECK(fake.requests().size() == 2);
 }
 
-TEST_CASE("a provider that fails is told of, with what it says", "[s3]") {
+TEST_CASE("the error of a provider that fails has what it says", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   s3_options options = options_for(fake);

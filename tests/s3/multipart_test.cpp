@@ -114,7 +114,7 @@ TEST_CASE("an upload in parts is the object, with every part sent once", "[s3]")
   CHECK(fake.requests().size() == 13);
 }
 
-TEST_CASE("who uploads is told of what was read, stretch by stretch", "[s3]") {
+TEST_CASE("what was read for an upload is reported, stretch by stretch", "[s3]") {
   const auto [payload, times] =
       GENERATE(table<s3_payload, std::size_t>({{s3_payload::whole, 2},  // hashed, then sent
                                                {s3_payload::chunks, 1},

@@ -80,7 +80,7 @@ TEST_CASE("AWS is asked in the bucket's host, in the path where its certificate 
                     "k") == "https://b.s3.eu-west-1.amazonaws.com/k");
 }
 
-TEST_CASE("other endpoints are asked in the path, unless they are told", "[s3]") {
+TEST_CASE("other endpoints are asked in the path, unless the URL says otherwise", "[s3]") {
   const std::string mine = "http://127.0.0.1:9000";
   CHECK(request_url(resolve("s3://b/p", {{"S3_ENDPOINT_URL", mine}}), "p/k") == mine + "/b/p/k");
   CHECK(request_url(resolve("s3://b", {{"S3_ENDPOINT_URL", "https://h:443/base/"}}), "k") ==

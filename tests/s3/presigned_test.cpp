@@ -81,7 +81,7 @@ TEST_CASE("temporary keys and a requester who pays are in a signed URL", "[s3]")
   CHECK(status_of(threads, "GET", url) == 200);
 }
 
-TEST_CASE("a signed URL is for the region and the clock that a call was told of", "[s3]") {
+TEST_CASE("a signed URL is for the region and the clock that a call was given", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   fake.ahead = 2h;

@@ -65,7 +65,7 @@ TEST_CASE("a range that breaks off tells what came before", "[s3]") {
   CHECK(where.url == "s3://bucket/x");
 }
 
-TEST_CASE("what fails where the bytes go is told of that place, not of the object", "[s3]") {
+TEST_CASE("an error where the bytes go names that place, not the object", "[s3]") {
   mds::runtime threads(1);
   fake_s3::server fake;
   fake.put("x", "0123456789");

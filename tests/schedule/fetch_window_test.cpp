@@ -71,7 +71,7 @@ TEST_CASE("without room fetching pauses until the window moves, and begins with 
   CHECK(window.all_asked());
 }
 
-TEST_CASE("what found no room comes back to its place, whichever is told first") {
+TEST_CASE("what found no room comes back to its place, whichever is refused first") {
   mds::detail::fetch_window window(6, 4);
   for (const std::uint32_t shard : {4U, 2U, 0U, 5U, 1U}) window.want(shard);
   for (const std::uint32_t shard : {4U, 2U, 0U, 5U}) CHECK(window.next() == shard);

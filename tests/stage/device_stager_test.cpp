@@ -142,7 +142,7 @@ TEST_CASE("batches are whole and are not written while streams read them", "[sta
   }
 }
 
-TEST_CASE("whatever call fails, it is told once, and all else is as it should be", "[stage]") {
+TEST_CASE("whatever call fails, it is one error, and all else is as it should be", "[stage]") {
   SECTION("device") {
     fail_everywhere<device>([](const auto& m) { return make_device(m); });
   }

@@ -129,7 +129,7 @@ TEST_CASE("a store that refuses every call at first is asked on", "[store]") {
   CHECK(faulty.faults() == 500);
 }
 
-TEST_CASE("a repetition that the store told to wait for takes nothing of the budget", "[store]") {
+TEST_CASE("a repetition that the store asked for takes nothing of the budget", "[store]") {
   const mds::detail::shared_retry_budget budget(mds::detail::retry_budget(1, 0));
   mds::detail::call_attempts call({.attempts = 100, .pause = 1s, .longest = 10s}, budget);
   mds::diagnostics where{.what = "503", .retry_after = 9s};

@@ -289,7 +289,7 @@ TEST_CASE("calls cost as many requests as the page says", "[store]") {
   CHECK(new_requests() == list{"HEAD ", "GET bytes=0-0"});
 }
 
-TEST_CASE("sizes come from a length, or are not told", "[store]") {
+TEST_CASE("sizes come from a length, or are unknown", "[store]") {
   CHECK(one_answer("HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n").size() == 17);
   CHECK(one_answer(partial("bytes 0-0/18446744073709551615", "0", "")).size() == 1);
   expect_error([] { (void)one_answer("HTTP/1.1 200 OK\r\n\r\n").size(); }, errc::unsupported,

@@ -64,7 +64,7 @@ TEST_CASE("ranges of any size land in their place", "[store]") {
   }
 }
 
-TEST_CASE("ranges that are there are left, and each other is told once", "[store]") {
+TEST_CASE("ranges that are there are left, and each other is reported once", "[store]") {
   mds::runtime threads(2);
   const memory objects;
   const auto bytes = conformance::noise(1000, 2);
@@ -106,7 +106,7 @@ TEST_CASE("what comes by ranges is held against the checksum of the whole", "[st
   read(wrong, std::move(options));  // nobody saw the whole
 }
 
-TEST_CASE("injected faults leave every byte right, or are told", "[store]") {
+TEST_CASE("injected faults leave every byte right, or are errors", "[store]") {
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   mds::runtime threads(2);

@@ -110,7 +110,7 @@ TEST_CASE("where the budget is spent, patient calls come seldom, and others fail
   CHECK(other.where.what.find("the retry budget is spent") != std::string::npos);
 }
 
-TEST_CASE("trouble is told at once, and once a minute while it lasts", "[store]") {
+TEST_CASE("trouble is reported at once, and once a minute while it lasts", "[store]") {
   mds::detail::trouble_log log;
   const time_point begin{};
   CHECK(log.failed(begin));

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "support/catch.hpp"
-#include "support/ended_here.hpp"
+#include "support/waits_at_end.hpp"
 
 // Batches ahead over a scripted source.
 
@@ -65,7 +65,7 @@ TEST_CASE("a call for a batch that is under way when its ring ends is canceled")
   std::exception_ptr failure;
   bool has_batch = false;
   {
-    support::ended_here<mds::detail::batch_ring> ring(
+    support::waits_at_end<mds::detail::batch_ring> ring(
         source, threads, 1,
         mds::detail::ring_limits{.bytes = 1, .batches = 1, .one_at_a_time = true});
     ring.async_next({}, [&](std::exception_ptr why, mds::detail::batch_ring::batch_pointer got) {

@@ -179,7 +179,7 @@ TEST_CASE("without a collator a batch has its samples, by name and by schema") {
   CHECK(seen == 240);
 }
 
-TEST_CASE("a sequence longer than its row names the sample, and the columns' kinds are told") {
+TEST_CASE("errors name a sequence longer than its row, and the kinds of columns") {
   using namespace batches_test;
   using short_rows = rows::with<mds::collate::packed<mds::collate::packing{.row = 11}>>;
   const sequences data;

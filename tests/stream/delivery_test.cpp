@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "support/catch.hpp"
-#include "support/ended_here.hpp"
 #include "support/seed.hpp"
+#include "support/waits_at_end.hpp"
 
 // A delivery over a scripted cache: every request is answered when, how and on which thread the
 // script says, and the cache keeps book of what it was asked.
@@ -154,7 +154,7 @@ class scripted_cache final : public mds::detail::shard_supply {
   std::vector<std::uint32_t> unpinned_;
 };
 
-using waited_delivery = support::ended_here<mds::detail::delivery>;
+using waited_delivery = support::waits_at_end<mds::detail::delivery>;
 
 /// The number that a shard's samples say.
 std::uint64_t number_of(const mds::detail::shard_samples& samples) {

@@ -257,7 +257,7 @@ TEST_CASE("an epoch of which something is under way is not waited for, but by th
   CHECK(gone.stop_requested());
   CHECK_FALSE(it->others_gone().stop_possible());
   bool was_called = false;
-  SECTION("the end of all is told at once if nothing is under way") {
+  SECTION("the end of all is reported at once if nothing is under way") {
     it->close(nullptr, [&] { was_called = true; });
     CHECK(was_called);
   }

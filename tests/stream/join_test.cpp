@@ -187,7 +187,7 @@ TEST_CASE("what cannot be joined is refused, with both lengths or the column") {
           {"MDS shards", data.dir / "rows"});
 }
 
-TEST_CASE("damage in a joined dataset is told with its file") {
+TEST_CASE("an error about damage in a joined dataset names its file") {
   using namespace join_test;
   const three_datasets data;
   const std::string damaged =

@@ -222,7 +222,7 @@ TEST_CASE("a split is NumPy's permutation, cut") {
   CHECK(thirds[0].size() + thirds[1].size() + thirds[2].size() == 1000);
 }
 
-TEST_CASE("a filter keeps the samples that it is told to keep, for a loader") {
+TEST_CASE("a filter keeps the samples that it chooses, for a loader") {
   using namespace subset_test;
   const scratch dir;
   support::write_plain_dataset(dir / "data", {20, 20, 20});

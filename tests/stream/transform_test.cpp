@@ -194,7 +194,7 @@ TEST_CASE("what a transform throws reaches the caller with the sample's id, agai
   CHECK(mds::parse_state(loader.state()).at.sample_in_epoch == 72);
 }
 
-TEST_CASE("a transform that makes another shape, nothing or two samples is told by name") {
+TEST_CASE("a transform that makes another shape, nothing or two samples is an error") {
   using namespace transform_test;
   const dataset data;
   struct other_shape {

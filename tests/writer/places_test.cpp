@@ -360,7 +360,7 @@ TEST_CASE("a copy that a loader has decompressed is still the dataset's", "[writ
   CHECK((objects_of(copy) == cached));
 }
 
-TEST_CASE("progress is told shard by shard, and what it throws ends the writer", "[writer]") {
+TEST_CASE("progress is reported shard by shard, and what it throws ends the writer", "[writer]") {
   using namespace places_test;
   const memory store;
   auto opts = options(store);

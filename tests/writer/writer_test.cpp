@@ -185,7 +185,7 @@ TEST_CASE("values that name their columns are written in any order", "[writer]")
       errc::invalid_argument, {"column \"tokens\""});
 }
 
-TEST_CASE("a writer that is not told otherwise records xxh64", "[writer]") {
+TEST_CASE("a writer records xxh64 by default", "[writer]") {
   using namespace writer_test;
   const memory store;
   const bool asked = GENERATE(false, true);

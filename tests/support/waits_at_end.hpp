@@ -14,13 +14,13 @@ struct counts_work {
 /// A part of an epoch with a count of its own, whose destructor stops it and waits, as an epoch
 /// does without waiting.
 template <class Part>
-struct ended_here : private counts_work, Part {
+struct waits_at_end : private counts_work, Part {
   template <class Source, class... Args>
-  ended_here(Source& source, mdstream::runtime& threads, Args&&... args)
+  waits_at_end(Source& source, mdstream::runtime& threads, Args&&... args)
       : Part(source, threads, counts_work::under_way, std::forward<Args>(args)...) {}
-  ended_here(const ended_here&) = delete;
-  ended_here& operator=(const ended_here&) = delete;
-  ~ended_here() {
+  waits_at_end(const waits_at_end&) = delete;
+  waits_at_end& operator=(const waits_at_end&) = delete;
+  ~waits_at_end() {
     this->stop();
     counts_work::under_way.wait_idle();
   }
