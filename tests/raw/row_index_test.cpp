@@ -205,7 +205,7 @@ TEST_CASE("a row index that is changed in several places is refused, or read and
       ++refused;
     }
   }
-  CHECK(refused > 0);
+  CHECK(refused > 1900);  // about eight of a thousand change nothing, or make a text that is right
 }
 
 TEST_CASE("an update scans what is new or changed", "[raw]") {
