@@ -149,7 +149,7 @@ std::vector<std::string> parameters(const std::string& url) {
   return out;
 }
 
-// tests/tools/signature_v4_golden.py: random keys, queries and headers, signed by botocore.
+// tests/golden/signature_v4.py: random keys, queries and headers, signed by botocore.
 TEST_CASE("random requests are signed as botocore signs them", "[net][v4]") {
   const json cases = golden();
   REQUIRE(cases.size() == 200);

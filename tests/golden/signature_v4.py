@@ -2,7 +2,7 @@
 """Writes tests/golden/signature_v4.json: random S3 requests as botocore's own signer signs them.
 
     python3 -m venv venv && venv/bin/pip install botocore==1.44.5
-    venv/bin/python tests/tools/signature_v4_golden.py > tests/golden/signature_v4.json
+    venv/bin/python tests/golden/signature_v4.py > tests/golden/signature_v4.json
 
 Each entry has what goes in (method, host, key, query, headers, payload hash, credentials, region, time) and
 what has to come out (canonical request, Authorization, presigned path and query).
