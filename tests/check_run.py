@@ -3,10 +3,12 @@
 
 Fails for a test that was skipped, one that tests/list.txt names and the build lacks, one that the list lacks, and a
 file *_test.cpp that no target compiles. What the machine lacks excuses a test, where its line in the list says that it
-needs it; that is printed. A case that is left out by SUCCEED has to run in another test of the same program. By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has
-more. --all, of CI: a CUDA toolkit has to be there as well. --part, of the listed tests whose names match: whatever the machine lacks
-excuses. --configured: before anything is built, only what the configuration shows.
---update writes the list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
+needs it; that is printed. A case that is left out by SUCCEED has to run in another test of the same program.
+
+By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has more. --all, of CI: a
+CUDA toolkit has to be there as well. --part, of the listed tests whose names match: whatever the machine lacks excuses, and cases
+that are left out are only printed. --configured: before anything is built, only what the configuration shows. --update writes the
+list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
 """
 
 import collections

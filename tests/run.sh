@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # tests/run.sh [--long] [--repeat N] [NAME...]: installs what is missing, builds the tests, under the sanitizers where they can be,
-# and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`)
-# only those, and installs the packages they need; those that need what tools/install-mosaic.sh, -nvidia.sh or -arrow.sh installs
-# in $PEERS (/opt/peers) run if that is there. Without names it is installed. Asks nothing. --long: tests that draw by chance go on for longer, the soak
-# for 100,000 faults (hours), and tests/aarch64.sh runs; with names only those. --repeat: each test N times, on a machine that is busy with something else; the
-# first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the
-# number of compilers and tests at a time, by default that of the cores.
+# and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`) only those, and installs the
+# packages they need; what tools/install-mosaic.sh, -nvidia.sh and -arrow.sh put in $PEERS (/opt/peers) is installed without names, and
+# with names the tests that lack it are left out. Asks nothing. --long: tests that draw by chance go on for longer, the soak for 100,000
+# faults (hours), and tests/aarch64.sh runs; with names only those. --repeat: each test N times, on a machine that is busy with something
+# else; the first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the number of compilers and tests at a time, by
+# default that of the cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
