@@ -3,7 +3,9 @@
 #include <mdstream/cache/detail/shard_cache.hpp>
 #include <mdstream/cache/detail/shard_seal.hpp>
 #include <mdstream/core/detail/crc32c.hpp>
+#include <mdstream/store/blocking.hpp>
 #include <mdstream/store/memory.hpp>
+#include <mdstream/store/metered.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -93,6 +95,21 @@ TEST_CASE("the same of a store that hands bytes out as they come", "[cache]") {
   CHECK(data.is_right(0, shards.acquire(0).bytes()));
   CHECK(fixture.remote.reads() == (what == fault::none ? 1 : 2));
   CHECK(files_in(fixture.root.path()) == std::vector{dataset::name(0, false)});
+}
+
+TEST_CASE("a shard of 32 MiB comes in ranges of 8 MiB, a smaller one by one request", "[cache]") {
+  constexpr std::size_t mib = std::size_t{1} << 20;
+  const std::size_t bytes = GENERATE(32 * mib - 8, 32 * mib, 33 * mib);
+  const dataset data({.shards = 1, .bytes = bytes});
+  const scratch root;
+  mds::runtime threads(2);
+  const mds::store::memory objects;
+  data.put(objects);
+  const mds::metered remote(mds::blocking<mds::store::memory>(threads, objects));
+  cache shards(threads, options_of(root.path()), {stream_of(data, root.path(), remote)});
+  CHECK(data.is_right(0, shards.acquire(0).bytes()));
+  const std::size_t ranges = (bytes + 8 * mib - 1) / (8 * mib);
+  CHECK(remote.metrics().calls == (bytes < 32 * mib ? 1 : 1 + ranges));  // its version comes first
 }
 
 TEST_CASE("a store that sends more of a shard than it was asked for is refused", "[cache]") {
