@@ -4,6 +4,7 @@
 #include "stage/scripted_device.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 #include <cstring>
 #include <memory>
@@ -87,7 +88,8 @@ class trainer {
 
 template <class Stager>
 void explore(const std::function<Stager(const std::shared_ptr<machine>&)>& make) {
-  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+  for (unsigned round = 0; round < 300; ++round) {
+    const unsigned seed = support::test_seed(round);
     INFO("seed " << seed);
     const auto m = std::make_shared<machine>(seed);
     {
