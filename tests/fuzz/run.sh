@@ -4,7 +4,8 @@
 # run of the tests replays (inputs.cpp) and with those in build/fuzz/found/NAME, where it keeps what reaches new code. With
 # MDSTREAM_TEST_SEED it draws the same inputs each time.
 # A finding is in build/fuzz/findings: mend it, and add it to the corpus, which every run of the tests replays.
-# With --keep, the fewest inputs found that reach code which the corpus does not are added to it, those of up to 1 KiB.
+# With --keep, the fewest inputs found that reach code which the corpus does not are added to it, those of up to 1 KiB
+# (archives, whose blocks have half of one: 10 KiB).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -48,12 +49,13 @@ fuzz() {
 }
 # keep NAME: of the inputs that `fuzz` began with the names are numbers, of those that are added here hashes.
 keep() {
-  local begin=$build/begin/$1 each count=0
+  local begin=$build/begin/$1 each count=0 most=1
+  if [ "$1" = raw_tar ]; then most=10; fi
   MDSTREAM_FUZZ_TARGET=$1 "$program" -set_cover_merge=1 -use_counters=0 -timeout=300 -rss_limit_mb=2048 -artifact_prefix="$build/findings/$1-" "$begin" "$build/found/$1" >"$build/logs/$1-merge.txt" 2>&1
   while read -r each; do
     cp "$begin/$each" "tests/fuzz/corpus/$1/${each:0:8}"
     count=$((count + 1))
-  done < <(find "$begin" -type f -size -1025c -name '????????*' -printf '%f\n')
+  done < <(find "$begin" -type f -size -$((most * 1024 + 1))c -name '????????*' -printf '%f\n')
   echo "fuzz: $1: $count inputs added to the corpus"
 }
 export -f fuzz keep
