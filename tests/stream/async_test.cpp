@@ -355,6 +355,7 @@ TEST_CASE("an epoch that is left gives up its shards before the next one needs t
   const auto end = std::chrono::steady_clock::now() + 30s;
   while (left.counters().shards_fetched < 4 && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(1ms);
+  REQUIRE(left.counters().shards_fetched >= 4);  // the cache is full of the first epoch's shards
   from.take_time(0ms);
   std::size_t read = 0;
   while (second.next(batch)) read += batch.size();
@@ -367,7 +368,9 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
   std::mt19937 random(seed);
   const auto below = [&random](unsigned n) { return static_cast<unsigned>(random() % n); };
   server from;
+  unsigned canceled = 0, completed = 0;
   for (int round = 0; round < 40; ++round) {
+    const bool silent = round == 0, waits = round == 1;  // so both ends of a call are sure to come
     INFO("seed " << seed << ", round " << round);
     mds::runtime threads(1 + below(2));
     auto options = from.loader_options();
@@ -395,16 +398,20 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
     };
     outcome<batch_type> last;
     for (unsigned leaves = 1 + below(3); leaves != 0; --leaves) {
-      if (below(3) == 0) from.fall_silent_about("shard.0000" + std::to_string(below(10)));
+      if (silent)
+        from.fall_silent_about("shard");
+      else if (!waits && below(3) == 0)
+        from.fall_silent_about("shard.0000" + std::to_string(below(10)));
       auto epoch = left->epoch();
-      for (unsigned batches = below(4); batches != 0; --batches) {
+      for (unsigned batches = below(4) + (silent || waits ? 1 : 0); batches != 0; --batches) {
         outcome<batch_type> call;
         ask(epoch, call);
         if (const unsigned k = below(4); k != 0)
           std::this_thread::sleep_for(std::chrono::microseconds(100 * k));
-        call.cancel();
+        if (!waits) call.cancel();
         const std::error_code code = call.code();
         CHECK((!code || code == mds::errc::canceled));
+        ++(code ? canceled : completed);
       }
       from.fall_silent_about("");
     }
@@ -420,6 +427,8 @@ TEST_CASE("epochs are left and begun at any moment, on any thread, by a slow and
       CHECK((!code || code == mds::errc::canceled));
     }
   }
+  CHECK(canceled > 0);
+  CHECK(completed > 0);
 }
 
 TEST_CASE("an opening is cancelled at any moment, and the next one has all there is") {
