@@ -182,10 +182,12 @@ TEST_CASE("a token that the portal refuses is refreshed once", "[net][aws]") {
 // Two questions at a time, as stores of one login ask them.
 struct two_questions {
   std::atomic<int> tokens{0}, keys_given{0}, refused{0};
+  std::atomic<int> in_vain{0};  ///< waits that nothing ended
 
-  void wait_until(const std::function<bool()>& happened) const {
+  void wait_until(const std::function<bool()>& happened) {
     for (int i = 0; i < 6000 && !happened(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    if (!happened()) ++in_vain;
   }
   [[nodiscard]] static std::string keys() {
     return R"({"roleCredentials": {"accessKeyId": "SSO", "secretAccessKey": "hush", )"
@@ -217,6 +219,7 @@ TEST_CASE("a refresh token of one use serves two questions at a time", "[net][aw
   });
   two_questions::ask_both(one.login(std::chrono::seconds(-1), aws.url()));
   CHECK(both.tokens == 2);
+  CHECK(both.in_vain == 0);
 }
 
 TEST_CASE("a token that was refreshed while the portal refused the old one is not again",
@@ -239,6 +242,7 @@ TEST_CASE("a token that was refreshed while the portal refused the old one is no
   two_questions::ask_both(one.login(std::chrono::hours(1), aws.url()));
   CHECK(both.refused == 2);
   CHECK(both.tokens == 1);
+  CHECK(both.in_vain == 0);
 }
 
 TEST_CASE("keys of a login that expire beyond what a clock counts never do", "[net][aws]") {
