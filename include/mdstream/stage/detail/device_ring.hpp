@@ -77,9 +77,11 @@ class device_ring {
     if (api_.enter(before) != status{}) return;  // nothing can be freed without the device
     for (buffer& one : all_) {
       if (one.lost_) continue;  // may be read still: it goes with the process
-      for (; one.reading_ > 0; --one.reading_)
-        static_cast<void>(api_.hold(stream_, one.readers_[one.reading_ - 1].done));
-      free_device(one);
+      for (; one.reading_ > 0; --one.reading_) {
+        const event done = one.readers_[one.reading_ - 1].done;
+        if (api_.hold(stream_, done) != status{} && api_.await(done) != status{}) one.lost_ = true;
+      }
+      if (!one.lost_) free_device(one);
     }
     static_cast<void>(api_.await(stream_));  // what fails here was reported or concerns nobody
     for (buffer& one : all_) {
