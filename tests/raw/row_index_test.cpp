@@ -170,8 +170,10 @@ TEST_CASE("a row index cut anywhere is refused, and one that is read says what i
     return of;
   };
   const std::size_t entries = text.find("entries");
-  for (std::size_t at = 0; at < text.size(); ++at)
-    for (int byte = 0; byte < 256; ++byte) {
+  const unsigned seed = support::test_seed();
+  INFO("seed " << seed);
+  for (std::size_t at = 0; at < text.size(); ++at)  // a third of all values, another in each run
+    for (int byte = static_cast<int>((at + seed) % 3); byte < 256; byte += 3) {
       std::string changed = text;
       changed[at] = static_cast<char>(byte);
       std::string got;
