@@ -20,9 +20,9 @@ struct of_something_else {
 
 TEST_CASE("an observer is what takes a step", "[observe]") {
   namespace observe = mdstream::observe;
-  STATIC_REQUIRE(observe::observer<observe_test::counting>);
-  STATIC_REQUIRE(observe::observer_policy<observe_test::counting>);
-  STATIC_REQUIRE(observe::observer_policy<observe::none>);
-  STATIC_REQUIRE_FALSE(observe::observer<observe::none>);
-  STATIC_REQUIRE_FALSE(observe::observer_policy<observe_test::of_something_else>);
+  CHECK(observe::observer<observe_test::counting>);
+  CHECK(observe::observer_policy<observe_test::counting>);
+  CHECK(observe::observer_policy<observe::none>);
+  CHECK_FALSE(observe::observer<observe::none>);
+  CHECK_FALSE(observe::observer_policy<observe_test::of_something_else>);
 }

@@ -9,7 +9,8 @@ until [ "$1" = "$other" ]; do
   shift
 done
 # CMake writes a precompiled header by a command that includes it: clang would read the one of the build before.
+# It names files and their times, so that no other clone can have it from ccache.
 for word in "$@"; do
-  case $word in *.gch) rm -f "$word" ;; esac
+  case $word in *.gch) rm -f "$word" && export CCACHE_DISABLE=1 ;; esac
 done
 exec "${words[@]}" "${@:2}"
