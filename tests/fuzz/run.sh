@@ -18,7 +18,10 @@ seconds=${1:-30}
 shift || true
 build=build/fuzz
 options=(--preset fuzz -B "$build")
-if command -v ccache >/dev/null; then options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1  # clones share what they compile
+  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
 if [ -e "${PEERS:-/opt/peers}/arrow/complete-1" ]; then export ARROW_ROOT=${ARROW_ROOT:-${PEERS:-/opt/peers}/arrow}; fi
 cmake -S . "${options[@]}" >/dev/null
 ninja -C "$build" fuzz
