@@ -72,7 +72,7 @@ TEST_CASE("what one process does the others see", "[cache]") {
   const setting fixture;
   const auto first = fixture.join(), second = fixture.join();
   const std::uint64_t before = usage(*first);
-  mds::detail::reserved_room room;
+  mds::detail::reservation room;
   {
     mds::detail::cache_ledger::transaction change(*first);
     room = change.reserve(1000);
@@ -89,7 +89,7 @@ TEST_CASE("what one process does the others see", "[cache]") {
   CHECK(residency(*first, 3) == mds::detail::absent);
   {
     mds::detail::cache_ledger::transaction change(*first);
-    change.unreserve(std::move(room));
+    change.release(std::move(room));
     change.add_used(7);
     change.finish();
   }
@@ -203,7 +203,7 @@ TEST_CASE("a change that was not finished is made good by the next process", "[c
     const auto victim = fixture.join();
     mds::detail::cache_ledger::transaction change(*victim);
     change.add_used(999'999);
-    const mds::detail::reserved_room room = change.reserve(5);
+    const mds::detail::reservation room = change.reserve(5);
     fixture.put(2);  // as if it had been renamed, but not said to the others
   }  // not finished
   CHECK(usage(*survivor) == right + fixture.data.raw(2).size());

@@ -45,26 +45,26 @@ struct ledger_rules {
 
 /// Room that is reserved for a shard. It is free when this goes, whatever calls fail then: the next
 /// change of this process tells the others. The ledger lives longer.
-class reserved_room {
+class reservation {
  public:
-  reserved_room() = default;
-  reserved_room(std::atomic<std::uint64_t>& given_back, std::uint64_t bytes) noexcept
-      : given_back_(&given_back), bytes_(bytes) {}
-  reserved_room(reserved_room&& other) noexcept
-      : given_back_(other.given_back_), bytes_(std::exchange(other.bytes_, 0)) {}
-  reserved_room& operator=(reserved_room&& other) noexcept {
-    std::swap(given_back_, other.given_back_);
+  reservation() = default;
+  reservation(std::atomic<std::uint64_t>& released, std::uint64_t bytes) noexcept
+      : released_(&released), bytes_(bytes) {}
+  reservation(reservation&& other) noexcept
+      : released_(other.released_), bytes_(std::exchange(other.bytes_, 0)) {}
+  reservation& operator=(reservation&& other) noexcept {
+    std::swap(released_, other.released_);
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  ~reserved_room() {
-    if (bytes_ != 0) given_back_->fetch_add(bytes_, std::memory_order_relaxed);
+  ~reservation() {
+    if (bytes_ != 0) released_->fetch_add(bytes_, std::memory_order_relaxed);
   }
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  std::atomic<std::uint64_t>* given_back_ = nullptr;
+  std::atomic<std::uint64_t>* released_ = nullptr;
   std::uint64_t bytes_ = 0;
 };
 
@@ -180,7 +180,7 @@ class cache_ledger {
   void take(const member_sums& sums);
 
   /// Tells the others of room that was given back.
-  void settle_given_back();
+  void apply_releases();
 
   /// Removes what dead processes left, and takes over what the live ones say.
   member_sums survey_members();
@@ -213,7 +213,7 @@ class cache_ledger {
   std::optional<cache_members> members_;
   std::unordered_map<std::uint64_t, const catalog_stream*> keys_;  // own streams with a remote
   member_facts facts_;
-  std::atomic<std::uint64_t> given_back_{0};  // bytes that `facts_` and the journal still reserve
+  std::atomic<std::uint64_t> released_{0};  // bytes that `facts_` and the journal still reserve
   std::uint64_t temporaries_ = 0;
   std::uint64_t others_need_ = 0;
   std::uint64_t others_largest_ = 0;

@@ -44,9 +44,9 @@ class cache_ledger::transaction {
   void add_used(std::uint64_t bytes) { of_.journal_->head.used += bytes; }
 
   /// Reserves room.
-  [[nodiscard]] reserved_room reserve(std::uint64_t bytes);
+  [[nodiscard]] reservation reserve(std::uint64_t bytes);
   /// Gives it back in this change.
-  void unreserve(reserved_room room);
+  void release(reservation room);
 
   /// Deletes a file and takes its size off the sum; nothing when there is none.
   void remove_file(const std::string& path);

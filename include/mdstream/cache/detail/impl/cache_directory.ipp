@@ -65,7 +65,7 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
                                                                             fetched_shard fetched) {
   cache_ledger::transaction change(ledger_);
   const std::uint64_t reserved = claim.room.bytes();
-  change.unreserve(std::move(claim.room));
+  change.release(std::move(claim.room));
   try {
     // What was reserved for a shard that is made here was an estimate.
     if (fetched.raw.size() > reserved && claim.lock)
@@ -85,7 +85,7 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
 
 MDSTREAM_INLINE void cache_directory::abandon(std::uint32_t shard, shard_claim claim) {
   cache_ledger::transaction change(ledger_);
-  change.unreserve(std::move(claim.room));
+  change.release(std::move(claim.room));
   if (claim.lock) ::unlink(ledger_.lock_path(shard).c_str());
   change.finish();
 }

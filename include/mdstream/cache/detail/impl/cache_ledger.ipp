@@ -258,8 +258,8 @@ MDSTREAM_INLINE void cache_ledger::take(const member_sums& sums) {
   others_largest_ = sums.largest;
 }
 
-MDSTREAM_INLINE void cache_ledger::settle_given_back() {
-  const std::uint64_t bytes = given_back_.load(std::memory_order_relaxed);
+MDSTREAM_INLINE void cache_ledger::apply_releases() {
+  const std::uint64_t bytes = released_.load(std::memory_order_relaxed);
   if (bytes == 0) return;
   journal_->begin_change();
   member_facts facts = facts_;
@@ -268,7 +268,7 @@ MDSTREAM_INLINE void cache_ledger::settle_given_back() {
   std::uint64_t& sum = journal_->head.reserved;
   sum -= std::min(sum, bytes);
   facts_ = facts;
-  given_back_.fetch_sub(bytes, std::memory_order_relaxed);
+  released_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
 MDSTREAM_INLINE member_sums cache_ledger::survey_members() {

@@ -13,7 +13,7 @@ namespace mdstream::inline v0::detail {
 MDSTREAM_INLINE cache_ledger::transaction::transaction(cache_ledger& of)
     : of_(of), guard_(of.mutex_), lock_(of.reopened_if_deleted()) {
   of_.catch_up();
-  of_.settle_given_back();
+  of_.apply_releases();
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::finish() {
@@ -22,21 +22,21 @@ MDSTREAM_INLINE void cache_ledger::transaction::finish() {
   guard_.unlock();
 }
 
-MDSTREAM_INLINE reserved_room cache_ledger::transaction::reserve(std::uint64_t bytes) {
+MDSTREAM_INLINE reservation cache_ledger::transaction::reserve(std::uint64_t bytes) {
   modify();
   member_facts facts = of_.facts_;
   facts.reserved += bytes;
   of_.members_->update(facts);  // what cannot be written is not reserved
   of_.facts_ = facts;
   of_.journal_->head.reserved += bytes;
-  return {of_.given_back_, bytes};
+  return {of_.released_, bytes};
 }
 
-MDSTREAM_INLINE void cache_ledger::transaction::unreserve(reserved_room room) {
+MDSTREAM_INLINE void cache_ledger::transaction::release(reservation room) {
   {
-    const reserved_room gone = std::move(room);
+    const reservation gone = std::move(room);
   }
-  of_.settle_given_back();
+  of_.apply_releases();
 }
 
 MDSTREAM_INLINE void cache_ledger::transaction::remove_file(const std::string& path) {
