@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -169,6 +170,7 @@ struct model {
 mds::saver_options options_of(const std::string& directory) {
   mds::saver_options options = launches::options_on(mds::store::local(directory + "/run"));
   options.keep = {.last = 2, .grace = {}};
+  options.patience = std::chrono::milliseconds(1);  // what fails is tried once more
   return options;
 }
 

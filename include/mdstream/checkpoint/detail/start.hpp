@@ -11,6 +11,7 @@
 #include <mdstream/core/error.hpp>
 #include <mdstream/schedule/retry.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -95,7 +96,7 @@ struct creation {
       co_return;
     }
     const bool transient = is_transient(made.failure);
-    if (waited >= (transient ? of.patience : brief)) {
+    if (waited >= (transient ? of.patience : std::min(of.patience, brief))) {
       if (!made.failure)
         made.failure = errc::io_error, made.where.what = "the store says that it is there";
       require(std::move(made), of.failure);
