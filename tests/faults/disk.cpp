@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -86,6 +87,24 @@ ssize_t pwrite(int fd, const void* from, std::size_t size, off_t offset) {
   return disk::fails("pwrite", fd, disk::needs::room) ? -1 : real(fd, from, size, offset);
 }
 
+/// The descriptor is closed, whether this fails or not.
+int close(int fd) {
+  static const auto real = disk::next<int(int)>("close");
+  const bool is_read_only = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
+  if (!disk::fails("close", fd, is_read_only ? disk::needs::nothing : disk::needs::room))
+    return real(fd);
+  const int error = errno;
+  (void)real(fd);
+  errno = error;
+  return -1;
+}
+
+void* mmap(void* at, std::size_t size, int protection, int flags, int fd, off_t offset) noexcept {
+  static const auto real = disk::next<void*(void*, std::size_t, int, int, int, off_t)>("mmap");
+  const bool fails = fd >= 0 && disk::fails("mmap", fd, disk::needs::nothing);
+  return fails ? MAP_FAILED : real(at, size, protection, flags, fd, offset);
+}
+
 int fsync(int fd) {
   static const auto real = disk::next<int(int)>("fsync");
   return disk::fails("fsync", fd, disk::needs::room) ? -1 : real(fd);
@@ -104,6 +123,11 @@ int fallocate(int fd, int mode, off_t offset, off_t size) {
 int ftruncate(int fd, off_t size) noexcept {
   static const auto real = disk::next<int(int, off_t)>("ftruncate");
   return disk::fails("ftruncate", fd, disk::needs::room) ? -1 : real(fd, size);
+}
+
+int fchmod(int fd, mode_t mode) noexcept {
+  static const auto real = disk::next<int(int, mode_t)>("fchmod");
+  return disk::fails("fchmod", fd, disk::needs::nothing) ? -1 : real(fd, mode);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
