@@ -6,6 +6,7 @@ of its calls, two of the directories that a loss of power may leave then: what w
 files where bytes were not flushed. PROGRAM opens each as the next run does. What the scene had promised by then has to be there. A
 scene that flushes in the wrong order has to be seen."""
 
+import collections
 import os
 import shutil
 import subprocess
@@ -43,13 +44,17 @@ class Disk:
             self.promises += 1
 
     def left(self, all_names):
-        """What is left: the path of each file and directory, and the copy of its bytes."""
-        names = self.names
-        if not all_names:
-            names, directories = {}, [self.root]
-            for each in directories:  # which grow meanwhile
-                names |= self.flushed.get(each, {})
-                directories += self.flushed.get(each, {})
+        """What is left: the path of each file and directory, and the copy of its bytes. What one thread makes in a directory of another may
+        be written down before that directory is: it is not there yet."""
+        within = self.flushed
+        if all_names:
+            within = collections.defaultdict(dict)
+            for path, file in self.names.items():
+                within[os.path.dirname(path)][path] = file
+        names, directories = {}, [self.root]
+        for each in directories:  # which grow meanwhile
+            names |= within.get(each, {})
+            directories += within.get(each, {})
         return {path: self.bytes.get(file) for path, file in names.items()}
 
 
