@@ -40,6 +40,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/in_child.hpp"
+#include "support/sanitizer.hpp"
 #include "support/seed.hpp"
 
 namespace checkpoint_faults_test {
@@ -301,11 +302,7 @@ TEST_CASE("a saver whose store has a fault at any request loses nothing that was
     std::size_t at;
   };
   std::vector<one_case> cases;
-#if defined(__SANITIZE_THREAD__)
-  constexpr std::size_t apart = 7;
-#else
-  constexpr std::size_t apart = 1;
-#endif
+  constexpr std::size_t apart = support::under_tsan ? 7 : 1;
   for (const fault kind : {fault::fails, fault::lost, fault::dies_before, fault::dies_after})
     for (std::size_t at = 0; at < none.requests(); at += apart) cases.push_back({kind, at});
   std::mutex mutex;
@@ -510,11 +507,7 @@ TEST_CASE("512 ranks start, load and save at once with few requests each", "[che
   const mds::store::memory inner;
   std::optional<std::uint64_t> reported;
   REQUIRE(job(inner, reported) == "");
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::uint64_t ranks = 64;
-#else
-  constexpr std::uint64_t ranks = 512;
-#endif
+  constexpr std::uint64_t ranks = support::sanitized ? 64 : 512;
   enum : std::uint8_t { starts, loads, saves, phases };
   using counts = std::map<std::string, std::size_t>;
   struct rank_requests {
@@ -623,11 +616,7 @@ TEST_CASE("two jobs that start on one run by mistake never mix their bytes", "[c
   const auto seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937_64 random(seed);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int rounds = 3;
-#else
-  constexpr int rounds = 12;
-#endif
+  constexpr int rounds = support::sanitized ? 3 : 12;
   int superseded = 0;
   for (int round = 0; round < rounds; ++round) {
     const mds::store::memory inner;

@@ -27,6 +27,7 @@
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
+#include "support/sanitizer.hpp"
 #include "support/seed.hpp"
 
 namespace kill_test {
@@ -40,11 +41,7 @@ constexpr auto never = ~std::uint64_t{0};
 
 int rounds() {
   if (std::getenv("MDSTREAM_LONG_TESTS") != nullptr) return 100;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 10;
-#else
-  return 40;
-#endif
+  return support::sanitized ? 10 : 40;
 }
 
 /// Between the processes.

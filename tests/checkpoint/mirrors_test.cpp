@@ -23,6 +23,7 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/plain_dataset.hpp"
+#include "support/sanitizer.hpp"
 
 namespace mirrors_test {
 
@@ -157,11 +158,7 @@ TEST_CASE("what is saved lies in all stores, each of which is a run of its own",
 
 // Damage to every object takes over a minute under TSan. Threads meet at one of five as they meet
 // at each.
-#if defined(__SANITIZE_THREAD__)
-constexpr std::size_t objects_apart = 5;
-#else
-constexpr std::size_t objects_apart = 1;
-#endif
+constexpr std::size_t objects_apart = support::under_tsan ? 5 : 1;
 
 TEST_CASE("any object of the newest checkpoint may be damaged in one of two stores",
           "[checkpoint]") {

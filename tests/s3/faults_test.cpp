@@ -24,6 +24,7 @@
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
 #include "support/fault_proxy.hpp"
+#include "support/sanitizer.hpp"
 #include "support/seed.hpp"
 
 namespace s3_faults_test {
@@ -39,11 +40,7 @@ bool server_is_real() { return !real_server::name().empty(); }
 std::size_t wanted_faults() {
   if (std::getenv("MDSTREAM_LONG_TESTS") != nullptr) return 100'000;
   if (server_is_real()) return 300;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 500;
-#else
-  return 10'000;
-#endif
+  return support::sanitized ? 500 : 10'000;
 }
 
 const mds::retry_policy patience{

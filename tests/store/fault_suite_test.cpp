@@ -22,6 +22,7 @@
 
 #include "store/conformance.hpp"
 #include "support/catch.hpp"
+#include "support/sanitizer.hpp"
 #include "support/seed.hpp"
 
 namespace fault_suite_test {
@@ -32,11 +33,7 @@ using namespace std::chrono_literals;
 
 std::uint64_t wanted_faults() {
   if (std::getenv("MDSTREAM_LONG_TESTS") != nullptr) return 100'000;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 2'000;
-#else
-  return 10'000;
-#endif
+  return support::sanitized ? 2'000 : 10'000;
 }
 
 std::uint64_t hash_of(mds::bytes_view bytes) {

@@ -10,8 +10,10 @@
 #include "order/golden.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 #include "support/plain_dataset.hpp"
 #include "support/reference_errors.hpp"
+#include "support/sanitizer.hpp"
 
 // Runs of the real StreamingDataset and StreamingDataLoader, and epochs that it generated, repeated
 // by the real loader over real shards: the same batches, the same states.
@@ -25,7 +27,7 @@ using ids_list = std::vector<std::int64_t>;
 using loader = mds::loader<>;
 
 json load(const std::string& name) {
-  return json::parse(std::ifstream(std::string(MDSTREAM_TEST_DATA "/golden/") + name));
+  return json::parse(std::ifstream(support::golden_file(name)));
 }
 
 loader::options options_of(const json& streams, const std::string& directory) {
@@ -218,11 +220,7 @@ class golden_epoch {
 };
 
 // Under the sanitizers every sixteenth case has to do.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t stride = 16;
-#else
-constexpr std::size_t stride = 1;
-#endif
+constexpr std::size_t stride = support::sanitized ? 16 : 1;
 
 }  // namespace golden_run_test
 

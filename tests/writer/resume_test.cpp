@@ -22,6 +22,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/sanitizer.hpp"
 
 namespace resume_test {
 
@@ -57,11 +58,7 @@ constexpr std::uint64_t samples = 40;
 
 // A kill at every place takes over a minute under TSan. Threads meet at one place of five as they
 // meet at each.
-#if defined(__SANITIZE_THREAD__)
-constexpr std::uint64_t between_kills = 5;
-#else
-constexpr std::uint64_t between_kills = 1;
-#endif
+constexpr std::uint64_t between_kills = support::under_tsan ? 5 : 1;
 
 /// Texts of some sizes, of which a few fill a shard of their own.
 std::string text(std::uint64_t i) { return std::string(i % 13 == 12 ? 500 : 3 * (i % 7), 'x'); }
