@@ -123,8 +123,9 @@ struct setting {
     mds::runtime threads{2};
     cache shards(threads, options, {stream_of(data, root.path(), remote)});
     const mds::detail::shard_ref ref = shards.acquire(0);
-    for (int i = 0; flushes && i < 1000 && !is_flushed(options); ++i)
+    for (int i = 0; flushes && i < 3000 && !is_flushed(options); ++i)
       std::this_thread::sleep_for(10ms);
+    if (flushes) REQUIRE(is_flushed(options));
     return {ref.bytes().begin(), ref.bytes().end()};
   }
   [[nodiscard]] bool is_flushed(const mds::cache_options& options) const {

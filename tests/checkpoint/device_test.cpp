@@ -13,6 +13,8 @@
 #include "stage/scripted_device.hpp"
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/sanitizer.hpp"
+#include "support/seed.hpp"
 
 namespace checkpoint_device_test {
 
@@ -30,11 +32,7 @@ constexpr std::uint64_t memory_bytes = 700'000;  // about half of what is saved
 
 // A fault at every call takes two minutes under TSan. Threads meet at one call of five as they meet
 // at each.
-#if defined(__SANITIZE_THREAD__)
-constexpr int calls_between_faults = 5;
-#else
-constexpr int calls_between_faults = 1;
-#endif
+constexpr int calls_between_faults = support::under_tsan ? 5 : 1;
 
 mds::saver_options options_of(const mds::opened_store& run, const std::shared_ptr<machine>& m) {
   mds::saver_options options = options_on(run);
@@ -70,14 +68,15 @@ using namespace checkpoint_device_test;
 
 TEST_CASE("tensors on a device are saved as the stream leaves them, through bounded pinned memory",
           "[checkpoint]") {
-  for (std::uint32_t seed = 0; seed < 24; ++seed) {
+  for (unsigned round = 0; round < 24; ++round) {
+    const unsigned seed = support::test_seed(round);
     INFO("seed " << seed);
     const auto m = std::make_shared<machine>(seed);
     const mds::opened_store run = mds::store::memory();
     model mine(0, 1, cut::rows);
     {
       mds::checkpoint_saver saver(options_of(run, m));
-      save_two(saver, *m, mine, seed % 2 == 0);
+      save_two(saver, *m, mine, round % 2 == 0);
       CHECK(m->finish());
     }
     CHECK(difference(run, 1) == "");
@@ -99,20 +98,21 @@ TEST_CASE("a checkpoint is loaded to a device, behind what the stream holds", "[
     saver.save(5, mine.list());
     saver.finish();
   }
-  for (std::uint32_t seed = 0; seed < 24; ++seed) {
+  for (unsigned round = 0; round < 24; ++round) {
+    const unsigned seed = support::test_seed(round);
     INFO("seed " << seed);
     const auto m = std::make_shared<machine>(seed);
     const auto stream = m->trainer_stream(2);
-    const cut how = seed % 2 == 0 ? cut::rows : cut::columns;
-    model mine(seed % 3, 3, how);
+    const cut how = round % 2 == 0 ? cut::rows : cut::columns;
+    model mine(round % 3, 3, how);
     m->launch(stream, [&mine] { mine.clear(); });  // late
     mds::read_options options{.stream = stream};
     options.memory.value = 200'000;
     {
       mds::checkpoint_saver saver(options_of(run, m));
-      const auto last = seed < 12 ? saver.resume_point() : mds::checkpoint::open(run);
+      const auto last = round < 12 ? saver.resume_point() : mds::checkpoint::open(run);
       REQUIRE(last);
-      if (seed >= 12) options.device = scripted::api(m);
+      if (round >= 12) options.device = scripted::api(m);
       last->load(mine.list(), options);
       CHECK(mine.difference(5) == "");
       CHECK(m->most_pinned <= 200'000);

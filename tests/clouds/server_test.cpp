@@ -286,6 +286,13 @@ TEST_CASE("calls cost as many requests as the pages on stores say", "[clouds][se
   CHECK(costs([&] { CHECK(store.read("x", 0, into) == 5); }) == at->second.read);
   CHECK(costs([&] { CHECK(store.list("").size() == 2); }) == at->second.list);
   CHECK(costs([&] { store.write("large", large); }) == at->second.large);
+  if (server == "dbfs")  // whose directories have to be made
+    CHECK(costs([&] { store.write("new/x", mds::as_bytes("1")); }) == at->second.write + 2);
+  if (server == "dbfs_files") {  // whose requests hold a MiB
+    std::vector<std::byte> back(large.size());
+    CHECK(costs([&] { CHECK(store.read("large", 0, back) == back.size()); }) == 17 + 2);
+    CHECK(costs([&] { store.write("large", large); }) == at->second.large + 3);
+  }
   CHECK(costs([&] { store.remove("large"); }) == 1);
 }
 

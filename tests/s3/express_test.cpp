@@ -2,6 +2,7 @@
 
 #include <mdstream/store/detail/s3/session.hpp>
 
+#include <mdstream/net/key_supply.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "s3/with_fake.hpp"
@@ -121,8 +123,37 @@ TEST_CASE("a directory bucket is used with a session, which is asked for once", 
   }
 }
 
-TEST_CASE("a session lasts longer than the time before its end in which it is renewed", "[s3]") {
-  CHECK(mds::detail::s3_session_credentials::margin < std::chrono::minutes(5));
+TEST_CASE("a session is used for four of its five minutes, then another is asked for", "[s3]") {
+  auto now = mds::net::wall_clock::now();
+  int asked = 0;
+  struct sessions {
+    mds::net::wall_clock::time_point& now;
+    int& asked;
+    void async_find(std::stop_token, mds::diagnostics&,
+                    mds::net::aws_credentials_handler done) const {
+      ++asked;
+      auto keys = right_keys();
+      keys.expires = now + std::chrono::minutes(5);
+      done({}, keys);
+    }
+  };
+  const mds::net::cached_keys<mds::net::aws_credentials> kept(
+      mds::net::any_aws_credentials(sessions{now, asked}),
+      mds::detail::s3_session_credentials::margin, [&now] { return now; });
+  const auto use = [&] {
+    mds::diagnostics where;
+    kept.async_find({}, where, [](std::error_code code, const auto& keys) {
+      CHECK_FALSE(code);
+      CHECK(keys);
+    });
+  };
+  use();
+  now += std::chrono::seconds(239);
+  use();
+  CHECK(asked == 1);
+  now += std::chrono::seconds(1);
+  use();
+  CHECK(asked == 2);
 }
 
 TEST_CASE("a session that is over is replaced, and the request sent again", "[s3]") {
