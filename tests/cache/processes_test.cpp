@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -37,7 +38,10 @@ using namespace cache_test;
 class process {
  public:
   process(std::vector<std::string> arguments, std::string output) : output_(std::move(output)) {
-    const std::vector<std::string> command = {MDSTREAM_CACHE_WORKER};
+    std::vector<std::string> command = {
+        MDSTREAM_CACHE_WORKER};  // the last lies beside this program
+    command.back() =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename(command.back());
     arguments.insert(arguments.begin(), command.begin(), command.end());
     std::vector<char*> raw;
     for (std::string& each : arguments) raw.push_back(each.data());

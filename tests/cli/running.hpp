@@ -4,6 +4,7 @@
 
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 #include <sys/wait.h>
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace cli_test {
 namespace fs = std::filesystem;
 using json = nlohmann::json;
 
-inline const std::string golden = MDSTREAM_TEST_DATA "/golden/";
+inline const std::string golden = support::golden_file("");
 
 using folder = scratch_directory::scratch;
 

@@ -6,11 +6,12 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace codec_full_test {
 
 std::string golden(const std::string& name) {
-  std::ifstream in(MDSTREAM_TEST_DATA "/golden/mds/" + name, std::ios::binary);
+  std::ifstream in(support::golden_file("mds/" + name), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

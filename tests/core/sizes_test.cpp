@@ -2,6 +2,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/golden_file.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -34,7 +35,7 @@ void check(const std::string& input, const json& expected, parser parse) {
 }
 
 TEST_CASE("sizes and counts are read as Python reads them", "[core][golden]") {
-  std::ifstream file(MDSTREAM_TEST_DATA "/golden/util.json");
+  std::ifstream file(support::golden_file("util.json"));
   const json golden = json::parse(file);
   for (const json& c : golden["sizes"]) {
     if (!c["in"].is_string()) continue;

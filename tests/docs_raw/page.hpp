@@ -16,6 +16,7 @@
 #include "raw/random_sources.hpp"
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace mds = mdstream;
 
@@ -44,7 +45,7 @@ class page {
       tokens.append(reinterpret_cast<const char*>(&i), sizeof i);
     put("fineweb/train.bin", tokens);
     std::filesystem::create_directories(files_ / "rows");
-    std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/pyarrow-v2.parquet",
+    std::filesystem::copy(support::golden_file("raw/pyarrow-v2.parquet"),
                           files_ / "rows/0000.parquet");
   }
 

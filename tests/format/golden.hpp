@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "support/golden_file.hpp"
+
 namespace format_golden {
 
 using ordered_json = nlohmann::ordered_json;
 
-inline std::string root() { return MDSTREAM_TEST_DATA "/golden/"; }
+inline std::string root() { return support::golden_file(""); }
 
 inline std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace openssl_test {
 
@@ -15,7 +16,7 @@ using mdstream::any_openssl_hash;
 using mdstream::as_bytes;
 
 std::string golden_file(const std::string& name) {
-  std::ifstream in(MDSTREAM_TEST_DATA "/golden/mds/all_hashes/data/" + name, std::ios::binary);
+  std::ifstream in(support::golden_file("mds/all_hashes/data/" + name), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/golden_file.hpp"
 
 namespace xxhash_test {
 
@@ -16,7 +17,7 @@ using mdstream::any_xxhash;
 using mdstream::as_bytes;
 
 std::string golden_file(const std::string& name) {
-  std::ifstream in(MDSTREAM_TEST_DATA "/golden/mds/all_hashes/data/" + name, std::ios::binary);
+  std::ifstream in(support::golden_file("mds/all_hashes/data/" + name), std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

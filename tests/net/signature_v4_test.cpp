@@ -9,6 +9,7 @@
 #include <string>
 
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace signature_v4_test {
 
@@ -126,7 +127,7 @@ TEST_CASE("framed bodies have the size that is announced", "[net][v4]") {
 }
 
 json golden() {
-  std::ifstream in(std::string(MDSTREAM_TEST_DATA) + "/golden/signature_v4.json");
+  std::ifstream in(support::golden_file("signature_v4.json"));
   return json::parse(in);
 }
 

@@ -14,12 +14,14 @@
 #include <string>
 #include <vector>
 
+#include "support/golden_file.hpp"
+
 namespace golden {
 
 using json = nlohmann::json;
 
 inline json load(const std::string& name) {
-  std::ifstream file(MDSTREAM_TEST_DATA "/golden/" + name + ".json");
+  std::ifstream file(support::golden_file(name + ".json"));
   return json::parse(file);
 }
 

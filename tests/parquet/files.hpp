@@ -18,6 +18,7 @@
 
 #include "raw/raw_source.hpp"
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace parquet_test {
 
@@ -27,7 +28,7 @@ namespace raw = mdstream::raw;
 using formats = raw::plain_formats::with<raw::parquet>;
 
 inline std::string golden(const std::string& name) {
-  std::ifstream in(MDSTREAM_TEST_DATA "/golden/raw/" + name, std::ios::binary);
+  std::ifstream in(support::golden_file("raw/" + name), std::ios::binary);
   REQUIRE(in.good());
   return {std::istreambuf_iterator<char>(in), {}};
 }

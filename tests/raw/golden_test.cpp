@@ -12,6 +12,7 @@
 
 #include "raw/raw_source.hpp"
 #include "support/catch.hpp"
+#include "support/golden_file.hpp"
 
 namespace raw_golden_test {
 
@@ -19,7 +20,7 @@ using namespace raw_test;
 using nlohmann::json;
 
 std::string file(const std::string& name) {
-  std::ifstream in(MDSTREAM_TEST_DATA "/golden/raw/" + name, std::ios::binary);
+  std::ifstream in(support::golden_file("raw/" + name), std::ios::binary);
   REQUIRE(in.good());
   return {std::istreambuf_iterator<char>(in), {}};
 }

@@ -9,6 +9,7 @@
 #include "codec/entries.hpp"
 #include "codec/gz_members.hpp"
 #include "source/sources.hpp"
+#include "support/golden_file.hpp"
 
 using namespace source_test;
 
@@ -235,7 +236,7 @@ TEST_CASE("what pigz and pzstd have compressed is entered") {
   for (const char* key : {"pigz.jsonl.gz", "pzstd.jsonl.zst"}) {
     CAPTURE(key);
     const packed_source at;
-    std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/" + std::string(key),
+    std::filesystem::copy(support::golden_file("raw/" + std::string(key)),
                           at.files.path() / std::filesystem::path(key));
     raw::options about{.format = "jsonl", .columns = {{"n", "int"}}};
     about.shard_bytes = 2'098'000;  // the second frame begins at 2,097,152

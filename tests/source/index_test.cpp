@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "source/sources.hpp"
+#include "support/golden_file.hpp"
 
 using namespace source_test;
 
@@ -82,7 +83,7 @@ TEST_CASE("what pigz and pzstd have compressed in parallel is read") {
   for (const char* key : {"pigz.jsonl.gz", "pzstd.jsonl.zst"}) {
     CAPTURE(key);
     const indexed_source at;
-    std::filesystem::copy(MDSTREAM_TEST_DATA "/golden/raw/" + std::string(key),
+    std::filesystem::copy(support::golden_file("raw/" + std::string(key)),
                           at.files.path() / std::filesystem::path(key));
     raw::options about{.format = "jsonl", .columns = {{"n", "int"}}};
     about.shard_bytes = 500'000;

@@ -5,12 +5,17 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include "support/golden_file.hpp"
 #include "support/seed.hpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
+
+std::string support::golden_file(const std::string& name) {
+  return MDSTREAM_TEST_DATA "/golden/" + name;
+}
 
 #ifdef CATCH_CONFIG_RUNNER  // Catch2 2
 using listener_base = Catch::TestEventListenerBase;
