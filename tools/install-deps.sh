@@ -19,7 +19,7 @@ packages_of() {
     build) echo g++ cmake ninja-build ca-certificates libasio-dev libzstd-dev libxxhash-dev ;;
     formats) echo zlib1g-dev libbz2-dev libbrotli-dev libsnappy-dev libssl-dev libjpeg-dev libpng-dev ;;
     stores) echo libcurl4-openssl-dev libssl-dev ;;
-    test) echo make catch2 nlohmann-json3-dev libdlpack-dev git pkg-config python3 ;;
+    test) echo make mold catch2 nlohmann-json3-dev libdlpack-dev git pkg-config python3 ;;
     servers) echo nginx-light openssl curl python3-venv openssh-server openssh-client ;;
     cli) echo libcli11-dev nlohmann-json3-dev ;;
     mpi) echo openmpi-bin libopenmpi-dev ;;
@@ -31,7 +31,7 @@ packages_of() {
       ;;
     torch) ! is_debian || echo libtorch-dev libgloo-dev ;;
     sound) echo libsndfile1-dev ;;
-    clang) echo clang-19 clang-format-19 libclang-rt-19-dev ;;
+    clang) echo clang-19 clang-format-19 libclang-rt-19-dev llvm-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
     docs) echo doxygen python3-venv chromium ;;
     *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test servers cli mpi launchers gpu torch sound clang bench docs" >&2 && return 2 ;;
