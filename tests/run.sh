@@ -75,6 +75,7 @@ run_tests() {
   room=$(df --output=avail /dev/shm 2>/dev/null | tail -1) || room=0
   if [ -w /dev/shm ] && [ "$room" -ge $((8 << 20)) ]; then
     temporary=$(mktemp -d /dev/shm/mdstream-tests-XXXXXX)
+    chmod 1777 "$temporary"  # as /tmp: some tests are other users
     export TMPDIR=$temporary
   fi
   if [ ${#repeat[@]} -gt 0 ]; then
