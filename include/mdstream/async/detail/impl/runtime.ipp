@@ -65,14 +65,18 @@ MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_to
                                     detail::unique_function<void(std::error_code)> done) {
   auto wait = std::allocate_shared<pending_wait>(detail::handler_allocator<pending_wait>(), io(),
                                                  std::move(done));
-  asio::dispatch(get_executor(), detail::io_task([wait, delay, stop = std::move(stop)] {
+  // Moved, as is `alive` below: a thread of another runtime that kept it would free the timer last,
+  // perhaps after this runtime.
+  asio::dispatch(get_executor(),
+                 detail::io_task([wait = std::move(wait), delay, stop = std::move(stop)] {
                    wait->begin(delay, stop, wait);
                  }));
 }
 
 MDSTREAM_INLINE void runtime::canceller::operator()() const {
-  if (const std::shared_ptr<pending_wait> alive = wait.lock()) {
-    asio::post(alive->timer.get_executor(), detail::io_task([alive] { alive->timer.cancel(); }));
+  if (std::shared_ptr<pending_wait> alive = wait.lock()) {
+    const auto executor = alive->timer.get_executor();
+    asio::post(executor, detail::io_task([alive = std::move(alive)] { alive->timer.cancel(); }));
   }
 }
 
