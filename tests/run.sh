@@ -55,7 +55,7 @@ if command -v ccache >/dev/null; then
   export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=1  # also what has a precompiled header (support/instead.sh)
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
-if command -v mold >/dev/null; then  # a third of the time of binutils' linker
+if command -v mold >/dev/null; then  # a fourth of the time of binutils' linker
   options+=(-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold)
 fi
 if [ -e "${PEERS:-/opt/peers}/nvidia/complete-1" ]; then  # tools/install-nvidia.sh

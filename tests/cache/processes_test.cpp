@@ -38,8 +38,8 @@ using namespace cache_test;
 class process {
  public:
   process(std::vector<std::string> arguments, std::string output) : output_(std::move(output)) {
-    std::vector<std::string> command = {
-        MDSTREAM_CACHE_WORKER};  // the last lies beside this program
+    // The last word is the name of a program beside this one.
+    std::vector<std::string> command = {MDSTREAM_CACHE_WORKER};
     command.back() =
         std::filesystem::read_symlink("/proc/self/exe").replace_filename(command.back());
     arguments.insert(arguments.begin(), command.begin(), command.end());
