@@ -31,7 +31,6 @@
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
 #include "support/failing_disk.hpp"
-#include "support/sanitizer.hpp"
 
 namespace disk_test {
 
@@ -75,17 +74,14 @@ std::string fault_of(const mds::error& e, int number, const std::vector<std::str
   return "";
 }
 
-/// Lets the first call of a scene fail, then the second, and so on, until none is left to fail. A
-/// fault that lasts begins at every third call under a sanitizer, where each run takes long: the
-/// calls between fail as the second and third.
+/// Lets the first call of a scene fail, then the second, and so on, until none is left to fail.
 void fail_each_call(const scene& of) {
   const scratch_directory::scratch whole = fast_scratch();
   of.before(whole.path());
   const int number = GENERATE(EIO, ENOSPC);
   const bool lasts = GENERATE(false, true);
-  const std::size_t step = lasts && support::sanitized ? 3 : 1;
   std::size_t call = 1;
-  for (;; call += step) {
+  for (;; ++call) {
     const scratch_directory::scratch scratch = fast_scratch();
     const std::string directory = scratch / "of";
     fs::copy(whole.path(), directory, fs::copy_options::recursive);
