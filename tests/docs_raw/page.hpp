@@ -7,7 +7,6 @@
 #include <mdstream/source/formats.hpp>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -17,6 +16,7 @@
 #include "store/scratch.hpp"
 #include "support/catch.hpp"
 #include "support/golden_file.hpp"
+#include "support/temporary_in.hpp"
 
 namespace mds = mdstream;
 
@@ -25,7 +25,6 @@ namespace docs_raw {
 class page {
  public:
   page() {
-    ::setenv("TMPDIR", files_.path().c_str(), 1);
     put("c4/en/0.json.gz", packed(R"({"text": "one", "meta": {"url": "a"}, "x": 1})"
                                   "\n"
                                   R"({"text": "two", "meta": {"url": "b"}})"));
@@ -49,10 +48,6 @@ class page {
                           files_ / "rows/0000.parquet");
   }
 
-  page(const page&) = delete;
-  page& operator=(const page&) = delete;
-  ~page() { ::unsetenv("TMPDIR"); }  // the directory goes with this
-
   /// Where the files of a URL lie, and a place for the cache.
   [[nodiscard]] std::string at(std::string_view url) const {
     for (const std::string_view root : {"s3://bucket/", "/mnt/"})
@@ -71,6 +66,7 @@ class page {
   }
 
   scratch_directory::scratch files_;
+  support::temporary_in temporary_files_{files_.path()};
 };
 
 template <class Data>

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>
 #include <span>
 
 #include "source/both_ways.hpp"
+#include "support/temporary_in.hpp"
 
 using namespace source_test;
 
@@ -46,11 +46,7 @@ std::string llmc(std::size_t count, std::mt19937& random) {
 /// A directory of files, one for caches, and one that stands for the system's temporary one.
 struct machine : indexed_source {
   scratch cache, temporary;
-
-  machine() { ::setenv("TMPDIR", temporary.path().c_str(), 1); }
-  machine(const machine&) = delete;
-  machine& operator=(const machine&) = delete;
-  ~machine() { ::unsetenv("TMPDIR"); }
+  support::temporary_in temporary_files{temporary.path()};
 
   [[nodiscard]] mds::dataset_options options(const raw::options& about,
                                              const std::string& local = "") const {
