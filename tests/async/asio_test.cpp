@@ -7,6 +7,7 @@
 #include <asio/bind_executor.hpp>
 #include <asio/co_spawn.hpp>
 #include <asio/detached.hpp>
+#include <asio/execution_context.hpp>
 #include <asio/use_awaitable.hpp>
 #include <asio/use_future.hpp>
 #include <exception>
@@ -15,6 +16,8 @@
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <utility>
 
 #include "support/catch.hpp"
 
@@ -73,6 +76,65 @@ TEST_CASE("a handler runs on its own executor", "[async]") {
                }));
   own.run();  // the pending handler counts as work, so this waits for it
   CHECK(ran_on == std::this_thread::get_id());
+}
+
+/// An executor whose context may have ended when `dispatch` returns: another thread has run the
+/// handler.
+struct ending_executor {
+  struct state : asio::execution_context {
+    int work = 0;
+    bool over = false, used_after_end = false;
+  };
+
+  state* of;
+
+  [[nodiscard]] asio::execution_context& context() const noexcept { return *of; }
+  void on_work_started() const noexcept { change(1); }
+  void on_work_finished() const noexcept { change(-1); }
+  template <class Function, class Allocator>
+  void dispatch(Function&& function, const Allocator&) const {
+    std::thread([run = std::decay_t<Function>(std::forward<Function>(function))]() mutable {
+      run();
+    }).join();
+    of->over = true;
+  }
+  template <class Function, class Allocator>
+  void post(Function&& function, const Allocator& allocator) const {
+    dispatch(std::forward<Function>(function), allocator);
+  }
+  template <class Function, class Allocator>
+  void defer(Function&& function, const Allocator& allocator) const {
+    dispatch(std::forward<Function>(function), allocator);
+  }
+  friend bool operator==(const ending_executor&, const ending_executor&) = default;
+
+ private:
+  void change(int by) const noexcept {
+    of->used_after_end |= of->over;
+    of->work += by;
+  }
+};
+
+TEST_CASE("a completion does not touch a runtime whose thread has run the handler", "[async]") {
+  ending_executor::state own;
+  bool ran = false;
+  mds::detail::deliver_on<void()>(ending_executor{&own}, [&] { ran = true; })();
+  CHECK(ran);
+  CHECK(own.over);
+  CHECK_FALSE(own.used_after_end);
+}
+
+TEST_CASE("another context has work until a completion has left it", "[async]") {
+  mds::runtime threads(1);
+  ending_executor::state own;
+  int work_in_handler = 0;
+  auto done = mds::detail::deliver_on<void()>(
+      threads.get_executor(),
+      asio::bind_executor(ending_executor{&own}, [&] { work_in_handler = own.work; }));
+  CHECK(own.work == 1);
+  done();
+  CHECK(work_in_handler == 1);
+  CHECK(own.work == 0);
 }
 
 TEST_CASE("a cancellation slot becomes a stop request", "[async]") {

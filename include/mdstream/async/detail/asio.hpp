@@ -23,8 +23,10 @@
 #include <asio/associated_cancellation_slot.hpp>
 #include <asio/cancellation_type.hpp>
 #endif
+#include <optional>
 #include <stop_token>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 static_assert(ASIO_VERSION >= 101800, "mdstream needs Asio 1.18 or later");
@@ -66,25 +68,31 @@ class completion<Executor, Handler, void(Args...)> {
   using target_executor = asio::associated_executor_t<Handler, Executor>;
 
   completion(const Executor& fallback, Handler handler)
-      : work_(asio::get_associated_executor(handler, fallback)), handler_(std::move(handler)) {}
+      : target_(asio::get_associated_executor(handler, fallback)), handler_(std::move(handler)) {
+    if constexpr (std::is_same_v<target_executor, Executor>)
+      if (target_ == fallback) return;
+    work_.emplace(target_);
+  }
 
   void operator()(Args... args) {
-    const target_executor target = work_.get_executor();
-    asio::dispatch(target, io_task([handler = std::move(handler_),
-                                    values = std::tuple<Args...>(std::move(args)...)]() mutable {
+    asio::dispatch(target_, io_task([handler = std::move(handler_),
+                                     values = std::tuple<Args...>(std::move(args)...)]() mutable {
                      std::apply(std::move(handler), std::move(values));
                    }));
-    work_.reset();
+    work_.reset();  // not before: a context that has no more to do ends, and this thread is in it
   }
 
  private:
-  asio::executor_work_guard<target_executor> work_;
+  target_executor target_;
+  /// None where the handler has no executor of its own. A runtime does not wait for work, and the
+  /// handler may end it before this thread has said that the work is done.
+  std::optional<asio::executor_work_guard<target_executor>> work_;
   Handler handler_;
 };
 
 /// A function of `Signature` to be called once, from any thread: it runs `handler` on the
-/// handler's associated executor, or on `fallback` where it has none, and keeps that executor at
-/// work until then.
+/// handler's associated executor, which it keeps at work until then, or on `fallback`, a runtime's,
+/// where it has none.
 template <class Signature, class Executor, class Handler>
 [[nodiscard]] unique_function<Signature> deliver_on(const Executor& fallback, Handler handler) {
   return detail::completion<Executor, Handler, Signature>(fallback, std::move(handler));
