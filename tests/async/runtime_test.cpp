@@ -1,8 +1,10 @@
 #include <mdstream/async/runtime.hpp>
 
+#include <asio/steady_timer.hpp>
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <set>
 #include <stop_token>
 #include <system_error>
@@ -102,6 +104,20 @@ TEST_CASE("a runtime ends with timers pending", "[async]") {
     threads.after(1h, {}, [&](std::error_code) { called = true; });
   }
   CHECK_FALSE(called);
+}
+
+TEST_CASE("a handler that is dropped may hold a timer of another io thread", "[async]") {
+  // The address sanitizer sees one that outlives its io_context.
+  std::weak_ptr<asio::steady_timer> dropped;
+  {
+    mds::runtime threads(1, 3);
+    const auto limit = std::make_shared<asio::steady_timer>(threads.io(0), 1h);
+    limit->async_wait([](std::error_code) {});
+    const auto answer = std::make_shared<asio::steady_timer>(threads.io(2), 1h);
+    answer->async_wait([answer, limit](std::error_code) { limit->cancel(); });
+    dropped = limit;
+  }
+  CHECK(dropped.expired());
 }
 
 TEST_CASE("a runtime that ends runs its pool's work and the handlers that this completes",

@@ -96,15 +96,23 @@ class runtime {
  private:
   struct pending_wait;
 
-  /// Cancels on the io thread, because a timer is not to be touched from two threads.
+  /// Cancels on the io thread, because a timer is not to be touched from two threads. Keeps no wait
+  /// alive: a runtime that ends drops its waits, and each waits for its canceller.
   struct canceller {
     std::weak_ptr<pending_wait> wait;
+    executor_type executor;
     void operator()() const;
+  };
+
+  /// An `io_context` whose handlers can be dropped before it ends.
+  struct context : asio::io_context {
+    using asio::execution_context::shutdown;
+    using asio::io_context::io_context;
   };
 
   /// An io thread and what lives on it.
   struct lane {
-    asio::io_context io{1};
+    context io{1};
     asio::executor_work_guard<executor_type> work = asio::make_work_guard(io);
     std::vector<std::pair<const void*, std::shared_ptr<void>>> services{};
     detail::unique_function<void()> end{};  // after what is queued; needs no memory

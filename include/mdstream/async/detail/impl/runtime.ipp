@@ -30,6 +30,9 @@ MDSTREAM_INLINE runtime::~runtime() {
   if (!lanes_.get_deleter().made.is_here()) return;
   pool_->finish();  // its work may wait for the io threads, and hands them its completions
   end_lanes();
+  // All before one is gone: what an io thread drops may hold timers of another.
+  for (lane& each : *lanes_) each.services.clear();
+  for (lane& each : *lanes_) each.io.shutdown();
 }
 
 MDSTREAM_INLINE bool runtime::runs_here() const noexcept {
@@ -53,7 +56,7 @@ struct runtime::pending_wait {
     } catch (const std::bad_alloc&) {  // of the list of all timers
       return done(make_error_code(errc::out_of_memory));
     }
-    cancel.emplace(stop, canceller{self});
+    cancel.emplace(stop, canceller{self, timer.get_executor()});
   }
 
   detail::io_timer timer;
@@ -65,8 +68,8 @@ MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_to
                                     detail::unique_function<void(std::error_code)> done) {
   auto wait = std::allocate_shared<pending_wait>(detail::handler_allocator<pending_wait>(), io(),
                                                  std::move(done));
-  // Moved, as is `alive` below: a thread of another runtime that kept it would free the timer last,
-  // perhaps after this runtime.
+  // Moved: a thread of another runtime that kept it would free the timer last, perhaps after this
+  // runtime.
   asio::dispatch(get_executor(),
                  detail::io_task([wait = std::move(wait), delay, stop = std::move(stop)] {
                    wait->begin(delay, stop, wait);
@@ -74,10 +77,9 @@ MDSTREAM_INLINE void runtime::after(std::chrono::nanoseconds delay, std::stop_to
 }
 
 MDSTREAM_INLINE void runtime::canceller::operator()() const {
-  if (std::shared_ptr<pending_wait> alive = wait.lock()) {
-    const auto executor = alive->timer.get_executor();
-    asio::post(executor, detail::io_task([alive = std::move(alive)] { alive->timer.cancel(); }));
-  }
+  asio::post(executor, detail::io_task([wait = wait] {
+               if (const std::shared_ptr<pending_wait> alive = wait.lock()) alive->timer.cancel();
+             }));
 }
 
 MDSTREAM_INLINE void runtime::end_lanes() {
