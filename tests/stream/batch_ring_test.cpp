@@ -1,10 +1,13 @@
 #include <mdstream/stream/detail/batch_ring.hpp>
 
+#include <atomic>
+#include <exception>
 #include <future>
 #include <latch>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "support/catch.hpp"
@@ -78,6 +81,60 @@ TEST_CASE("a call for a batch that is under way when its ring ends is canceled")
   CHECK(!has_batch);
   REQUIRE(failure);
   CHECK(mds::code_of(failure) == make_error_code(mds::errc::canceled));
+}
+
+/// Batches of one sample. Notes whether a call has been answered by the time the thread that made
+/// it asks for the batch behind.
+class noting_answers final : public mds::detail::batch_source {
+ public:
+  explicit noting_answers(mds::runtime& threads) : threads_(threads) {}
+
+  bool is_calling = false, has_announced = false, was_answered = false;
+  std::atomic<bool> answered{false};
+
+  void announce(std::stop_token, mds::detail::unique_function<bool()> take,
+                mds::detail::unique_function<void(std::exception_ptr)> done) override {
+    if (is_calling && !threads_.runs_here()) {
+      std::promise<void> passed;  // by the only thread, which does all that was posted before
+      threads_.post([&] { passed.set_value(); });
+      passed.get_future().wait();
+      has_announced = true;
+      was_answered = answered;
+    }
+    take();
+    done(nullptr);
+  }
+  bool take(mds::detail::batch_job& into) override {
+    into.samples.assign(1, {});
+    return true;
+  }
+  void prepare(mds::detail::batch_job&, std::size_t) const override {}
+  std::uint64_t finish(mds::detail::batch_job& of) override {
+    of.batch = std::make_unique<numbered>();
+    return 1;
+  }
+
+ private:
+  mds::runtime& threads_;
+};
+
+TEST_CASE("a call is answered last, because its handler may end the loader") {
+  std::promise<void> over;
+  mds::runtime threads(1);
+  noting_answers source(threads);
+  support::waits_at_end<mds::detail::batch_ring> ring(
+      source, threads, 1,
+      mds::detail::ring_limits{.bytes = 8, .batches = 1, .one_at_a_time = true});
+  ring.start();
+  while (ring.ready() == 0) std::this_thread::yield();
+  source.is_calling = true;
+  ring.async_next({}, [&](std::exception_ptr, mds::detail::batch_ring::batch_pointer) {
+    source.answered = true;
+    over.set_value();
+  });
+  over.get_future().wait();
+  CHECK(source.has_announced);
+  CHECK_FALSE(source.was_answered);
 }
 
 }  // namespace batch_ring_test

@@ -55,8 +55,10 @@ MDSTREAM_INLINE void batch_ring::async_next(std::stop_token stop, handler done) 
   if (waiter->stop_requested()) {
     answer(std::move(waiter), pending::canceled(), {});
   } else if (settled()) {
-    answer_with_front(std::move(waiter));
+    batch_pointer got;
+    std::exception_ptr failure = take_front(got);
     pump(lock);
+    answer(std::move(waiter), std::move(failure), std::move(got));  // last: it may end the loader
   } else {
     waiting_ = std::move(waiter);
   }
