@@ -14,7 +14,8 @@ namespace mdstream::inline v0 {
 /// Sends a second request for the slowest sizes and reads, as `hedge_policy` says. The first good
 /// answer counts, and the other call is stopped. The second read needs its own memory, so reads
 /// above `most_bytes` are sent once. Streams, writes, listings and removals are passed on. The
-/// runtime has to outlive the calls.
+/// runtime has to outlive the calls, and with them the one that was stopped, which may end after
+/// the answer: if `inner` works on another runtime, that one has to end first.
 ///
 ///     const mds::hedged quick(threads, store, {.slowest = 0.01});
 class hedged final : public any_async_store {
