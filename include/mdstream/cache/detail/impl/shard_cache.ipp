@@ -211,15 +211,14 @@ MDSTREAM_INLINE void shard_cache::request(std::uint32_t shard, urgency why, std:
   }
   const auto op = std::make_shared<fetch_operation>(fetch_operation{.shard = shard});
   op->ticket = claims_.ask();
+  work_.begin();  // also of this call: another thread may complete it before it returns
   try {
     op->entry = requests_.add(shard, why, std::move(stop), where, std::move(done));
   } catch (...) {
-    claims_.leave(op->ticket);
+    end(*op);
     throw;
   }
-  if (!op->entry) return claims_.leave(op->ticket);
-  work_.begin();
-  go_on(op);
+  op->entry ? go_on(op) : end(*op);
 }
 
 MDSTREAM_INLINE void shard_cache::go_on(const std::shared_ptr<fetch_operation>& op) {
