@@ -37,7 +37,7 @@ void make_cache_directory(const std::string& path);
 /// The right to make a shard, and the room for it.
 struct shard_claim {
   unique_fd lock{};
-  reservation room{};
+  reservation reserved{};
 };
 
 enum class claim_result {

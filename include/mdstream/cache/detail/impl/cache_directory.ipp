@@ -64,8 +64,8 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
                                                                             shard_claim claim,
                                                                             fetched_shard fetched) {
   cache_ledger::transaction change(ledger_);
-  const std::uint64_t reserved = claim.room.bytes();
-  change.release(std::move(claim.room));
+  const std::uint64_t reserved = claim.reserved.bytes();
+  change.release(std::move(claim.reserved));
   try {
     // What was reserved for a shard that is made here was an estimate.
     if (fetched.raw.size() > reserved && claim.lock)
@@ -85,7 +85,7 @@ MDSTREAM_INLINE std::pair<file_mapping, unique_fd> cache_directory::publish(std:
 
 MDSTREAM_INLINE void cache_directory::abandon(std::uint32_t shard, shard_claim claim) {
   cache_ledger::transaction change(ledger_);
-  change.release(std::move(claim.room));
+  change.release(std::move(claim.reserved));
   if (claim.lock) ::unlink(ledger_.lock_path(shard).c_str());
   change.finish();
 }
@@ -258,7 +258,7 @@ MDSTREAM_INLINE claim_result cache_directory::try_claim(std::uint32_t shard, std
     ::unlink(ledger_.lock_path(shard).c_str());
     return claim_result::no_room;
   }
-  out = {.lock = std::move(lock), .room = change.reserve(bytes)};
+  out = {.lock = std::move(lock), .reserved = change.reserve(bytes)};
   return claim_result::claimed;
 }
 
