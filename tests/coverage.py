@@ -64,7 +64,8 @@ def make(modules, jobs):
         raise SystemExit(f"coverage.py: no test is named after {' or '.join(modules)}")
     targets = subprocess.run(["ninja", "-C", build, "-t", "targets", "all"], check=True, capture_output=True, text=True).stdout
     known = {line.split(":")[0] for line in targets.splitlines()}
-    words = {os.path.relpath(word, build) for test in tests for word in test.get("command", []) if word.startswith(str(build))}
+    words = {os.path.relpath(path, build) for test in tests for word in test.get("command", [])
+             for path in re.findall(re.escape(str(build)) + "[^;=]*", word)}
     own = re.compile(f"test_({'|'.join(modules)})(_[a-z]+)*")  # ctest does not know the programs of those that are not built yet
     wanted = sorted(words & known | set(filter(own.fullmatch, known)))
     run("ninja", "-C", build, f"-j{jobs}", *(wanted if modules else []))
