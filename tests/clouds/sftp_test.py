@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """sftp_test.py MDSTREAM, under tests/servers/with.sh sshd: keys with a passphrase and keys of an agent, and what is said where
-a passphrase is missing or wrong, where the server takes no key, and where it does not rename. No output may hold a passphrase."""
+a passphrase is missing or wrong, where the server takes no key, and where it does not rename; the password of a URL. No output may
+hold a passphrase or a password."""
 import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -55,12 +57,12 @@ with tempfile.TemporaryDirectory() as name:
     tool.said("copy", f"{base_url}/replaced", work / "fetched", status=1, **by_plain)
 
     # The agent, which has the key; and none.
-    socket = work / "agent"
-    agent = subprocess.Popen(["ssh-agent", "-D", "-a", socket], stdout=subprocess.DEVNULL)
+    agent_socket = work / "agent"
+    agent = subprocess.Popen(["ssh-agent", "-D", "-a", agent_socket], stdout=subprocess.DEVNULL)
     try:
-        while not socket.exists():
+        while not agent_socket.exists():
             assert agent.poll() is None
-        by_agent = {"SSH_AUTH_SOCK": str(socket)}
+        by_agent = {"SSH_AUTH_SOCK": str(agent_socket)}
         said = fetched(status=1, **by_agent)
         assert "SSH agent" in said, said
         subprocess.run(["ssh-add", "-q", plain_key], env=plain | by_agent, check=True)
@@ -70,3 +72,36 @@ with tempfile.TemporaryDirectory() as name:
         agent.wait()
     said = fetched(status=1)
     assert "SSH_AUTH_SOCK" in said, said
+
+    # The password of the URL, with an sshd that sees a file of passwords of its own; only root can have that.
+    if os.geteuid() == 0:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        password = "hush:a/word"
+        hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=password, check=True, capture_output=True, text=True)
+        (work / "shadow").write_text(f"root:{hashed.stdout.strip()}:19000:0:99999:7:::\n")
+        config = plain_key.with_name("sshd_config").read_text()
+        for key, value in {"Port": str(port), "PasswordAuthentication": "yes", "PermitRootLogin": "yes"}.items():
+            config = re.sub(f"^{key} .*$", f"{key} {value}", config, flags=re.M)
+        (work / "sshd_config").write_text(config)
+        (work / "known_hosts").write_text(pathlib.Path(plain["COMPOSER_SFTP_KNOWN_HOSTS_FILE"]).read_text().replace(
+            re.search(r":(\d+)/", base_url)[1], str(port)))
+        own_passwords = 'mount --bind "$1" /etc/shadow && exec "$2" -D -e -f "$3"'
+        program = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
+        sshd = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", own_passwords, "sh",
+                                 work / "shadow", program, work / "sshd_config"], stderr=subprocess.DEVNULL)
+        try:
+            while True:
+                assert sshd.poll() is None
+                with socket.socket() as tried:
+                    if tried.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+            path = base_url.split("/", 3)[3]
+            variables = plain | {"COMPOSER_SFTP_KNOWN_HOSTS_FILE": str(work / "known_hosts")}
+            tool.fetched(f"sftp://root:hush%3Aa%2Fword@127.0.0.1:{port}/{path}/object", work / "fetched", b"an object", **variables)
+            said = tool.fetched(f"sftp://root:hush-wrong@127.0.0.1:{port}/{path}/object", work / "fetched", b"", 1, **variables)
+            assert "does not take the password of the URL" in said, said
+        finally:
+            sshd.kill()
+            sshd.wait()

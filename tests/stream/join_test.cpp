@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -185,28 +186,59 @@ TEST_CASE("what cannot be joined is refused, with both lengths or the column") {
   }
   refused([&](auto& s) { s.join = {{.remote = data.dir / "rows"}}; }, mds::errc::unsupported,
           {"MDS shards", data.dir / "rows"});
+  {
+    mds::writer<marks> out({.out = data.dir / "renamed", .size_limit = 500});
+    for (int i = 0; i < samples; ++i) out.write(1.0 * i);
+    out.finish();
+    const std::string path = data.dir / "renamed/index.json";
+    std::ifstream file(path);
+    std::string index(std::istreambuf_iterator<char>(file), {});
+    index.replace(index.rfind("\"mark\""), 6, "\"kram\"");
+    std::ofstream(path) << index;
+  }
+  refused([&](auto& s) { s.join = {{.remote = data.dir / "renamed"}}; }, mds::errc::unsupported,
+          {"different columns", data.dir / "renamed"});
+  refused([](auto& s) { s.raw.format = "jsonl"; }, mds::errc::unsupported, {"name no format"});
 }
 
 TEST_CASE("an error about damage in a joined dataset names its file") {
   using namespace join_test;
   const three_datasets data;
-  const std::string damaged =
-      GENERATE("vectors/train/shard.00001.mds.zstd", "marks/shard.00000.mds");
-  const auto flip = [&](std::streamoff at) {
-    std::fstream file(data.dir / damaged, std::ios::in | std::ios::out | std::ios::binary);
+  const auto flip = [](const std::string& path, std::streamoff at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file.seekg(at);
     const int byte = file.get();
     file.seekp(at);
     file.put(static_cast<char>(byte ^ 0x40));
   };
-  // A range of a shard has no hash; its offsets are checked.
-  flip(damaged.starts_with("marks") ? 4 + 4 * 60 + 3 : 20);
   mds::loader_options options = data.options();
   options.download_retry = 1;
+  std::string damaged;
+  std::string_view what;
+  SECTION("a compressed shard") {
+    damaged = "vectors/train/shard.00001.mds.zstd";
+    flip(data.dir / damaged, 20);
+  }
+  SECTION("a shard of which a range is read, which has no hash: its offsets are checked") {
+    damaged = "marks/shard.00000.mds";
+    flip(data.dir / damaged, 4 + 4 * 60 + 3);
+    what = "hold no sample";
+  }
+  SECTION("a whole shard whose hash is not checked") {
+    options.validate_hash = "none";
+    damaged = "texts/shard.00001.mds";
+    flip(data.dir / damaged, 4 + 4 * 2 + 3);
+    what = "offset";
+  }
+  SECTION("a shard that was written again") {
+    damaged = "marks/shard.00000.mds";
+    std::filesystem::resize_file(data.dir / damaged, 2000);
+    what = "has 2000 bytes, the index says";
+  }
   mds::loader<joined> loader(options);
   support::expect_error(
       [&] {
         for (const auto& batch : loader.epoch()) static_cast<void>(batch);
       },
-      mds::errc::corrupt, {damaged});
+      mds::errc::corrupt, {damaged, what});
 }
