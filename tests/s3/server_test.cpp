@@ -33,8 +33,8 @@ TEST_CASE("as any store, with a runtime of its own, it conforms", "[s3][server]"
   const both store = both::open(bucket + "/alone");
   conformance::check_calls(store);
   const s3 whole(threads, bucket);
-  if (real_server::name() == "moto") {
-    // It answers 500 to a few of the reads of what is being replaced.
+  if (real_server::name() == "moto" || real_server::name() == "swift") {
+    // They answer 500 or 503 to a few of the reads of what is being replaced.
     conformance::check_replacing(mds::retrying(threads, whole, {.attempts = 5, .pause = 100ms}));
   } else {
     conformance::check_replacing(store);
@@ -51,7 +51,7 @@ TEST_CASE("the bucket may stand in the host", "[s3][server]") {
   mds::runtime threads(2);
   const std::string bucket = real_server::new_bucket(threads);
   s3_options options{.endpoint = endpoint, .addressing = mds::store::s3_addressing::virtual_host};
-  conformance::check_store(s3(threads, bucket, options));
+  conformance::check_calls(s3(threads, bucket, options));
 }
 
 TEST_CASE("a key of 1024 bytes is written, listed, read and removed", "[s3][server]") {
