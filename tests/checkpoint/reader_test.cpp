@@ -3,10 +3,8 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/launches.hpp"
@@ -25,23 +23,12 @@ using support::expect_error;
 using training::cut;
 
 /// A store from which the checkpoints are removed as somebody pins one.
-class removed_meanwhile {
- public:
-  explicit removed_meanwhile(mds::store::memory inner) : inner_(std::move(inner)) {}
-  std::uint64_t size(std::string_view key) const { return inner_.size(key); }
-  std::size_t read(std::string_view key, std::uint64_t offset, mds::mutable_bytes into) const {
-    return inner_.read(key, offset, into);
-  }
+struct removed_meanwhile : mds::store::memory {
+  explicit removed_meanwhile(const mds::store::memory& of) : memory(of) {}
   void write(std::string_view key, mds::bytes_view bytes) const {
     for (const auto& each : list("manifest/")) remove(each.key);
-    inner_.write(key, bytes);
+    memory::write(key, bytes);
   }
-  std::vector<mds::object_info> list(std::string_view prefix) const { return inner_.list(prefix); }
-  void remove(std::string_view key) const { inner_.remove(key); }
-  std::string url(std::string_view key) const { return inner_.url(key); }
-
- private:
-  mds::store::memory inner_;
 };
 
 /// Changes the last byte.
