@@ -2,6 +2,8 @@
 
 #include <mdstream/core/detail/chance.hpp>
 #include <mdstream/store/any_store.hpp>
+#include <mdstream/store/detail/ranged_read.hpp>
+#include <mdstream/store/detail/streamed_read.hpp>
 #include <mdstream/store/fault_injecting.hpp>
 #include <mdstream/store/hedged.hpp>
 #include <mdstream/store/limited.hpp>
@@ -595,6 +597,54 @@ TEST_CASE("a stream passes through adapters once, and its bytes are counted", "[
   CHECK(got == "p/x");
   CHECK(*inside.asked == 1);
   CHECK(store.metrics().bytes_read == 3);
+}
+
+/// Is too busy for every call, as which a stop comes.
+struct busy_as_stopped : immediate {
+  void async_read(std::string, std::uint64_t, mds::mutable_bytes, std::stop_token,
+                  mds::diagnostics&, mds::store_handler<std::size_t> done) const {
+    stop->request_stop();
+    done(errc::unavailable, 0);
+  }
+  void async_stream(std::string, std::optional<mds::object_version>, std::uint64_t, std::uint64_t,
+                    const mds::byte_taker&, std::stop_token, mds::diagnostics&,
+                    mds::store_handler<mds::object_version> done) const {
+    stop->request_stop();
+    done(errc::unavailable, {});
+  }
+  std::shared_ptr<std::stop_source> stop = std::make_shared<std::stop_source>();
+};
+
+TEST_CASE("a call that fails as it is stopped is canceled, however it repeats what fails",
+          "[store]") {
+  mds::runtime threads(1);
+  std::vector<std::byte> into(3);
+  SECTION("as a whole") {
+    const busy_as_stopped store;
+    const mds::retrying patient(threads, store, quickly(9));
+    const auto read = [&](auto& where, auto done) {
+      patient.async_read("x", 0, into, store.stop->get_token(), where, std::move(done));
+    };
+    expect_error([&] { mds::detail::wait_for<std::size_t>(read); }, errc::canceled);
+  }
+  SECTION("by ranges") {
+    const busy_as_stopped store;
+    const auto read = [&](auto& where, auto done) {
+      mds::detail::async_read_ranges(threads, store, "x", {.bytes = into.size()}, into,
+                                     {.range_bytes = 1, .retry = quickly(9)},
+                                     store.stop->get_token(), where, std::move(done));
+    };
+    expect_error([&] { mds::detail::wait_for<>(read); }, errc::canceled);
+  }
+  SECTION("as a stream") {
+    const busy_as_stopped store;
+    const auto read = [&](auto& where, auto done) {
+      mds::detail::async_stream_resumed(
+          threads, store, "x", into.size(), [](const auto&, mds::bytes_view) {}, quickly(9), {},
+          store.stop->get_token(), where, std::move(done));
+    };
+    expect_error([&] { mds::detail::wait_for<mds::object_version>(read); }, errc::canceled);
+  }
 }
 
 /// Counts the reads and writes that come without having been stopped.

@@ -12,8 +12,9 @@ namespace mdstream::inline v0 {
 /// Retries failed calls of a store, as `retry_policy` says and not before the store's Retry-After.
 /// All calls of the store share a budget of retries: if few calls succeed, few are retried, and the
 /// error says that the budget is spent. A call that retries its own requests, such as an upload in
-/// parts, is not retried as a whole (`diagnostics::is_final`), and neither is a stream. The
-/// diagnostics are those of the last attempt. The runtime has to outlive the calls.
+/// parts, is not retried as a whole (`diagnostics::is_final`), and neither is a stream. What fails
+/// after a stop is `errc::canceled`. The diagnostics are those of the last attempt. The runtime has
+/// to outlive the calls.
 ///
 /// If an `async_create` finds an object after a failed attempt, the result is `errc::io_error`:
 /// that attempt may have written it although its answer was lost, or another program did. Read the

@@ -27,12 +27,14 @@ struct opening : std::enable_shared_from_this<opening<Opened, Parts...>> {
 
   /// On the pool, as the next one.
   void begin() {
+    std::exception_ptr failure;
     try {
       streams.emplace(Opened::streams_of(options), threads,
                       storage_of<typename Opened::policies>());
     } catch (...) {
-      return done(std::current_exception(), std::nullopt);
+      failure = std::current_exception();
     }
+    if (failure) return done(std::move(failure), std::nullopt);
     streams->async_load(stop.get_token(), [self = this->shared_from_this()](
                                               std::exception_ptr failure) { self->end(failure); });
   }

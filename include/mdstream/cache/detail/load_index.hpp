@@ -102,11 +102,14 @@ class index_loading : public std::enable_shared_from_this<index_loading> {
 
   template <class Step>
   void guarded(Step step) {
+    std::exception_ptr failure;
     try {
       step();
+      return;
     } catch (...) {
-      done_(std::current_exception(), {});
+      failure = std::current_exception();
     }
+    done_(std::move(failure), {});
   }
   /// Goes on on the pool, with what a request of the remote came to.
   template <class Step>

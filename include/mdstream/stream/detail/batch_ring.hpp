@@ -152,8 +152,6 @@ class batch_ring {
   /// Something has settled.
   void tell();
 
-  void answer_with_front(std::shared_ptr<pending> waiter);
-
   /// Completes a call, on the pool.
   void answer(std::shared_ptr<pending> waiter, std::exception_ptr failure, batch_pointer batch);
 

@@ -162,8 +162,8 @@ class ranged_read : public std::enable_shared_from_this<ranged_read> {
 
   /// Tries again after a pause, or gives all ranges up.
   void again(const std::shared_ptr<piece>& p, std::error_code code) {
-    const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
-                                              : p->made.pause_after(code, p->where);
+    if (stop_.stop_requested()) code = errc::canceled;  // whatever failed meanwhile
+    const auto pause = p->made.pause_after(code, p->where);
     if (!pause) return give_up(code, std::move(p->where));
     threads_.after(*pause, stop_.get_token(),
                    [self = shared_from_this(), p](std::error_code) { self->read(p); });

@@ -51,8 +51,8 @@ class retried_call : public std::enable_shared_from_this<retried_call> {
       return done_(code, std::move(answer));
     }
     failed_ = true;
-    const auto pause = stop_.stop_requested() ? std::optional<std::chrono::nanoseconds>()
-                                              : made_.pause_after(code, where_);
+    if (stop_.stop_requested()) return done_(errc::canceled, {});  // whatever failed meanwhile
+    const auto pause = made_.pause_after(code, where_);
     if (!pause) return done_(code, std::move(answer));
     threads_.after(*pause, stop_, [self = shared_from_this()](std::error_code) {
       self->go();  // a stop that came meanwhile ends this attempt at once

@@ -60,9 +60,10 @@ class streamed_read : public std::enable_shared_from_this<streamed_read> {
       made_.succeeded();
       return done_({}, held_ ? *held_ : std::move(found));
     }
+    if (stop_.stop_requested()) code = errc::canceled;  // whatever failed meanwhile
     // Bytes that were given cannot be taken back.
     const bool is_final = refused_ || (gave_ && code == errc::corrupt);
-    if (!is_final && !stop_.stop_requested()) {
+    if (!is_final) {
       if (const auto pause = made_.pause_after(code, where_)) {
         return threads_.after(*pause, stop_, [self = shared_from_this()](std::error_code) {
           self->attempt();  // a stop that came meanwhile ends it at once

@@ -222,13 +222,9 @@ MDSTREAM_INLINE void batch_ring::finish(job& next) noexcept {
 MDSTREAM_INLINE void batch_ring::tell() {
   arrived_.notify_all();
   if (!waiting_ || !settled()) return;
-  answer_with_front(std::exchange(waiting_, nullptr));
-}
-
-MDSTREAM_INLINE void batch_ring::answer_with_front(std::shared_ptr<pending> waiter) {
   batch_pointer got;
   std::exception_ptr failure = take_front(got);
-  answer(std::move(waiter), std::move(failure), std::move(got));
+  answer(std::exchange(waiting_, nullptr), std::move(failure), std::move(got));
 }
 
 MDSTREAM_INLINE void batch_ring::answer(std::shared_ptr<pending> waiter, std::exception_ptr failure,

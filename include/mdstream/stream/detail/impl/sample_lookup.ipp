@@ -90,17 +90,19 @@ MDSTREAM_INLINE found_sample sample_lookup::found(const bytes_ptr& bytes,
 
 MDSTREAM_INLINE void sample_lookup::start(std::uint64_t i,
                                           const std::shared_ptr<find_call>& call) const {
+  std::exception_ptr failure;
   try {
     const sample_location at = located(i);
-    const auto ended = [this, at, call](std::error_code failure, auto from) {
-      complete(*call, failure, [&] { return found(std::move(from), at); });
+    const auto ended = [this, at, call](std::error_code code, auto from) {
+      complete(*call, code, [&] { return found(std::move(from), at); });
     };
     if (ranges_ && !corpus_.cache().try_acquire(at.shard) && ranges_->serves(at))
       return ranges_->async_read(at, call->stop.get_token(), call->where, ended);
-    corpus_.cache().async_acquire(at.shard, call->stop.get_token(), call->where, ended);
+    return corpus_.cache().async_acquire(at.shard, call->stop.get_token(), call->where, ended);
   } catch (...) {
-    call->done(std::current_exception(), std::nullopt);
+    failure = std::current_exception();
   }
+  call->done(std::move(failure), std::nullopt);
 }
 
 MDSTREAM_INLINE void ends_off_own_threads::operator()(sample_lookup* gone) const {

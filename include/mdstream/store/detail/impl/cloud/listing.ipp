@@ -74,7 +74,9 @@ MDSTREAM_INLINE void cloud_listing::take_answer(const cloud_call& call, std::err
 }
 
 MDSTREAM_INLINE void cloud_listing::failed(const cloud_call& call, std::error_code code) {
-  if (!is_first_ && !stop_.stop_requested()) {
+  if (stop_.stop_requested()) {
+    code = errc::canceled;  // whatever failed meanwhile
+  } else if (!is_first_) {
     if (const auto pause = made_->pause_after(code, where_)) {
       return client_.threads().after(
           *pause, stop_, [self = shared_from_this(), call](std::error_code) { self->send(call); });
