@@ -36,7 +36,7 @@ struct opening : std::enable_shared_from_this<opening<Opened, Parts...>> {
     }
     if (failure) return done(std::move(failure), std::nullopt);
     streams->async_load(stop.get_token(), [self = this->shared_from_this()](
-                                              std::exception_ptr failure) { self->end(failure); });
+                                              std::exception_ptr thrown) { self->end(thrown); });
   }
 
   void end(std::exception_ptr failure) {
