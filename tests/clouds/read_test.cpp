@@ -25,15 +25,16 @@ std::string whole(const char* crc, const std::string& bytes = "123456789") {
 }
 
 struct bucket {
-  explicit bucket(support::scripted_server::script script) : server(std::move(script)) {}
+  explicit bucket(support::scripted_server::script script)
+      : server(std::move(script)),
+        store(threads, "gs://bucket",
+              {{.endpoint = server.url(),
+                .credentials = mds::net::anonymous_access(),
+                .variables = [](const std::string&) { return std::nullopt; }}}) {}
 
   support::scripted_server server;
   mds::runtime threads{1};
-  mds::store::gs store{threads,
-                       "gs://bucket",
-                       {{.endpoint = server.url(),
-                         .credentials = mds::net::anonymous_access(),
-                         .variables = [](const std::string&) { return std::nullopt; }}}};
+  mds::store::gs store;
 
   std::string read() {
     std::string out(9, ' ');
