@@ -1,5 +1,5 @@
-// says: no matching function
-// says: brace-enclosed initializer list
+// says: no matching
+// says: initializer list
 #include <mdstream/mdstream.hpp>
 
 namespace {

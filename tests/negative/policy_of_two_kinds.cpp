@@ -1,7 +1,7 @@
 // says: mdstream: policies<...>: this type models the concepts of two policies
 // says: counting_shuffler
-// says: policy_kind::shuffler
-// says: policy_kind::observer
+// g++ says: policy_kind::shuffler
+// g++ says: policy_kind::observer
 #include <mdstream/mdstream.hpp>
 
 namespace {
