@@ -1,5 +1,7 @@
 // says: no matching
 // says: initializer list
+// g++ says: no matching function
+// g++ says: brace-enclosed initializer list
 #include <mdstream/mdstream.hpp>
 
 namespace {
