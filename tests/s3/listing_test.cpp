@@ -1,11 +1,15 @@
 #include <mdstream/store/detail/cloud/listing.hpp>
 
+#include <mdstream/store/operations.hpp>
 #include <mdstream/store/retrying.hpp>
 #include <mdstream/store/s3.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <stop_token>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "s3/with_fake.hpp"
 #include "store/conformance.hpp"
@@ -72,6 +76,25 @@ TEST_CASE("a page that fails for good ends a listing, which is not begun anew", 
   expect_error([&] { (void)mds::store_list(store, ""); }, errc::unavailable, {"SlowDown"});
   CHECK(first == 2);
   CHECK(later == 4);
+}
+
+TEST_CASE("a listing that is stopped as a page fails is canceled", "[s3]") {
+  mds::runtime threads(1);
+  fake_s3::server fake;
+  fake.page = 1;
+  for (const char* key : {"a", "b", "c"}) fake.put(key, "x");
+  const bool at_first = GENERATE(true, false);
+  std::stop_source stop;
+  fake.instead = [&](const question& asked) -> std::optional<answer> {
+    if (at_first == (asked.query.count("continuation-token") != 0)) return std::nullopt;
+    stop.request_stop();
+    return fake_s3::refusal(503, "SlowDown");
+  };
+  const s3 store(threads, fake.s3_url(), options_for(fake));
+  const auto list = [&](auto& where, auto done) {
+    store.async_list("", stop.get_token(), where, std::move(done));
+  };
+  expect_error([&] { mds::detail::wait_for<std::vector<mds::object_info>>(list); }, errc::canceled);
 }
 
 TEST_CASE("a listing, an object and a refusal with lengths that no body has are errors", "[s3]") {

@@ -94,12 +94,13 @@ struct sample_count {
 
 inline namespace literals {
 
-consteval byte_size operator""_KiB(unsigned long long n) { return std::uint64_t{n} * 1024; }
-consteval byte_size operator""_MiB(unsigned long long n) { return std::uint64_t{n} * 1024 * 1024; }
-consteval byte_size operator""_GiB(unsigned long long n) {
+// Not consteval: clang 16 refuses stores that are made in default initializers then.
+constexpr byte_size operator""_KiB(unsigned long long n) { return std::uint64_t{n} * 1024; }
+constexpr byte_size operator""_MiB(unsigned long long n) { return std::uint64_t{n} * 1024 * 1024; }
+constexpr byte_size operator""_GiB(unsigned long long n) {
   return std::uint64_t{n} * 1024 * 1024 * 1024;
 }
-consteval byte_size operator""_TiB(unsigned long long n) {
+constexpr byte_size operator""_TiB(unsigned long long n) {
   return std::uint64_t{n} * 1024 * 1024 * 1024 * 1024;
 }
 
