@@ -167,6 +167,33 @@ TEST_CASE("a limit is kept and the farthest next use goes first", "[cache]") {
   CHECK(*shards.usage() == bytes_in(root.path()));
 }
 
+TEST_CASE("a shard takes the room of as many as it needs, none of them a local one", "[cache]") {
+  const dataset small({.shards = 3, .bytes = 4096}), large({.shards = 1, .bytes = 3 * 4096}),
+      own({.shards = 3, .bytes = 4096});
+  const memory remote;
+  small.put(remote, "small");
+  large.put(remote, "large");
+  const scratch root;
+  auto first = stream_of(small, root / "small", remote);
+  auto second = stream_of(large, root / "large", remote);
+  first.prefix = "small";
+  second.prefix = "large";
+  const auto third = stream_of(own, root / "own", std::nullopt);
+  own.put(mds::store::local(root / "own"));
+  const auto cached = [&] { return bytes_in(root / "small") + bytes_in(root / "large"); };
+  const std::uint64_t limit = cached() + 3 * 4112;
+  mds::runtime threads(1);
+  cache shards(threads, options_of(root.path(), limit), {first, second, third});
+  for (std::uint32_t i = 4; i < 7; ++i) CHECK(own.is_right(i - 4, shards.acquire(i).bytes()));
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(small.is_right(i, shards.acquire(i).bytes()));
+  CHECK(files_in(root / "small").size() == 3);
+  CHECK(large.is_right(0, shards.acquire(3).bytes()));
+  CHECK(files_in(root / "small").empty());
+  CHECK(files_in(root / "own").size() == 3);
+  CHECK(cached() <= limit);
+  CHECK(*shards.usage() == cached());
+}
+
 TEST_CASE("no change is left open behind a fetch, an eviction or a fetch that failed", "[cache]") {
   const dataset data({.shards = 2});
   const memory remote;

@@ -394,6 +394,13 @@ bool is_of_temporary_file(const void* at) {
   return false;
 }
 
+TEST_CASE("a shard that its codec gives in several blocks is whole", "[cache]") {
+  const dataset data({.shards = 1, .bytes = 1'000'000, .zipped = true});
+  setting fixture(data);  // whose hashes are those of the compressed bytes
+  fixture.open();
+  CHECK(data.is_right(0, fixture.shards->acquire(0).bytes()));
+}
+
 /// zstd as a codec without blocks, which looks where it is to decompress to.
 struct whole_zstd {
   static inline std::atomic<int> into_files = 0;
