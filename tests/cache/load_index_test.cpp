@@ -200,7 +200,7 @@ TEST_CASE("what others put there is taken where it is of this dataset", "[cache]
   CHECK(fs::exists(fixture.shard(2)));
 }
 
-TEST_CASE("a remote that does not answer ends nothing where its dataset lies here", "[cache]") {
+TEST_CASE("a remote that does not answer ends nothing where its dataset is local", "[cache]") {
   const setting fixture;
   fixture.fill();
   fixture.remote.remove("train/index.json");

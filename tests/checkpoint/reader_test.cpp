@@ -54,7 +54,7 @@ TEST_CASE("a part of a tensor is read into memory of its size", "[checkpoint]") 
                {"\"few\"", "24 bytes", "25"});
 }
 
-TEST_CASE("all that is damaged is told, in the order of the files", "[checkpoint]") {
+TEST_CASE("all that is damaged is named, in the order of the files", "[checkpoint]") {
   const mds::opened_store run = mds::store::memory();
   REQUIRE(launch(run, "a", 3, cut::rows, {}, {1}) == "");
   const auto last = mds::checkpoint::open(run);

@@ -99,6 +99,7 @@ def check(what, got, expected):
 
 
 def run(program, case, rng, folder):
+    """Whether the run was long enough to be cut in three."""
     local = os.path.join(folder, 'dataset')
     write_dataset(local, case['samples'], case['shard_samples'])
     options, epochs = case['options'], case['epochs']
@@ -106,7 +107,7 @@ def run(program, case, rng, folder):
     ours, _ = by_mdstream(program, local, options, epochs, 10**9, None, folder)
     check('all epochs', ours, whole)
     if len(whole) < 4:
-        return
+        return False
     first = rng.randrange(1, len(whole) - 2)
     second = rng.randrange(1, len(whole) - first)
     # Python, mdstream, Python.
@@ -119,6 +120,7 @@ def run(program, case, rng, folder):
     b, state = by_python(local, options, epochs, second, state)
     c, _ = by_mdstream(program, local, options, epochs, 10**9, state, folder)
     check('mdstream, Python, mdstream', a + b + c, whole)
+    return True
 
 
 def main():
@@ -128,13 +130,14 @@ def main():
     args = arguments.parse_args()
     rng = random.Random(seed)
     with alone():
-        for number in range(args.cases):
+        cut = 0
+        while cut < args.cases:
             case = random_case(rng)
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    run(args.mdstream, case, rng, folder)
+                    cut += run(args.mdstream, case, rng, folder)
                 except AssertionError as e:
-                    sys.exit(f'case {number} of seed {seed}: {case}: {e}')
+                    sys.exit(f'after {cut} runs of seed {seed}: {case}: {e}')
     print(f'{args.cases} runs agree')
 
 

@@ -21,13 +21,14 @@ from streaming import MDSWriter, StreamingDataset
 from streaming.base.util import clean_stale_shared_memory
 
 from alone import alone
+from seed import seed
 
 COLUMNS = {'id': 'int', 'text': 'str'}
 program = sys.argv[1]
 
 
 def samples(first, count):
-    rng = random.Random(first)
+    rng = random.Random(f'{seed} {first}')
     return [{'id': i, 'text': 'x' * rng.randrange(200)} for i in range(first, first + count)]
 
 

@@ -124,8 +124,8 @@ case $launcher in
     check_world 'SLURM_JOB_ID=1 SLURM_STEP_ID=0' world.log
     check_writers 4 srun -n 4
     for kind in pmi2 pmix; do
-      ! srun --mpi=list 2>&1 | grep -qw $kind || srun --mpi=$kind -n 2 "$program" >$kind.log
-      [ ! -e $kind.log ] || check_world 'SLURM_JOB_ID=' $kind.log
+      srun --mpi=$kind -n 2 "$program" >$kind.log
+      check_world 'SLURM_JOB_ID=' $kind.log
     done
     # A step of two tasks where the job has three for each node, and the batch script itself, which is no rank.
     cat >small.sbatch <<SCRIPT

@@ -44,7 +44,7 @@ TEST_CASE("a shard that is wanted again while on its way is not fetched twice") 
   CHECK_FALSE(window.next());
 }
 
-TEST_CASE("what is here already is not fetched") {
+TEST_CASE("what is local already is not fetched") {
   mds::detail::fetch_window window(4, 4);
   window.want(0);
   window.want(1);

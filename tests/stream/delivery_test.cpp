@@ -207,7 +207,7 @@ TEST_CASE("shards are asked for in order, once each, however the answers come") 
   CHECK(r.from.asked() == expected);
 }
 
-TEST_CASE("before the first batch what is here is held, and what others need is theirs to fetch") {
+TEST_CASE("before the first batch what is local is held, and what others need is theirs to fetch") {
   using namespace delivery_test;
   rig r;
   r.from.put(0);

@@ -30,6 +30,11 @@ inline int status_of(pid_t child, std::chrono::seconds most = std::chrono::secon
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/// Whether a child ended by SIGKILL, or before that by itself with 0, and not for another reason.
+inline bool was_killed_or_well(int status) {
+  return WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0;
+}
+
 /// Forks; the child ends with what `body` returns, 99 for an exception.
 template <class Body>
 pid_t fork_child(const Body& body) {

@@ -22,6 +22,7 @@
 
 #include "support/catch.hpp"
 #include "support/expect_error.hpp"
+#include "support/seed.hpp"
 
 namespace writer_test {
 
@@ -293,7 +294,7 @@ TEST_CASE("the output does not depend on the number of threads", "[writer]") {
                                             .hashes = {"xxh32", "xxh3_64"},
                                             .size_limit = 3000,
                                             .max_workers = workers});
-    std::mt19937 random(5);
+    std::mt19937 random(support::test_seed());
     for (int i = 0; i < 500; ++i) {
       std::vector<std::byte> value(random() % 700);
       for (std::byte& b : value) b = static_cast<std::byte>(random() % 4);

@@ -18,7 +18,7 @@
 #include "support/catch.hpp"
 #include "support/seed.hpp"
 
-// A run that is killed again and again, each time to go on in another world, with other threads,
+// A run that is left again and again, each time to go on in another world, with other threads,
 // another cache limit and another distance ahead, has the samples of a run that never was: the
 // digest of every full global batch is the same, whatever the batches are. MDSTREAM_LONG_TESTS in
 // the environment: fifty runs of each kind instead of two; MDSTREAM_TEST_SEED: those of this seed.
@@ -26,7 +26,7 @@
 namespace mds = mdstream;
 using namespace mds::literals;
 
-namespace kill_property_test {
+namespace leave_and_resume_test {
 
 using scratch_directory::scratch;
 
@@ -249,10 +249,10 @@ void leave_and_resume(const two_streams& data, std::mt19937& random) {
   }
 }
 
-}  // namespace kill_property_test
+}  // namespace leave_and_resume_test
 
 TEST_CASE("runs that were left anywhere go on with the same bytes in every global batch") {
-  using namespace kill_property_test;
+  using namespace leave_and_resume_test;
   const unsigned seed = support::test_seed();
   INFO("seed " << seed);
   std::mt19937 random(seed);
