@@ -6,11 +6,12 @@ file *_test.cpp that no target compiles. What the machine lacks excuses a test, 
 needs it; that is printed. A case that is left out by SUCCEED has to run in another test of the same program.
 
 By default, only what tests/run.sh cannot install excuses: a GPU, a CUDA toolkit, what the long form has more. --all, of CI: a
-CUDA toolkit has to be there as well. --part, of the listed tests whose names match: whatever the machine lacks excuses, and cases
+CUDA toolkit has to be there as well. --part, of the tests and folders whose names match: whatever the machine lacks excuses, and cases
 that are left out are only printed. --configured: before anything is built, only what the configuration shows. --update writes the
-list anew. --times only tells what the build and the tests took, by groups and the dearest ones.
+list anew; what the machine lacks stays in it. --times only tells what the build and the tests took, by groups and the dearest ones.
 """
 
+import argparse
 import collections
 import json
 import os
@@ -205,48 +206,63 @@ def absent(selected, names, why, excuses):
 def wrong_in_configuration(build, names):
     """What is wrong before anything runs, besides tests that are absent."""
     for name in sorted(names - listed().keys()):
-        yield f"{name} is not in tests/list.txt: tests/check_run.py {build.name} --update adds it"
+        yield f"{name} is not in tests/list.txt: tests/check_run.py {os.path.relpath(build)} --update adds it"
     yield from passes_by_words(build)
     for file in sorted([*tests.rglob("*_test.cpp"), *tests.rglob("*.hpp")]):
         if re.search(r"\bWARN\(", file.read_text(encoding="utf-8")):
             yield f"tests/{file.relative_to(tests)} warns, which nobody sees: assert, or say SUCCEED"
 
 
-def not_compiled(build):
+def not_compiled(build, pattern=""):
+    """Of the folders whose names match."""
     compiled = compiled_in(build)
     folders = {"nvcc": ("cuda/", "image/nvjpeg", "rmm/"), "nvidia": ("image/nvjpeg", "rmm/"), "arrow": ("parquet/",)}
     conditional = sum((names for need, names in folders.items() if not needs[need][0]()), ())
     for file in sorted(tests.rglob("*_test.cpp")):
         name = file.relative_to(tests).as_posix()
-        if file not in compiled and not name.startswith(conditional):
+        if file not in compiled and not name.startswith(conditional) and re.search(pattern, name.split("/")[0]):
             yield f"tests/{name} is compiled by no target"
 
 
+def update(build):
+    there = tests_of(build)
+    if "core_asan" not in there:
+        sys.exit(f"mdstream: {build} has no tests under sanitizers: tests/run.sh makes one that has")
+    away = {name for name, words in listed().items() if not all(needs[word][0]() for word in words)}
+    write_list(sorted(there | away))
+
+
 def main():
-    build, options = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2:]
-    if "--times" in options:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
+    arguments.add_argument("build", type=lambda path: pathlib.Path(path).resolve())
+    arguments.add_argument("--part", metavar="PATTERN")
+    for word in ("configured", "whole", "all", "update", "times"):
+        arguments.add_argument(f"--{word}", action="store_true")
+    options = arguments.parse_args()
+    build = options.build
+    if options.times:
         return times(build)
-    if "--update" in options:
-        return write_list(sorted({*tests_of(build), *(name for name, words in listed().items() if "long" in words)}))
+    if options.update:
+        return update(build)
     excuses, selected = by_hand, listed().keys()
-    if "--all" in options:
+    if options.all:
         excuses = {"device", "long"}
-    if "--configured" in options:
+    if options.configured:
         names = tests_of(build)
         failures = [*absent(selected, names, "the build has no such test", excuses), *wrong_in_configuration(build, names)]
         return finish(failures, f"{len(names)} tests are configured")
-    if "--part" in options:
-        pattern = options[options.index("--part") + 1]
-        excuses, selected = set(needs), {name for name in selected if re.search(pattern, name)}
+    if options.part:
+        excuses, selected = set(needs), {name for name in selected if re.search(options.part, name)}
     results = results_of(build)
     skipped = {name: why for name, why in results.items() if why}
     failures = [failure for name, why in sorted(skipped.items()) for failure in missing(name, f"was skipped: {why}", excuses)]
     failures += absent(selected, results.keys(), "did not run", excuses)
-    if "--part" in options:
+    failures += [*wrong_in_configuration(build, results.keys()), *not_compiled(build, options.part or "")]
+    if options.part:
         for line in left_out(build):
             print(f"mdstream: {line}")
     else:
-        failures += [*left_out(build), *wrong_in_configuration(build, results.keys()), *not_compiled(build)]
+        failures += left_out(build)
     finish(failures, f"{len(results) - len(skipped)} of {len(selected)} tests ran")
 
 

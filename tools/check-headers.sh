@@ -3,12 +3,13 @@
 # library that a compiler can object to without a program. Without arguments all in one translation unit,
 # which takes seconds; with `--each`, or with names, each by itself, which alone shows a header that
 # leans on what another has included (minutes for all). Each way twice: with the plain code, and with its
-# declarations alone.
+# declarations alone. CLANG=clang++-16: with that one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export CLANG=${CLANG:-clang++-19}
 
 check() {
-  clang++-19 -std=c++20 -x c++ -fsyntax-only -DASIO_STANDALONE -Iinclude -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+  "$CLANG" -std=c++20 -x c++ -fsyntax-only -DASIO_STANDALONE -Iinclude -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
     -Werror "$@"
 }
 # Included, since the main file's own `#pragma once` does not count.
@@ -25,9 +26,9 @@ if [ $# -eq 0 ]; then
   all_headers | sed 's|^include/\(.*\)|#include <\1>|' >"$unit"
   check "$unit"
   check "$unit" -DMDSTREAM_SEPARATE_COMPILATION
-  echo "mdstream: clang++-19 takes all $(wc -l <"$unit") headers, in one translation unit"
+  echo "mdstream: $CLANG takes all $(wc -l <"$unit") headers, in one translation unit"
   exit
 fi
 [ "$1" != --each ] || set -- $(all_headers)
 printf '%s\n' "$@" | xargs -P "$(nproc)" -I{} bash -c 'check_by_itself {} && check_by_itself {} -DMDSTREAM_SEPARATE_COMPILATION'
-echo "mdstream: clang++-19 takes $# headers, each by itself"
+echo "mdstream: $CLANG takes $# headers, each by itself"

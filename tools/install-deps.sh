@@ -31,10 +31,11 @@ packages_of() {
       ;;
     torch) ! is_debian || echo libtorch-dev libgloo-dev ;;
     sound) echo libsndfile1-dev ;;
+    clang16) echo clang-16 ;;
     clang) echo clang-19 clang-format-19 libclang-rt-19-dev llvm-19 ;;
     bench) echo zstd gzip bzip2 brotli ;;
     docs) echo doxygen python3-venv chromium ;;
-    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test servers cli mpi launchers gpu torch sound clang bench docs" >&2 && return 2 ;;
+    *) echo "tools/install-deps.sh: no group '$1'; there are: build formats stores test servers cli mpi launchers gpu torch sound clang clang16 bench docs" >&2 && return 2 ;;
   esac
 }
 
