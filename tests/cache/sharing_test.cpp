@@ -50,11 +50,11 @@ struct setting {
 /// What the system says on another machine, whose disk both see.
 machine other_machine(const setting& fixture, const char* name) {
   if (::unshare(CLONE_NEWUTS) == 0) (void)!::sethostname(name, std::string(name).size());
-  machine there = machine::of(fixture.root.path());
-  there.name = name;
-  there.boot += 1;
-  there.local_disk = false;
-  return there;
+  machine other = machine::of(fixture.root.path());
+  other.name = name;
+  other.boot += 1;
+  other.local_disk = false;
+  return other;
 }
 machine this_machine(const setting& fixture) {
   machine it = machine::of(fixture.root.path());
@@ -103,17 +103,17 @@ class peer {
 
 TEST_CASE("a cache directory that another machine uses is refused, with what to do") {
   const setting fixture;
-  peer there([&] { return fixture.join({.here = other_machine(fixture, "node-b")}); });
+  peer other([&] { return fixture.join({.here = other_machine(fixture, "node-b")}); });
   const auto join = [&] { (void)fixture.join({.here = this_machine(fixture)}); };
   const auto refused = [&] {
     support::expect_error(join, errc::unsupported,
-                          {"another machine", "node-b", "process " + there.number(),
+                          {"another machine", "node-b", "process " + other.number(),
                            "a directory of its own", "delete this file", ".mdstream/live/"});
   };
   refused();
   CHECK(fixture.members() == 1);
-  const std::string number = there.number();
-  there.kill();  // its lock is free now, as locks of other machines always seem to be
+  const std::string number = other.number();
+  other.kill();  // its lock is free now, as locks of other machines always seem to be
   support::expect_error(join, errc::unsupported, {"node-b", number});
   CHECK(fixture.members() == 1);
   for (const auto& each : fs::directory_iterator(fixture.root / ".mdstream/live"))
@@ -141,7 +141,7 @@ TEST_CASE("what a machine left before it was started again is cleared away") {
 
 TEST_CASE("containers of one machine, with other names, share a cache") {
   const setting fixture;
-  peer there([&] {
+  peer other([&] {
     (void)other_machine(fixture, "container-b");
     return fixture.join();
   });

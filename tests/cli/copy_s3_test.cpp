@@ -57,11 +57,11 @@ TEST_CASE("files larger than memory shall hold go up out of the page cache", "[c
   INFO(up.err);
   CHECK(up.status == 0);
   CHECK(fake.uploads() == 0);
-  const auto there = fake.objects();
-  CHECK(there.size() == count + 1);
-  CHECK(there.at("d/small") == "text");
+  const auto stored = fake.objects();
+  CHECK(stored.size() == count + 1);
+  CHECK(stored.at("d/small") == "text");
   for (int i = 0; i < count; ++i) {
-    CHECK((there.at("d/" + std::to_string(i)) == text_of(from / std::to_string(i))));
+    CHECK((stored.at("d/" + std::to_string(i)) == text_of(from / std::to_string(i))));
   }
   CHECK(up.resident > 0);
   CHECK(up.resident < 96 * mib);  // of 288
@@ -252,9 +252,9 @@ TEST_CASE("objects of a few MiB take no buffers of their size, up or across", "[
   INFO(across.err);
   CHECK(across.status == 0);
   CHECK(across.resident < 96 * mib);
-  const auto there = fake.objects();
+  const auto stored = fake.objects();
   for (int i = 0; i < count; ++i) {
-    CHECK((there.at("e/" + std::to_string(i)) == text_of(from / std::to_string(i))));
+    CHECK((stored.at("e/" + std::to_string(i)) == text_of(from / std::to_string(i))));
   }
 }
 

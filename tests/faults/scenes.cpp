@@ -44,10 +44,10 @@ void play_all(const std::map<std::string_view, scene>& scenes,
   std::printf("MDSTREAM_TEST_SEED=%u\n", support::test_seed());
   std::fflush(stdout);
   for (const auto& [name, play] : scenes) {
-    const scratch_directory::scratch there;
+    const scratch_directory::scratch scratch;
     faults::promised = 0;
-    play(there / "data");
-    if (checks.contains(name)) checks.at(name)(there / "data", faults::promised);
+    play(scratch / "data");
+    if (checks.contains(name)) checks.at(name)(scratch / "data", faults::promised);
   }
 }
 

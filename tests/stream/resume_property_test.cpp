@@ -205,15 +205,15 @@ class uninterrupted {
 
   /// Whether the run can not go on there: the nodes do not suit the canonical ones.
   [[nodiscard]] bool refuses(const layout& other) const {
-    const mds::world there = other.distinct();
+    const mds::world world = other.distinct();
     if (how_.batching == method::device_per_stream)
-      return !(there == first_.distinct());  // each world has an order of its own
+      return !(world == first_.distinct());  // each world has an order of its own
     if (how_.batching != method::random) return false;
-    if (std::max(there.nodes, canonical_) % std::min(there.nodes, canonical_) == 0) {
+    if (std::max(world.nodes, canonical_) % std::min(world.nodes, canonical_) == 0) {
       std::string state;
       return !try_read(how_, other, state, 1);
     }
-    const std::uint64_t ranks = first_.distinct().nodes * there.ranks_per_node;
+    const std::uint64_t ranks = first_.distinct().nodes * world.ranks_per_node;
     if (how_.partition == mds::partition_algo::orig || global_batch % ranks != 0) return true;
     return how_.drop_last && how_.phases.empty() &&
            (places_of_all() + ranks - 1) / ranks * ranks < global_batch;
@@ -303,13 +303,14 @@ TEST_CASE("runs of any mix that stop anywhere go on with the batches of one that
       how.num_workers = 1 + random.below(3);
       const bool refuses = run.refuses(next);
       if (refuses && how.batching == method::device_per_stream) break;
-      std::string there = state;
+      std::string next_state = state;
       const bool ends = random.one_in(3) || stops == 2;
-      const auto more = try_read(how, next, there, ends ? 1'000'000 : random.below(run.size() + 1));
+      const auto more =
+          try_read(how, next, next_state, ends ? 1'000'000 : random.below(run.size() + 1));
       REQUIRE(more.has_value() == !refuses);
       if (!more) continue;
       ++went_on;
-      state = there;
+      state = next_state;
       got.insert(more->begin(), more->end());
       if (!ends) continue;
       run.check(got, next);
@@ -349,11 +350,11 @@ TEST_CASE("streams that begin anew with another batch size or method are the sam
     for (int worlds = 0; worlds < 2; ++worlds) {
       const layout next = random.any_layout(), then = random.any_layout();
       CAPTURE(next.nodes, next.ranks, next.copies, then.nodes, then.ranks, then.copies);
-      std::string there = state;
-      auto got = try_read(how, next, there, random.below(6), accepted);
+      std::string next_state = state;
+      auto got = try_read(how, next, next_state, random.below(6), accepted);
       REQUIRE(got.has_value() == alone.has_value());
       if (!got) continue;
-      got->merge(read(how, then, there));
+      got->merge(read(how, then, next_state));
       REQUIRE(*got == *alone);
       ++compared;
     }

@@ -279,13 +279,13 @@ TEST_CASE("a writer that goes on leaves another dataset in the place of its copy
     copy.write("shard.00000.json", mdstream::as_bytes("of another dataset"));
   }
   SECTION("an index alone") { copy.write("index.json", mdstream::as_bytes("of another dataset")); }
-  const objects there = objects_of(copy), stored = objects_of(store);
-  REQUIRE_FALSE(there.empty());
+  const objects copied = objects_of(copy), stored = objects_of(store);
+  REQUIRE_FALSE(copied.empty());
   opts.keep_local = files / "copy";
   opts.existing = existing_dataset::resume;
   support::expect_error([&] { writer out(opts); }, errc::invalid_argument,
                         {"keep_local holds another dataset", files / "copy"});
-  CHECK((objects_of(copy) == there));
+  CHECK((objects_of(copy) == copied));
   CHECK((objects_of(store) == stored));
 }
 
@@ -525,11 +525,11 @@ TEST_CASE("parts do not resume a dataset that was not written by as many parts",
     more.existing = existing_dataset::append;
     write_all(more, 0, 90);
   }
-  const objects there = objects_of(store);
+  const objects stored = objects_of(store);
   for (std::uint64_t i = 0; i < 2; ++i)
     support::expect_error([&] { writer out(part(store, i, 2, existing_dataset::resume)); },
                           errc::invalid_argument, {"was not written by 2 parts"});
-  CHECK((objects_of(store) == there));
+  CHECK((objects_of(store) == stored));
 }
 
 TEST_CASE("parts that are none, and what a part cannot do, are refused", "[writer][parts]") {
