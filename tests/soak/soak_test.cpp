@@ -425,7 +425,7 @@ TEST_CASE("a run among faults has the batches of an undisturbed one, and fetches
   CHECK(s3.percent() + gs.percent() > 2 * 60);
   CHECK(trained.kills() > 0);
   CHECK(trained.stops() > 0);
-  CHECK(trained.refused() > 0);
+  CHECK(trained.fills() > 0);  // 20 of them refuse 2 to 10 writes, by chance perhaps none
   std::printf(
       "soak: %zu faults in %lld s: at the S3 server %s; at the GCS server %s; %zu kills, %zu "
       "stops, "
