@@ -69,8 +69,7 @@ class process {
 
   void kill() {
     ::kill(pid_, SIGKILL);
-    int status = 0;
-    ::waitpid(std::exchange(pid_, 0), &status, 0);
+    const int status = end();
     INFO(output());
     CHECK(support::was_killed_or_well(status));
   }
@@ -81,8 +80,7 @@ class process {
   }
   /// The exit status; -1 when a signal ended it.
   int wait() {
-    int status = 0;
-    ::waitpid(std::exchange(pid_, 0), &status, 0);
+    const int status = end();
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   [[nodiscard]] std::string output() const {
@@ -92,6 +90,12 @@ class process {
   }
 
  private:
+  int end() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, 0), &status, 0);
+    return status;
+  }
+
   pid_t pid_ = 0;
   std::string output_;
 };
@@ -193,7 +197,9 @@ TEST_CASE("processes keep the smallest limit of all that live", "[cache][process
         stream_of(fixture.data, fixture.root + "/train", mds::store::local(fixture.remote));
     const cache smallest(threads, options_of(fixture.root, small), {stream});
     std::vector<process> workers;
-    for (unsigned i = 0; i < 3; ++i) workers.push_back(fixture.start(large, 100 + i, 300, i == 2));
+    for (unsigned i = 0; i < 3; ++i) {
+      workers.push_back(fixture.start(i == 0 ? small : large, 100 + i, 300, i == 2));
+    }
     while (std::ranges::any_of(workers, [](const process& each) { return each.runs(); })) {
       most = std::max(most, bytes_now(fixture.root));
       std::this_thread::sleep_for(2ms);
@@ -205,6 +211,7 @@ TEST_CASE("processes keep the smallest limit of all that live", "[cache][process
       evicted += counts(each).second;
     }
   }
+  CHECK(most > small / 2);
   // A file that gets its name while the directory is listed is seen twice.
   CHECK(most <= small + 2 * kill_shape.bytes);
   CHECK(evicted > 0);
