@@ -112,8 +112,8 @@ def results_of(build):
         out[test.get("name")] = None
         if test.get("status") in ("notrun", "disabled"):
             lines = (test.findtext("system-out") or "").strip().splitlines() or ["no reason was given"]
-            reasons = [line for line in lines if "skipped" in line.lower()] or lines[-1:]
-            out[test.get("name")] = reasons[0]
+            first = next((i for i, line in enumerate(lines) if "skipped" in line.lower()), -1)
+            out[test.get("name")] = "\n".join(lines[first:])  # with the end of a server's log
     return out
 
 

@@ -63,4 +63,11 @@ std::vector<std::string> inputs_of(const std::string& target) {
   return out;
 }
 
+std::vector<std::string> corpus_names() {
+  std::vector<std::string> out;
+  for (const auto& entry : fuzz_inputs::fs::directory_iterator(fuzz_inputs::data + "/fuzz/corpus"))
+    out.push_back(entry.path().filename());
+  return out;
+}
+
 }  // namespace fuzz

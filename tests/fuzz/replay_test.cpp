@@ -34,3 +34,12 @@ TEST_CASE("fuzz targets stand their corpus, whole, cut and changed", "[fuzz]") {
     }
   }
 }
+
+TEST_CASE("each folder of the corpus is a target's", "[fuzz]") {
+  for (const std::string& folder : fuzz::corpus_names()) {
+    INFO(folder);
+    const auto is_its = [&](const fuzz::target& each) { return each.name == folder; };
+    const bool needs_arrow = folder == "raw_parquet";
+    CHECK((needs_arrow || std::ranges::any_of(fuzz::targets, is_its)));
+  }
+}

@@ -99,5 +99,7 @@ inline constexpr target targets[] = {{"index", &index},
 
 /// The inputs of the committed corpus and of the golden files that such a target takes.
 std::vector<std::string> inputs_of(const std::string& target);
+/// The folders of the committed corpus.
+std::vector<std::string> corpus_names();
 
 }  // namespace fuzz

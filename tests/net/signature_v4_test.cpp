@@ -79,7 +79,7 @@ TEST_CASE("AWS's documented URL is presigned as documented", "[net][v4]") {
 }
 
 TEST_CASE("AWS's documented upload in chunks has the documented signatures", "[net][v4]") {
-  constexpr std::size_t chunk = 65536;
+  constexpr std::size_t chunk = 65536, framed_bytes = 66824;
   const std::string body(66560, 'a');
   v4_request put{.method = "PUT",
                  .host = "s3.amazonaws.com",
@@ -87,9 +87,9 @@ TEST_CASE("AWS's documented upload in chunks has the documented signatures", "[n
                  .headers = {{"x-amz-storage-class", "REDUCED_REDUNDANCY"},
                              {"Content-Encoding", "aws-chunked"},
                              {"x-amz-decoded-content-length", "66560"},
-                             {"Content-Length", "66824"}},
+                             {"Content-Length", std::to_string(framed_bytes)}},
                  .payload_hash = std::string(streaming_payload)};
-  CHECK(v4_chunk_signer::framed_size(body.size(), chunk) == 66824);
+  CHECK(v4_chunk_signer::framed_size(body.size(), chunk) == framed_bytes);
   const std::string seed = v4_sign(put, example, example_key, example_time);
   CHECK(seed == "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9");
 
@@ -100,7 +100,7 @@ TEST_CASE("AWS's documented upload in chunks has the documented signatures", "[n
     framed += chunks.next(as_bytes(part)) + part + "\r\n";
   }
   framed += chunks.next({}) + "\r\n";
-  CHECK(framed.size() == 66824);
+  CHECK(framed.size() == framed_bytes);
   CHECK(
       framed.starts_with("10000;chunk-signature="
                          "ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648\r\n"));

@@ -24,8 +24,11 @@
 # $MDSTREAM_TEST_SERVERS (~/.cache/mdstream-test-servers).
 set -euo pipefail
 
+invoked=("$0" "$@")
 server=$1
 shift
+tries=${MDSTREAM_TEST_SERVER_TRIES:-3}
+unset MDSTREAM_TEST_SERVER_TRIES
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cache=${MDSTREAM_TEST_SERVERS:-$HOME/.cache/mdstream-test-servers}
 state=$(mktemp -d)
@@ -49,6 +52,15 @@ skip() {
   echo "mdstream: SKIPPED: no server '$server': $*" >&2
   [ ! -s "$state/log" ] || tail -20 "$state/log" >&2
   exit 77
+}
+
+# again REASON: starts anew, with other ports, up to twice: until a server listens on a port of its own, another may take it.
+again() {
+  [ "$tries" -gt 1 ] || skip "$*"
+  echo "mdstream: server '$server': $*, so it is started again" >&2
+  tail -20 "$state/log" >&2
+  finish
+  MDSTREAM_TEST_SERVER_TRIES=$((tries - 1)) exec "${invoked[@]}"
 }
 
 # venv REQUIREMENT...: a virtual environment of the server's own with these packages; sets $bin.
@@ -86,7 +98,7 @@ ready() {
   local pid end=$((SECONDS + 180))
   while [ $SECONDS -lt $end ]; do
     for pid in "${pids[@]}"; do
-      kill -0 "$pid" 2>/dev/null || skip "a process of it ended at once"
+      kill -0 "$pid" 2>/dev/null || again "a process of it ended at once"
     done
     ! "$@" >/dev/null 2>&1 || return 0
     sleep .2
@@ -316,7 +328,7 @@ Subsystem sftp internal-sftp
 MaxStartups 100
 CONFIG
   spawn "$sshd" -D -e -f "$state/sshd_config"
-  ready port_is_open "$port"
+  ready grep -q "^Server listening on 127.0.0.1 port $port" "$state/log"  # an open port may be another's
   export COMPOSER_SFTP_KEY_FILE=$state/client_key COMPOSER_SFTP_KNOWN_HOSTS_FILE=$state/known_hosts
   export MDSTREAM_TEST_URL=sftp://$(id -un)@127.0.0.1:$port$state/data
 }

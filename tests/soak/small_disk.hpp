@@ -84,16 +84,20 @@ class small_disk {
   [[nodiscard]] const std::map<std::filesystem::path, std::size_t>& came() const { return came_; }
   [[nodiscard]] std::size_t gone() const { return gone_; }
 
+  /// Until no block is left, or more is refused for want of one.
   void fill() const {
     const int file =
         ::open((directory_ + "/ballast").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0 && errno != ENOSPC) throw std::runtime_error("no ballast on the disk");
     struct statvfs now{};
     while (::statvfs(directory_.c_str(), &now) == 0 && now.f_bavail != 0) {
       struct stat has{};
       ::fstat(file, &has);
       const auto more =
           static_cast<off_t>(std::max<std::uint64_t>(now.f_bavail / 2, 1) * now.f_bsize);
-      if (::fallocate(file, 0, has.st_size, more) != 0) break;
+      if (::fallocate(file, 0, has.st_size, more) == 0) continue;
+      if (errno != ENOSPC) throw std::runtime_error("the disk does not fill");
+      break;
     }
     ::close(file);
   }

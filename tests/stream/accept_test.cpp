@@ -24,12 +24,13 @@ namespace accept_test {
 using scratch_directory::scratch;
 using ids_list = std::vector<std::int64_t>;
 
-/// Two streams of 96 and 48 samples.
+/// Two streams of eight and four shards.
 struct two_streams {
+  static constexpr std::uint64_t shard = 12, a = 8 * shard, b = 4 * shard;  // samples
   scratch dir;
   two_streams() {
-    support::write_plain_dataset(dir / "a", std::vector<std::uint64_t>(8, 12), 0);
-    support::write_plain_dataset(dir / "b", std::vector<std::uint64_t>(4, 12), 96);
+    support::write_plain_dataset(dir / "a", std::vector<std::uint64_t>(8, shard), 0);
+    support::write_plain_dataset(dir / "b", std::vector<std::uint64_t>(4, shard), a);
   }
   [[nodiscard]] mds::loader_options options(std::uint64_t global_batch_size,
                                             mds::world world = {}) const {
@@ -73,7 +74,7 @@ TEST_CASE("with another global batch size the rest of the epoch is read, and the
   };
   mds::loader<> uninterrupted(of(8));
   const ids_list whole = read(uninterrupted);
-  REQUIRE(whole.size() == 144);
+  REQUIRE(whole.size() == data.a + data.b);
 
   mds::loader<> before(of(8));
   ids_list got = read(before, 5);
@@ -190,7 +191,7 @@ TEST_CASE("a dataset that has grown begins the next epoch, with seed and canonic
   with_bad.substituted = {3};
   with_bad.bad_samples = {.count = 2, .first = {5, 7}};
 
-  support::write_plain_dataset(data.dir / "b", std::vector<std::uint64_t>(6, 12), 96);
+  support::write_plain_dataset(data.dir / "b", std::vector<std::uint64_t>(6, data.shard), data.a);
   mds::loader<> other(options);
   support::expect_error([&] { other.load_state(begun); }, mds::errc::state_mismatch,
                         {"dataset", "accept::dataset"});
@@ -204,7 +205,7 @@ TEST_CASE("a dataset that has grown begins the next epoch, with seed and canonic
   CHECK(other.bad_samples().count == 2);
   CHECK(other.bad_samples().first.empty());
   const ids_list all = read(other);
-  CHECK(std::set<std::int64_t>(all.begin(), all.end()).size() == 168);  // no shard is left out
+  CHECK(std::set<std::int64_t>(all.begin(), all.end()).size() == data.a + 6 * data.shard);
   CHECK(mds::parse_state(other.state()).substituted.empty());
 
   mds::loader<> after_all(options);
@@ -237,7 +238,7 @@ TEST_CASE("another mix begins the next epoch; nothing else passes with it") {
   other.load_state(state, mds::accept::mix);
   CHECK(heard.texts.size() == 1);
   CHECK(other.next_epoch() == 1);
-  CHECK(read(other).size() == 240);
+  CHECK(read(other).size() == 2 * data.a + data.b);
 
   mds::loader<> both(with([](auto& o) {
     o.batching = mds::batching_method::per_stream;

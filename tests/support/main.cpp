@@ -63,9 +63,12 @@ int main(int count, char* arguments[]) {
 #ifdef CATCH_CONFIG_RUNNER
   session.configData().warnings = Catch::WarnAbout::NoTests;
 #endif
+  const auto before = session.configData().rngSeed;
   const int refused = session.applyCommandLine(count, arguments);
   if (refused != 0) return refused;
   if (!session.configData().showHelp) {
+    if (session.configData().rngSeed != before)  // --rng-seed
+      ::setenv("MDSTREAM_TEST_SEED", std::to_string(session.configData().rngSeed).c_str(), 1);
     session.configData().rngSeed = support::test_seed();
     std::printf("MDSTREAM_TEST_SEED=%u\n", support::test_seed());
     std::fflush(stdout);
