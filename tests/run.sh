@@ -3,9 +3,9 @@
 # and runs them through ctest. With names (modules such as `order`, or `negative`, `consumer`, `headers`) only those, and installs the
 # packages they need; what tools/install-mosaic.sh, -nvidia.sh and -arrow.sh put in $PEERS (/opt/peers) is installed without names, and
 # with names the tests that lack it are left out. Asks nothing. --long: tests that draw by chance go on for longer, the soak for 100,000
-# faults (hours), and tests/aarch64.sh runs; with names only those. --repeat: each test N times, on a machine that is busy with something
-# else; the first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the number of compilers and tests at a time, by
-# default that of the cores.
+# faults (hours), and without names tests/aarch64.sh and tests/compilers.sh run too. --repeat: each test N times, on a machine that is
+# busy with something else; the first failure ends its test. The build lies in build/tests; MDSTREAM_JOBS is the number of compilers
+# and tests at a time, by default that of the cores.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -96,7 +96,10 @@ run_tests() {
 if [ $# -eq 0 ]; then
   tests/check_run.py "$build" --configured "${MDSTREAM_TESTS_CHECK:---whole}"  # said now, not after an hour
   cmake --build "$build" -j "$jobs"
-  [ -z "${MDSTREAM_LONG_TESTS:-}" ] || tests/aarch64.sh
+  if [ -n "${MDSTREAM_LONG_TESTS:-}" ]; then
+    tests/aarch64.sh
+    tests/compilers.sh
+  fi
   run_tests "${MDSTREAM_TESTS_CHECK:---whole}"
 fi
 

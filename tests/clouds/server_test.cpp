@@ -50,13 +50,14 @@ void check_store(const full_store& store) {
   if (replaces) conformance::check_replacing(store);
 }
 
-TEST_CASE("the store of a cloud conforms", "[clouds][server]") {
+TEST_CASE("the store of a cloud conforms", "[clouds][server][sftp]") {
   mds::runtime threads(2);
   check_store(full_store::open(new_place(), threads));
   check_store(full_store::open(new_place() + "/a prefix/ü+%2F=", threads));
 }
 
-TEST_CASE("keys with every kind of character are written, listed and read", "[clouds][server]") {
+TEST_CASE("keys with every kind of character are written, listed and read",
+          "[clouds][server][sftp]") {
   mds::runtime threads(2);
   const full_store store = full_store::open(new_place(), threads);
   std::vector<std::string> keys = {"year=2024/month=01/a+b",
@@ -78,7 +79,7 @@ TEST_CASE("keys with every kind of character are written, listed and read", "[cl
   }
 }
 
-TEST_CASE("keys of as many bytes as clouds take", "[clouds][server]") {
+TEST_CASE("keys of as many bytes as clouds take", "[clouds][server][sftp]") {
   mds::runtime threads(2);
   const std::string url = new_place();
   const std::size_t before = url.size() - url.find('/', url.find(':') + 3);
@@ -91,7 +92,7 @@ bool create(const mds::any_async_store& store, const std::string& key, mds::byte
   });
 }
 
-TEST_CASE("an object is created once, however many try", "[clouds][server]") {
+TEST_CASE("an object is created once, however many try", "[clouds][server][sftp]") {
   mds::runtime threads(2);
   const full_store store = full_store::open(new_place(), threads);
   const mds::any_async_store async = store.on(threads);
@@ -153,7 +154,7 @@ class losing {
 };
 
 TEST_CASE("a checkpoint whose creation was not answered for is found by reading",
-          "[clouds][server]") {
+          "[clouds][server][sftp]") {
   mds::runtime threads(2);
   const full_store store = full_store::open(new_place(), threads);
   const mds::any_async_store async = store.on(threads);
@@ -307,7 +308,7 @@ TEST_CASE("a place that is not there is not found", "[clouds][server]") {
   expect_error([&] { (void)mds::read_all(store, "x"); }, errc::not_found, {"absent"});
 }
 
-TEST_CASE("a write to SFTP that fails leaves no file", "[clouds][server]") {
+TEST_CASE("a write to SFTP that fails leaves no file", "[clouds][server][sftp]") {
   const std::string url = new_place();
   if (!url.starts_with("sftp:")) {
     SUCCEED("of SFTP alone");
@@ -323,7 +324,7 @@ TEST_CASE("a write to SFTP that fails leaves no file", "[clouds][server]") {
   CHECK(std::distance(begin(files), end(files)) == 1);
 }
 
-TEST_CASE("a listing of SFTP follows links", "[clouds][server]") {
+TEST_CASE("a listing of SFTP follows links", "[clouds][server][sftp]") {
   namespace fs = std::filesystem;
   const std::string url = new_place();
   if (!url.starts_with("sftp:")) {

@@ -4,12 +4,13 @@ a passphrase is missing or wrong, where the server takes no key, and where it do
 hold a passphrase or a password."""
 import os
 import pathlib
+import random
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from tool import Tool
 
@@ -75,28 +76,30 @@ with tempfile.TemporaryDirectory() as name:
 
     # The password of the URL, with an sshd that sees a file of passwords of its own; only root can have that.
     if os.geteuid() == 0:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
         password = "hush:a/word"
         hashed = subprocess.run(["openssl", "passwd", "-6", "-stdin"], input=password, check=True, capture_output=True, text=True)
         (work / "shadow").write_text(f"root:{hashed.stdout.strip()}:19000:0:99999:7:::\n")
         config = plain_key.with_name("sshd_config").read_text()
-        for key, value in {"Port": str(port), "PasswordAuthentication": "yes", "PermitRootLogin": "yes"}.items():
-            config = re.sub(f"^{key} .*$", f"{key} {value}", config, flags=re.M)
-        (work / "sshd_config").write_text(config)
-        (work / "known_hosts").write_text(pathlib.Path(plain["COMPOSER_SFTP_KNOWN_HOSTS_FILE"]).read_text().replace(
-            re.search(r":(\d+)/", base_url)[1], str(port)))
+        for setting in ("PasswordAuthentication", "PermitRootLogin"):
+            config = re.sub(f"^{setting} .*$", f"{setting} yes", config, flags=re.M)
         own_passwords = 'mount --bind "$1" /etc/shadow && exec "$2" -D -e -f "$3"'
         program = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
-        sshd = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", own_passwords, "sh",
-                                 work / "shadow", program, work / "sshd_config"], stderr=subprocess.DEVNULL)
+        log = work / "sshd_log"
+        for _ in range(5):  # a port may be another's
+            port = random.randrange(10_000, 32_000)
+            (work / "sshd_config").write_text(re.sub("^Port .*$", f"Port {port}", config, flags=re.M))
+            with log.open("w") as said_by_sshd:
+                sshd = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", own_passwords, "sh",
+                                         work / "shadow", program, work / "sshd_config"], stderr=said_by_sshd)
+            while sshd.poll() is None and "Server listening" not in log.read_text():
+                time.sleep(.01)
+            if sshd.poll() is None:
+                break
+        else:
+            sys.exit(f"sshd listens nowhere: {log.read_text()}")
         try:
-            while True:
-                assert sshd.poll() is None
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", port)) == 0:
-                        break
+            (work / "known_hosts").write_text(pathlib.Path(plain["COMPOSER_SFTP_KNOWN_HOSTS_FILE"]).read_text().replace(
+                re.search(r":(\d+)/", base_url)[1], str(port)))
             path = base_url.split("/", 3)[3]
             variables = plain | {"COMPOSER_SFTP_KNOWN_HOSTS_FILE": str(work / "known_hosts")}
             tool.fetched(f"sftp://root:hush%3Aa%2Fword@127.0.0.1:{port}/{path}/object", work / "fetched", b"an object", **variables)

@@ -95,7 +95,7 @@ class small_disk {
       ::fstat(file, &has);
       const auto more =
           static_cast<off_t>(std::max<std::uint64_t>(now.f_bavail / 2, 1) * now.f_bsize);
-      if (::fallocate(file, 0, has.st_size, more) == 0) continue;
+      if (::fallocate(file, 0, has.st_size, more) == 0 || errno == EINTR) continue;
       if (errno != ENOSPC) throw std::runtime_error("the disk does not fill");
       break;
     }
