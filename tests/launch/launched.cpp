@@ -1,6 +1,7 @@
 // A process that launchers start: says which rank it is, and, told to `train`, waits until it is
-// asked to end the first time that the job is started. Told to `write DIRECTORY`, it writes its
-// part of a dataset there, and told to `read DIRECTORY`, checks the whole.
+// asked to end the first time that the job is started; where MEETING is in the environment, it
+// returns when all ranks have left their name in that directory. Told to `write DIRECTORY`, it
+// writes its part of a dataset there, and told to `read DIRECTORY`, checks the whole.
 
 #include <mdstream/launch/environment.hpp>
 #include <mdstream/launch/stop_request.hpp>
@@ -13,6 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -58,6 +61,16 @@ bool is_whole(const std::string& directory) {
   return static_cast<std::uint64_t>(next) == all_samples;
 }
 
+/// Launchers end all ranks as soon as one has returned a status other than 0.
+void meet(const std::filesystem::path& directory, const mds::world& world) {
+  std::filesystem::create_directories(directory);
+  const auto name = [&](std::uint64_t rank) { return directory / std::to_string(rank); };
+  std::ofstream{name(world.rank)};
+  for (std::uint64_t rank = 0; rank < world.num_ranks(); ++rank)
+    while (!std::filesystem::exists(name(rank)))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
 }  // namespace
 
 int main(int count, char** words) try {
@@ -88,6 +101,7 @@ int main(int count, char** words) try {
   say(rank + " trains, process " + std::to_string(::getpid()));
   while (!stop.requested()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   say(rank + " saves, and ends with " + std::to_string(stop.exit_status()));
+  if (const char* const meeting = std::getenv("MEETING")) meet(meeting, world);
   return stop.exit_status();
 } catch (const std::exception& e) {
   std::fprintf(stderr, "launched: error: %s\n", e.what());

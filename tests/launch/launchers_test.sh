@@ -76,11 +76,11 @@ case $launcher in
     "${mpirun[@]}" "$program" >world.log
     check_world PMIX_NAMESPACE=. world.log
     check_writers 3 mpirun.openmpi --allow-run-as-root --oversubscribe -n 3
-    check_signal USR1 75 "${mpirun[@]}" "$program" train
+    check_signal USR1 75 env "MEETING=$work/first" "${mpirun[@]}" "$program" train
     rm train.log
     echo "localhost slots=2" >hosts
     # The template, which passes SIGTERM on as SIGUSR1.
-    check_signal TERM 75 env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
+    check_signal TERM 75 env "MEETING=$work/second" OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "PROGRAM=$program" STORE=none RANKS=2 \
       "$templates/mpirun.sh"
     ;;
   hydra)
@@ -89,7 +89,7 @@ case $launcher in
     check_world '$' world.log
     check_writers 3 mpiexec.hydra -n 3
     # MPICH 4.0's was seen to end with 0 in 10 of 60 runs whose ranks ended at once with 75, also those of a shell script.
-    check_signal USR1 '75|0' mpiexec.hydra -n 2 "$program" train
+    check_signal USR1 '75|0' env "MEETING=$work/first" mpiexec.hydra -n 2 "$program" train
     ;;
   torchrun)
     need torchrun

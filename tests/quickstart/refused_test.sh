@@ -29,8 +29,9 @@ train() { echo "$program train --work $work/a --run one --save-every 5"; }
 # shellcheck disable=SC2046 # words of a command
 $(train) --steps 6 2>/dev/null
 
-# shellcheck disable=SC2046
-refused "ranks 0 and 1 differ in data, options or the step" mpirun -n 1 $(train) --steps 8 : -n 1 $(train) --steps 9
+# One program for both: Open MPI 5.0.7 dies of several.
+# shellcheck disable=SC2016,SC2046
+refused "ranks 0 and 1 differ in data, options or the step" mpirun -n 2 bash -c '"$@" --steps $((8 + OMPI_COMM_WORLD_RANK))' - $(train)
 # shellcheck disable=SC2046
 refused "WORLD_SIZE=3 contradicts OMPI_COMM_WORLD_SIZE=2" \
   mpirun -n 2 env RANK=0 WORLD_SIZE=3 LOCAL_RANK=0 LOCAL_WORLD_SIZE=3 $(train) --steps 8
