@@ -9,15 +9,15 @@ cd "$(dirname "$0")/.."
 . tools/tries.sh
 unset MDSTREAM_LONG_TESTS  # chance is no matter of the compiler
 
-# build_and_test NAME COMPILER WORD...: words for ctest. The oldest clang refuses the headers of Debian's libtorch, and its Asio does not know that clang has
-# coroutines.
+# build_and_test NAME LEFT_OUT OPTION...: with these options of CMake, and without the tests whose names match. The oldest clang refuses
+# the headers of libtorch.
 build_and_test() {
   local build=build/$1
   tools/install-deps.sh build formats stores test servers cli mpi launchers sound clang
-  cmake --preset dev -B "$build" -DCMAKE_CXX_COMPILER="$2" -DCMAKE_CXX_FLAGS="-DASIO_HAS_CO_AWAIT -DASIO_HAS_STD_COROUTINE" -DCMAKE_CXX_FLAGS_DEBUG=-D_GLIBCXX_ASSERTIONS -DMDSTREAM_BENCH=OFF -DMDSTREAM_CUDA=OFF \
-    -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold
+  cmake --preset dev -B "$build" -DCMAKE_CXX_FLAGS_DEBUG=-D_GLIBCXX_ASSERTIONS -DMDSTREAM_BENCH=OFF -DMDSTREAM_CUDA=OFF \
+    -DCMAKE_DISABLE_FIND_PACKAGE_Torch=ON -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=mold "${@:3}"
   cmake --build "$build"
-  ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" "${@:3}"
+  ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$(nproc)" -E "$2"
   echo "mdstream: the tests that $1 builds pass"
 }
 
@@ -55,10 +55,12 @@ for compiler in "$@"; do
   case $compiler in
     clang-16)
       tools/install-deps.sh clang16
-      build_and_test clang-16 clang++-16
+      # Debian 12's Asio does not know that clang has coroutines. Of how pages are written g++ is the judge.
+      build_and_test clang-16 '^$' -DCMAKE_CXX_COMPILER=clang++-16 -DCMAKE_CXX_FLAGS="-DASIO_HAS_CO_AWAIT -DASIO_HAS_STD_COROUTINE" \
+        -DMDSTREAM_WERROR=OFF
       ;;
     # Debian 13's torchrun (2.6) starts no ranks that meet by c10d: it is built without libuv, and asks for it.
-    g++-14) on_debian_13 tests/compilers.sh --here g++-14 g++ -E '^(launch_torchrun|moving_day)$' ;;
+    g++-14) on_debian_13 tests/compilers.sh --here g++-14 '^(launch_torchrun|moving_day)$' ;;
     *) echo "tests/compilers.sh: clang-16 or g++-14, not '$compiler'" >&2 && exit 2 ;;
   esac
 done
