@@ -7,10 +7,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=tools/tries.sh
 . tools/tries.sh
-unset MDSTREAM_LONG_TESTS  # chance is no matter of the compiler
+unset MDSTREAM_LONG_TESTS  # more draws and faults would tell nothing of a compiler
 
-# build_and_test NAME LEFT_OUT OPTION...: with these options of CMake, and without the tests whose names match. The oldest clang refuses
-# the headers of libtorch.
+# build_and_test NAME LEFT_OUT OPTION...: in build/NAME, with these options of CMake, without the tests whose names match LEFT_OUT ('^$': none).
+# clang 16 refuses the headers of libtorch.
 build_and_test() {
   local build=build/$1
   tools/install-deps.sh build formats stores test servers cli mpi launchers sound clang
@@ -21,7 +21,7 @@ build_and_test() {
   echo "mdstream: the tests that $1 builds pass"
 }
 
-# on_debian_13 COMMAND...: within the checkout. It has this system's settings for downloads.
+# on_debian_13 COMMAND...: runs it in the checkout, in a Debian 13 with this system's settings for downloads.
 on_debian_13() {
   local system=$PWD/build/debian-13 mirror
   if [ ! -e "$system/complete-1" ]; then
@@ -46,7 +46,7 @@ on_debian_13() {
     chroot "$system" env -C /mdstream "$@"' - "$system" "$@"
 }
 
-if [ "${1:-}" = --here ]; then
+if [ "${1:-}" = --here ]; then  # within that Debian 13
   build_and_test "${@:2}"
   exit
 fi
